@@ -1,0 +1,1 @@
+"""The accelerator in Amaranth: every part of the machine as its own component."""

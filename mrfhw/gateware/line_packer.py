@@ -1,0 +1,82 @@
+"""The end of the log: global addresses, lines and the log index (Section 3.3.4)."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.config import Config, bits_for
+from mrfhw.gateware.ops import LogStream
+from mrfhw.registers import AddressMap
+
+__all__ = ["AxiStream", "LinePacker"]
+
+
+class AxiStream(wiring.Signature):
+    """AXI4-Stream without side channels: tdata, tvalid, tready, tlast."""
+
+    def __init__(self, width: int):
+        super().__init__({"tdata": Out(width), "tvalid": Out(1), "tready": In(1), "tlast": Out(1)})
+
+
+class LinePacker(wiring.Component):
+    """Packs messages into lines, the first in the lowest bits: count, label, address from bit 0 upwards.
+
+    The address is the tile's base plus the message's offset: the site's raster index in the image.
+    table_*: the bases, one write a cycle. An end marker sends what is left, zero-padded, as the last
+    line of the run (all zero if nothing is left) and raises `done` for a cycle when it is taken.
+    messages, lines: pulses. One message a cycle; two cycles from a line's last message to tvalid.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        super().__init__({
+            "log": In(LogStream(config, AddressMap(config).tile_bits)),
+            "lines": Out(AxiStream(config.line_bits)),
+            "table_write": In(1), "table_address": In(bits_for(config.spes)), "table_data": In(config.raster_bits),
+            "message": Out(1), "done": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, log, out = self.config, self.log.payload, self.lines
+        m.submodules.bases = bases = Memory(shape=c.raster_bits, depth=c.spes, init=[])
+        write, read = bases.write_port(), bases.read_port()
+        m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write)]
+
+        # One message waits for its tile's base.
+        waiting, held = Signal(), Signal.like(self.log.payload)
+        advance, accept = Signal(), Signal()
+        m.d.comb += [self.log.ready.eq(~waiting | advance), accept.eq(self.log.valid & self.log.ready),
+                     read.addr.eq(log.tile), read.en.eq(accept)]
+        with m.If(accept):
+            m.d.sync += [waiting.eq(1), held.eq(self.log.payload)]
+        with m.Elif(advance):
+            m.d.sync += waiting.eq(0)
+
+        address, marker = Signal(c.raster_bits), Signal()
+        m.d.comb += [address.eq(read.data + held.offset), marker.eq(held.count == 0)]
+        message = Cat(held.count, held.label, address)
+        slots = [Signal(c.message_bits, name=f"slot_{i}") for i in range(c.line_messages)]
+        fill = Signal(range(c.line_messages))
+        ends = Signal()
+        m.d.comb += [
+            ends.eq(marker | (fill == c.line_messages - 1)),
+            advance.eq(waiting & (~ends | ~out.tvalid | out.tready)),
+            self.message.eq(advance & ~marker), self.done.eq(out.tvalid & out.tready & out.tlast),
+        ]
+        with m.If(out.tready):
+            m.d.sync += out.tvalid.eq(0)
+        with m.If(advance):
+            m.d.sync += fill.eq(Mux(ends, 0, fill + 1))
+            for i, slot in enumerate(slots):
+                with m.If(ends):
+                    m.d.sync += slot.eq(0)
+                with m.Elif(fill == i):
+                    m.d.sync += slot.eq(message)
+            with m.If(ends):
+                line = Cat(Mux((fill == i) & ~marker, message, slot) for i, slot in enumerate(slots))
+                m.d.sync += [out.tdata.eq(line), out.tvalid.eq(1), out.tlast.eq(marker)]
+        return m

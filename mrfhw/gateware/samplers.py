@@ -1,0 +1,211 @@
+"""The two samplers behind one interface: a stream of energies in, a label out."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Const, Module, Mux, Shape, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.config import Config
+
+__all__ = ["CdfSampler", "RaceSampler", "SamplerSignature", "sampler"]
+
+
+class SamplerSignature(wiring.Signature):
+    """Interface of a sampler.
+
+    valid, first, last, label, energy: one label of a site a cycle; a site's labels follow one another
+    without a pause, labels 0 to L-1 in order. Sites may follow without a pause too.
+    temperature: the coefficient of `mrfhw.temperature`, at the cycle that each sampler states.
+    advance: step the lane's generator; uniform: its value, two cycles later.
+    result: the label drawn, held until the next one.
+    """
+
+    def __init__(self, config: Config, uniform_bits: int):
+        super().__init__({
+            "valid": In(1), "first": In(1), "last": In(1), "label": In(config.label_bits),
+            "energy": In(config.energy_bits), "temperature": In(config.temperature_bits),
+            "advance": Out(1), "uniform": In(uniform_bits), "result": Out(config.label_bits),
+        })
+
+
+class RaceSampler(wiring.Component):
+    """Gumbel-max: the label with the least E(l) - T G(u), the lowest on ties, u fresh for each label.
+
+    `soon` is `valid` five cycles ahead: it steps the generator, whose value, looked up and multiplied,
+    then meets the label's energy. temperature: T of a label two cycles before its energy.
+    result: `RACE_TAIL` = 3 cycles after the last label. One label a cycle; no state between sites.
+
+    ::
+
+        soon -> generator -> G table -> x T -> (2 registers) -> E - T G -> least so far -> result
+    """
+
+    lead = 5
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.uniform_bits = config.gumbel_uniform_bits
+        super().__init__({**SamplerSignature(config, self.uniform_bits).members, "soon": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        m.d.comb += self.advance.eq(self.soon)
+        mask = (1 << c.gumbel_bits) - 1
+        m.submodules.table = table = Memory(shape=c.gumbel_bits, depth=len(c.gumbel_table),
+                                            init=[int(g) & mask for g in c.gumbel_table])
+        read = table.read_port()
+        m.d.comb += read.addr.eq(self.uniform)
+        product, product_2 = (Signal(signed(c.gumbel_bits + c.temperature_bits), reset_less=True) for _ in range(2))
+        m.d.sync += [product.eq(read.data.as_signed() * self.temperature), product_2.eq(product)]
+        noise = product_2 >> c.temperature_fraction_bits
+        energy = Cat(Const(0, c.gumbel_fraction_bits), self.energy)
+        difference = energy - noise
+        score = Signal(Shape.cast(difference.shape()), reset_less=True)
+        label, flags = Signal(c.label_bits, reset_less=True), Signal(3)
+        m.d.sync += [score.eq(difference), label.eq(self.label), flags.eq(Cat(self.valid, self.first, self.last))]
+        best, winner, done = Signal.like(score), Signal.like(label), Signal()
+        with m.If(flags[0] & (flags[1] | (score < best))):
+            m.d.sync += [best.eq(score), winner.eq(label)]
+        m.d.sync += done.eq(flags[0] & flags[2])
+        with m.If(done):
+            m.d.sync += self.result.eq(winner)
+        return m
+
+
+class CdfSampler(wiring.Component):
+    """Inverse transform over scaled energies (Equations 3.2-3.4), three sites in flight.
+
+    Pass 1 stores E and finds its minimum; pass 2 computes P((E - E_min) log2(e)/T), floored to an
+    integer or to a power of two, and stores its running sum; pass 3 counts the sums that do not exceed
+    floor(u total / 2^k). Each pass takes L cycles and starts when the one before has ended.
+    temperature: log2(e)/T, from three cycles after a site's last energy on for L cycles.
+    result: 2 L + `CDF_TAIL` = 11 cycles after the last label. One label a cycle.
+    The generator steps once a site. `soon` is not used.
+    """
+
+    lead = 5
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.uniform_bits = config.uniform_bits
+        super().__init__({**SamplerSignature(config, self.uniform_bits).members, "soon": In(1)})
+
+    def _delayed(self, m: Module, signal: Signal, cycles: int) -> list[Signal]:
+        """`signal` delayed by 0, 1, ..., cycles."""
+        taps = [signal]
+        for _ in range(cycles):
+            tap = Signal.like(taps[-1], init=0)
+            m.d.sync += tap.eq(taps[-1])
+            taps.append(tap)
+        return taps
+
+    def _probability(self, m: Module, scaled: Signal) -> Signal:
+        """P of E - E_min, four cycles later (Equations 3.3, 3.4)."""
+        c = self.config
+        low = c.temperature_fraction_bits - c.exponent_fraction_bits
+        product, product_2 = (Signal(c.energy_bits + c.temperature_bits, reset_less=True) for _ in range(2))
+        m.d.sync += [product.eq(scaled * self.temperature), product_2.eq(product)]
+        exponent = product_2[low:]
+        fraction, octaves = exponent[:c.exponent_fraction_bits], exponent[c.exponent_fraction_bits:]
+        shift_bits = (c.probability_bits).bit_length()
+        mantissa, shift, p = (Signal(n, reset_less=True) for n in (c.probability_bits, shift_bits, c.probability_bits))
+        with m.Switch(fraction):
+            for i, value in enumerate(c.exponent_table):
+                with m.Case(i):
+                    m.d.sync += mantissa.eq(int(value))
+        m.d.sync += shift.eq(Mux(octaves > c.probability_bits, c.probability_bits, octaves))
+        whole = Signal(c.probability_bits)
+        m.d.comb += whole.eq(mantissa >> shift)
+        if c.probability_floor == "power_of_two":
+            above = Signal()
+            for bit in reversed(range(c.probability_bits)):
+                seen = Signal()
+                m.d.sync += p[bit].eq(whole[bit] & ~above)
+                m.d.comb += seen.eq(above | whole[bit])
+                above = seen
+        else:
+            m.d.sync += p.eq(whole)
+        return p
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        m.submodules.energies = energies = Memory(shape=c.energy_bits, depth=2 * c.max_labels, init=[])
+        m.submodules.sums = sums = Memory(shape=c.total_bits, depth=2 * c.max_labels, init=[])
+        e_write, e_read = energies.write_port(), energies.read_port()
+        s_write, s_read = sums.write_port(), sums.read_port()
+
+        # Pass 1.
+        bank, lowest = Signal(), Signal(c.energy_bits, reset_less=True)
+        smaller = Mux(self.first | (self.energy < lowest), self.energy, lowest)
+        m.d.comb += [e_write.addr.eq(Cat(self.label, bank)), e_write.data.eq(self.energy), e_write.en.eq(self.valid)]
+        with m.If(self.valid):
+            m.d.sync += lowest.eq(smaller)
+            with m.If(self.last):
+                m.d.sync += bank.eq(~bank)
+
+        # Pass 2: reads one cycle after the last energy.
+        run, index, bank_2, count = Signal(), Signal(c.label_bits), Signal(), Signal(c.label_bits)
+        final = Signal()
+        m.d.comb += [final.eq(run & (index == count)), e_read.addr.eq(Cat(index, bank_2))]
+        with m.If(self.valid & self.last):
+            m.d.sync += [run.eq(1), index.eq(0), bank_2.eq(bank), count.eq(self.label)]
+        with m.Elif(run):
+            m.d.sync += index.eq(index + 1)
+            with m.If(final):
+                m.d.sync += run.eq(0)
+        scaled = Signal(c.energy_bits, reset_less=True)
+        hold = Signal()
+        m.d.sync += hold.eq(self.valid & self.last)
+        minimum = Signal(c.energy_bits, reset_less=True)
+        with m.If(hold):
+            m.d.sync += minimum.eq(lowest)
+        m.d.sync += scaled.eq(e_read.data - minimum)
+        probability = self._probability(m, scaled)  # six cycles after the read address
+        head = Signal()
+        m.d.comb += head.eq(run & (index == 0))
+        tag = self._delayed(m, Cat(run, head, final, index, bank_2), 7)
+        total = Signal(c.total_bits, reset_less=True)
+        with m.If(tag[6][0]):
+            m.d.sync += total.eq(Mux(tag[6][1], probability, probability + total))
+        m.d.comb += [s_write.addr.eq(tag[7][3:]), s_write.data.eq(total), s_write.en.eq(tag[7][0])]
+        m.d.comb += self.advance.eq(tag[5][2])
+
+        # Threshold, two cycles behind the total.
+        product, product_2 = (Signal(c.total_bits + c.uniform_bits, reset_less=True) for _ in range(2))
+        threshold = Signal(c.total_bits, reset_less=True)
+        m.d.sync += [product.eq(total * self.uniform), product_2.eq(product)]
+        ended = self._delayed(m, tag[7][2], 2)
+        with m.If(ended[2]):
+            m.d.sync += threshold.eq(product_2 >> c.uniform_bits)
+
+        # Pass 3: reads as the threshold is stored, compares one cycle later.
+        run_3, index_3, bank_3, count_3 = Signal(), Signal(c.label_bits), Signal(), Signal(c.label_bits)
+        index_now, run_now = Signal(c.label_bits), Signal()
+        bank_now, count_now = Signal(), Signal(c.label_bits)
+        pending = self._delayed(m, Cat(tag[7][2], tag[7][3:]), 2)[2]
+        m.d.comb += [
+            run_now.eq(run_3 | pending[0]), index_now.eq(Mux(pending[0], 0, index_3)),
+            bank_now.eq(Mux(pending[0], pending[-1], bank_3)),
+            count_now.eq(Mux(pending[0], pending[1:1 + c.label_bits], count_3)),
+            s_read.addr.eq(Cat(index_now, bank_now)),
+        ]
+        m.d.sync += [index_3.eq(index_now + 1), bank_3.eq(bank_now), count_3.eq(count_now),
+                     run_3.eq(run_now & (index_now != count_now))]
+        compare, first_3, last_3 = Signal(), Signal(), Signal()
+        m.d.sync += [compare.eq(run_now), first_3.eq(index_now == 0), last_3.eq(index_now == count_now)]
+        drawn, done = Signal(c.label_bits, reset_less=True), Signal()
+        with m.If(compare):
+            m.d.sync += drawn.eq(Mux(first_3, 0, drawn) + (s_read.data <= threshold))
+        m.d.sync += done.eq(compare & last_3)
+        with m.If(done):
+            m.d.sync += self.result.eq(drawn)
+        return m
+
+
+def sampler(config: Config) -> RaceSampler | CdfSampler:
+    """The sampler that `config` names."""
+    return RaceSampler(config) if config.sampler == "race" else CdfSampler(config)

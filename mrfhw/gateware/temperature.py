@@ -1,0 +1,67 @@
+"""The temperature schedule in hardware."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.config import Config, bits_for
+from mrfhw.registers import Temperature
+
+__all__ = ["TemperatureSchedule"]
+
+
+class TemperatureSchedule(wiring.Component):
+    """Coefficient of the current sweep; `mrfhw.temperature.coefficients` gives the same numbers.
+
+    load: back to sweep 0. step: on to the next sweep; the new value stands `ratio` bits + 3 cycles later
+    (a product by shift and add), which is shorter than any sweep.
+    mode, start, ratio, limit, stride, last: registers. table_*: writes of the table.
+    value: the coefficient.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.ratio_bits = config.ratio_fraction_bits + 2
+        width = config.temperature_bits
+        super().__init__({
+            "load": In(1), "step": In(1), "mode": In(2), "start": In(width), "ratio": In(self.ratio_bits),
+            "limit": In(width), "stride": In(32), "last": In(bits_for(config.temperature_table)),
+            "table_write": In(1), "table_address": In(bits_for(config.temperature_table)), "table_data": In(width),
+            "value": Out(width),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        width, guard = c.temperature_bits, c.temperature_guard_bits
+        m.submodules.table = table = Memory(shape=width, depth=c.temperature_table, init=[])
+        write, read = table.write_port(), table.read_port()
+        index, held_for = Signal.like(self.last), Signal(32)
+        m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write),
+                     read.addr.eq(index)]
+        held = Signal(width + guard)
+        product, factor = Signal(width + guard + self.ratio_bits), Signal(self.ratio_bits)
+        count = Signal(range(self.ratio_bits + 2))
+        with m.If(self.load):
+            m.d.sync += [held.eq(Cat(Signal(guard, name="guard"), self.start)), index.eq(0), held_for.eq(1), count.eq(0)]
+        with m.Elif(self.step):
+            m.d.sync += [product.eq(0), factor.eq(self.ratio), count.eq(self.ratio_bits + 1)]
+            with m.If(held_for == self.stride):
+                m.d.sync += [held_for.eq(1), index.eq(Mux(index == self.last, index, index + 1))]
+            with m.Else():
+                m.d.sync += held_for.eq(held_for + 1)
+        with m.Elif(count > 1):
+            # The factor's highest bit first.
+            m.d.sync += [product.eq((product << 1) + Mux(factor[-1], held, 0)), factor.eq(factor << 1), count.eq(count - 1)]
+        with m.Elif(count == 1):
+            scaled, limit = Signal(width + guard + 2), Signal(width + guard + 2)
+            m.d.comb += [scaled.eq(product >> c.ratio_fraction_bits), limit.eq(Cat(Signal(guard, name="low"), self.limit))]
+            beyond = scaled < limit if c.sampler == "race" else scaled > limit
+            m.d.sync += count.eq(0)
+            with m.If(self.mode == Temperature.GEOMETRIC):
+                m.d.sync += held.eq(Mux(beyond, limit, scaled))
+        m.d.comb += self.value.eq(Mux(self.mode == Temperature.TABLE, read.data, held >> guard))
+        return m

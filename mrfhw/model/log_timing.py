@@ -1,0 +1,180 @@
+"""Cycles of a run: the scheduler's slots, and the log network where it is not empty.
+
+The labels do not depend on time, but the log may fill and stall the machine. Only the number of
+messages in each FIFO matters, so the network is stepped by its levels alone.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from mrfhw.config import LMEM_WRITE, Config
+from mrfhw.placement import Placement
+
+__all__ = ["LogTiming"]
+
+# Indices of the integer state that the kernel carries from call to call.
+_NOW, _STALLS, _HEAD, _COUNT, _WAITING = range(5)
+
+
+@numba.njit(cache=True)
+def _step_network(levels: np.ndarray, served: np.ndarray, first: np.ndarray, children: np.ndarray, hub_depth: int,
+                  tiles: int) -> int:
+    """One cycle of the hubs and of an always-ready packer, on the levels at its start; returns what is left.
+
+    Nodes are numbered tiles first, then hubs, the root last. first, children: of each hub.
+    """
+    nodes = len(levels)
+    before = levels.copy()
+    if before[nodes - 1] > 0:
+        levels[nodes - 1] -= 1
+    for hub in range(nodes - tiles):
+        if before[tiles + hub] == hub_depth:
+            continue
+        fan_in = children[hub, 1]
+        for distance in range(1, fan_in + 1):
+            k = (served[hub] + distance) % fan_in
+            if k < children[hub, 0] and before[first[hub] + k] > 0:
+                levels[first[hub] + k] -= 1
+                levels[tiles + hub] += 1
+                served[hub] = k
+                break
+    left = 0
+    for node in range(nodes):
+        left += levels[node]
+    return left
+
+
+@numba.njit(cache=True)
+def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, served: np.ndarray, first: np.ndarray,
+             children: np.ndarray, stalled: np.ndarray, pending_cycle: np.ndarray, pending: np.ndarray, hub_depth: int,
+             limit: int, delay: int) -> int:
+    """Step the network to cycle `until`; with `proceed`, on to the first cycle from there without a stall.
+
+    stalled: ring of the tiles' wishes by cycle; one is seen `delay` cycles later. pending: ring of the
+    groups whose messages are still to enter, from pending_cycle on, a lane a cycle. Returns that cycle.
+    """
+    slots, tiles, spus = pending.shape
+    ring = len(stalled)
+    now = state[_NOW]
+    while now < until or proceed:
+        if now >= until and not stalled[(now - delay) % ring]:
+            break
+        if now >= until:
+            state[_STALLS] += 1
+        head = state[_HEAD] % slots
+        if state[_WAITING] == 0 and (state[_COUNT] == 0 or pending_cycle[head] > now):
+            # Nothing moves: on to what comes next.
+            target = until if state[_COUNT] == 0 else min(until, pending_cycle[head])
+            if target - now > ring:
+                stalled[:] = False
+                now = target
+                continue
+        wish = False
+        for tile in range(tiles):
+            wish |= levels[tile] > limit
+        stalled[now % ring] = wish
+        if state[_WAITING] > 0:
+            state[_WAITING] = _step_network(levels, served, first, children, hub_depth, tiles)
+        if state[_COUNT] > 0:
+            lane = now - pending_cycle[head]
+            if lane >= 0:
+                for tile in range(tiles):
+                    if pending[head, tile, lane]:
+                        levels[tile] += 1
+                        state[_WAITING] += 1
+                if lane == spus - 1:
+                    state[_HEAD] += 1
+                    state[_COUNT] -= 1
+        now += 1
+    state[_NOW] = now
+    return now
+
+
+class LogTiming:
+    """Cycle counts of a run with an always-ready log, equal to the hardware's counters.
+
+    colour(events, any): one colour's groups, events (groups, tiles, lanes) uint8. finish(): after the
+    last. cycles, stall_cycles, gap_cycles: then.
+    """
+
+    def __init__(self, config: Config, placement: Placement):
+        c = config
+        labels = placement.problem.labels
+        self.config, self.overlap = c, placement.overlap
+        self.interval, self.delay = c.interval(labels), c.commit_delay(labels)
+        self.gap_cycles = 0
+        self.cycles = 0
+        self._issue = -1
+        self._drained = False
+        first, children, width, start = [], [], c.spes, 0
+        while width > 1:
+            hubs = -(-width // c.hub_fan_in)
+            for n in range(hubs):
+                first.append(start + n * c.hub_fan_in)
+                children.append((min(c.hub_fan_in, width - n * c.hub_fan_in), c.hub_fan_in))
+            start, width = start + width, hubs
+        self._levels = np.zeros(c.spes + len(first), np.int64)
+        self._served = np.zeros(len(first), np.int64)
+        self._first = np.array(first, np.int64)
+        self._children = np.array(children, np.int64).reshape(-1, 2)
+        self._state = np.zeros(5, np.int64)
+        self._seen_after = 1 + c.tree_levels
+        self._stalled = np.zeros(self._seen_after + 1, np.bool_)
+        slots = c.commit_queue_depth + c.in_flight(labels, c.slot_to_tile + LMEM_WRITE + c.spus) + 2
+        self._pending_cycle = np.zeros(slots, np.int64)
+        self._pending = np.zeros((slots, c.spes, c.spus), np.uint8)
+
+    def _run(self, until: int, proceed: bool) -> int:
+        c = self.config
+        return _advance(until, proceed, self._state, self._levels, self._served, self._first, self._children,
+                        self._stalled, self._pending_cycle, self._pending, c.hub_depth, c.log_depth - c.log_reserve,
+                        self._seen_after)
+
+    @property
+    def stall_cycles(self) -> int:
+        return int(self._state[_STALLS])
+
+    def _begin(self, start: int) -> int:
+        """A fetch without labels from cycle `start` on; returns the cycle in which the first group may be issued."""
+        self.gap_cycles += self.interval
+        return start + self.interval - 1
+
+    def _drain(self) -> int:
+        """The last cycle of waiting for the last group's write-back."""
+        c = self.config
+        end = max(self._issue + self.interval, self._issue + self.delay + c.spus + c.drain_cycles)
+        self.gap_cycles += end - (self._issue + self.interval) + 1
+        return end
+
+    def colour(self, events: np.ndarray, any_sent: bool) -> None:
+        """Issue the groups of one colour."""
+        c = self.config
+        if self._issue < 0:
+            ready = self._begin(0)
+        elif self.overlap:
+            ready = self._issue + self.interval - 1
+        else:
+            ready = self._begin(self._drain() + 1)
+        quiet = not any_sent and not self._state[_COUNT] and not self._state[_WAITING]
+        if quiet:
+            # No message anywhere: every group starts an interval after the last.
+            self._state[_NOW] = ready
+            self._stalled[:] = False
+            self._issue = ready + 1 + (len(events) - 1) * self.interval
+            self._state[_NOW] = self._issue
+            return
+        slots = len(self._pending_cycle)
+        for group in events:
+            self._issue = self._run(ready, True) + 1
+            if group.any():
+                slot = (self._state[_HEAD] + self._state[_COUNT]) % slots
+                self._pending_cycle[slot] = self._issue + self.delay + c.slot_to_tile + LMEM_WRITE
+                self._pending[slot] = group
+                self._state[_COUNT] += 1
+            ready = self._issue + self.interval - 1
+
+    def finish(self) -> None:
+        """End of the run: wait for the last write-back."""
+        self.cycles = self._drain() + 1

@@ -1,0 +1,75 @@
+"""Twin of the hardware's generator (mrfhw.gateware.random), and the streams of the lanes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numba
+import numpy as np
+
+__all__ = ["JUMP_LOG2", "lane_states", "output", "step"]
+
+JUMP_LOG2 = 64  # steps between the streams of two lanes
+_MASK = 0xFFFFFFFF
+
+
+@numba.njit(cache=True, inline="always")
+def step(state: np.ndarray, lane: int) -> None:
+    """One step of lane `lane` of a (lanes, 4) uint32 state."""
+    x = state[lane, 0]
+    w = state[lane, 3]
+    t = x ^ np.uint32(x << np.uint32(11))  # numba widens shifts to 64 bits
+    state[lane, 0] = state[lane, 1]
+    state[lane, 1] = state[lane, 2]
+    state[lane, 2] = w
+    state[lane, 3] = w ^ (w >> np.uint32(19)) ^ t ^ (t >> np.uint32(8))
+
+
+@numba.njit(cache=True, inline="always")
+def output(state: np.ndarray, lane: int, bits: int) -> int:
+    """The value that goes with a state: the top `bits` of (w + y) mod 2^32."""
+    total = np.uint32(state[lane, 3] + state[lane, 1])
+    return np.int64(total) >> (32 - bits)
+
+
+def _step_word(state: int) -> int:
+    """One step on the 128 bits x + y 2^32 + z 2^64 + w 2^96."""
+    x, w = state & _MASK, state >> 96
+    t = (x ^ (x << 11)) & _MASK
+    return (state >> 32) | ((w ^ (w >> 19) ^ t ^ (t >> 8)) << 96)
+
+
+def _apply(columns: list[int], state: int) -> int:
+    """A linear map, given by the images of the 128 unit vectors, applied to `state`."""
+    out, bit = 0, 0
+    while state:
+        if state & 1:
+            out ^= columns[bit]
+        state >>= 1
+        bit += 1
+    return out
+
+
+@lru_cache(maxsize=1)
+def _jump() -> list[int]:
+    """The map of 2^JUMP_LOG2 steps."""
+    columns = [_step_word(1 << i) for i in range(128)]
+    for _ in range(JUMP_LOG2):
+        columns = [_apply(columns, c) for c in columns]
+    return columns
+
+
+def lane_states(seed: int, lanes: int) -> np.ndarray:
+    """(lanes, 4) uint32: the state x, y, z, w that each lane starts from.
+
+    Lane 0's comes from NumPy's SeedSequence([seed, 0]); each further lane is 2^64 steps on, so that
+    streams of up to 2^64 draws do not overlap.
+    """
+    words = [int(w) for w in np.random.SeedSequence([seed, 0]).generate_state(4)]
+    state = sum(w << 32 * i for i, w in enumerate(words)) or 1
+    out = np.empty((lanes, 4), np.uint32)
+    for lane in range(lanes):
+        out[lane] = [state >> 32 * i & _MASK for i in range(4)]
+        if lane + 1 < lanes:
+            state = _apply(_jump(), state)
+    return out

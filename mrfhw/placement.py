@@ -1,0 +1,245 @@
+"""Where each site and each singleton-2 word of a problem lies in the mesh (Section 3.3.5, Figure 3.11).
+
+A tile takes h x w sites of the image, padded at the right and the bottom. All tiles work at the same
+local site and label at once, so a singleton-2 word is named by (patch, local address) in one of the
+nine tiles around; a reach beyond those is met by further patches in the same memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from mrfhw.config import Config
+from mrfhw.problem import Problem, ProblemError, Run, initial_labels
+
+__all__ = ["LabelEntry", "Placement"]
+
+
+@dataclass(frozen=True)
+class LabelEntry:
+    """The offset table's entry of one label.
+
+    row_threshold: local rows from here on wrap into the next tile. column: columns to add, 0..w-1.
+    deltas[2 * row_wraps + column_wraps]: bank address to add, modulo the bank's address space.
+    row_directions, column_directions[wraps]: -1, 0 or 1, the tile that holds the word.
+    """
+
+    row_threshold: int
+    column: int
+    deltas: tuple[int, int, int, int]
+    row_directions: tuple[int, int]
+    column_directions: tuple[int, int]
+
+
+def _patch_and_direction(tiles: int) -> tuple[int, int]:
+    """(patch, neighbour direction) that reach `tiles` tiles away.
+
+    Both have the sign of `tiles`: beyond the mesh's edge, where there is no neighbour, the word then is
+    outside the image as well. Patches two tiles apart suffice.
+    """
+    sign, distance = (1, tiles) if tiles >= 0 else (-1, -tiles)
+    patch = distance // 2 * 2
+    return sign * patch, sign * (distance - patch)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A problem and its run, distributed over the mesh of `config`.
+
+    Raises ProblemError where the problem does not fit: too many sites a tile, too long a reach, words too wide.
+    """
+
+    config: Config
+    problem: Problem
+    run: Run
+
+    def __post_init__(self) -> None:
+        self.problem.check_fits(self.config)
+        c, (rows, cols) = self.config, self.problem.shape
+        if self.tile_rows > c.tile_rows or self.tile_cols > c.tile_cols:
+            raise ProblemError(f"the image is {cols}x{rows}; a {c.mesh_cols}x{c.mesh_rows} mesh of {c.tile_cols}x{c.tile_rows} "
+                               f"tiles holds {c.mesh_cols * c.tile_cols}x{c.mesh_rows * c.tile_rows}: give a window, "
+                               "more SPEs or larger tiles")
+        used = len(self.patches) * self.patch_words
+        if used > c.s2_bank_depth:
+            raise ProblemError(f"the labels reach over {len(self.patches)} patches of {self.patch_words * c.spus} singleton-2 "
+                               f"words; a tile holds {c.s2_bank_depth * c.spus}: give fewer labels, fewer SPEs or s2_words "
+                               f"= {used * c.spus} or more")
+
+    # -- shape
+
+    @cached_property
+    def tile_rows(self) -> int:
+        """Rows of each tile that the problem uses."""
+        c = self.config
+        return -(-self.problem.shape[0] // (c.mesh_rows * c.row_step)) * c.row_step
+
+    @cached_property
+    def tile_cols(self) -> int:
+        """Columns of each tile that the problem uses."""
+        c = self.config
+        return -(-self.problem.shape[1] // (c.mesh_cols * c.col_step)) * c.col_step
+
+    @property
+    def groups_per_row(self) -> int:
+        return self.tile_cols // (2 * self.config.spus)
+
+    @property
+    def padded_shape(self) -> tuple[int, int]:
+        return self.config.mesh_rows * self.tile_rows, self.config.mesh_cols * self.tile_cols
+
+    @property
+    def overlap(self) -> bool:
+        return self.config.overlaps(self.tile_rows, self.tile_cols, self.problem.labels)
+
+    @property
+    def interval(self) -> int:
+        return self.config.interval(self.problem.labels)
+
+    # -- sites
+
+    def pad(self, grid: np.ndarray, value: int = 0) -> np.ndarray:
+        """`grid` on the padded shape, filled with `value`."""
+        rows, cols = self.problem.shape
+        padded = np.full(self.padded_shape, value, grid.dtype)
+        padded[:rows, :cols] = grid
+        return padded
+
+    @cached_property
+    def exists(self) -> np.ndarray:
+        """(padded) bool: sites of the image."""
+        return self.pad(np.ones(self.problem.shape, bool))
+
+    @cached_property
+    def clamped(self) -> np.ndarray:
+        """(padded) bool: image sites that keep their label."""
+        mask = self.problem.clamped
+        return self.pad(np.zeros(self.problem.shape, bool) if mask is None else mask.astype(bool))
+
+    @cached_property
+    def observed(self) -> np.ndarray:
+        """(padded) bool: image sites with a singleton term."""
+        mask = self.problem.observed
+        return self.pad(np.ones(self.problem.shape, bool) if mask is None else mask.astype(bool))
+
+    @cached_property
+    def initial(self) -> np.ndarray:
+        """(image) uint8: the labels that the chain starts from."""
+        return initial_labels(self.problem, self.run)
+
+    def tiles(self, padded: np.ndarray) -> np.ndarray:
+        """A padded grid as (tile, local row, local column)."""
+        c = self.config
+        split = padded.reshape(c.mesh_rows, self.tile_rows, c.mesh_cols, self.tile_cols)
+        return split.transpose(0, 2, 1, 3).reshape(c.spes, self.tile_rows, self.tile_cols)
+
+    def untile(self, tiles: np.ndarray) -> np.ndarray:
+        """(tile, local row, local column) back to the image."""
+        c, (rows, cols) = self.config, self.problem.shape
+        grid = tiles.reshape(c.mesh_rows, c.mesh_cols, self.tile_rows, self.tile_cols)
+        return grid.transpose(0, 2, 1, 3).reshape(self.padded_shape)[:rows, :cols]
+
+    @cached_property
+    def tile_base(self) -> np.ndarray:
+        """(tile,) int64: raster index of each tile's first site, modulo the machine's raster width."""
+        c = self.config
+        row, col = np.divmod(np.arange(c.spes), c.mesh_cols)
+        return (row * self.tile_rows * self.problem.shape[1] + col * self.tile_cols) % (1 << c.raster_bits)
+
+    # -- addresses
+
+    def site_address(self, row: np.ndarray, col: np.ndarray) -> np.ndarray:
+        """S1Mem address of a local site."""
+        colour = (row + col) & 1
+        return (colour << (self.config.site_address_bits - 1)) + row * (self.tile_cols // 2) + (col >> 1)
+
+    def label_address(self, row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(bank, address) in LMem of a local site (Figure 3.7)."""
+        colour, pair = (row + col) & 1, col >> 1
+        if self.config.lmem_banks == 1:
+            bank, index = np.zeros_like(row + col), row * (self.tile_cols // 2) + pair
+        else:
+            bank = 2 * (row & 1) + (((row >> 1) ^ pair) & 1)
+            index = (row >> 1) * (self.tile_cols // 4) + (pair >> 1)
+        return bank, (colour << (self.config.lmem_address_bits - 1)) + index
+
+    def s2_address(self, row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(bank, address within a patch) in S2Mem of a local position (Figure 3.6b)."""
+        spus, pair = self.config.spus, col >> 1
+        return pair % spus, row * (self.tile_cols // spus) + pair // spus * 2 + (col & 1)
+
+    # -- singleton 2
+
+    @cached_property
+    def _moved(self) -> tuple[int, int]:
+        """(row, column) by which the second image is moved so that the offsets reach from 0 at the least."""
+        if self.problem.offsets is None:
+            return 0, 0
+        low, high = np.min(self.problem.offsets, 0), np.max(self.problem.offsets, 0)
+        row, col = (int(np.clip(0, a, b)) for a, b in zip(low, high, strict=True))
+        return row, col
+
+    @cached_property
+    def _offsets(self) -> np.ndarray:
+        """(L, 2) offsets in the moved second image."""
+        if self.problem.offsets is None:
+            return np.zeros((self.problem.labels, 2), np.int64)
+        return np.asarray(self.problem.offsets, np.int64) - self._moved
+
+    @property
+    def patch_words(self) -> int:
+        """Words of a patch in each bank."""
+        return self.tile_rows * self.tile_cols // self.config.spus
+
+    @cached_property
+    def patches(self) -> list[tuple[int, int]]:
+        """(row, column) tile offsets of the patches that each tile holds."""
+        if self.problem.offsets is None:
+            return []
+        found: set[tuple[int, int]] = set()
+        for row, col in self._offsets:
+            rows, cols = (range(int(o) // size, (int(o) + size - 1) // size + 1)
+                          for o, size in ((row, self.tile_rows), (col, self.tile_cols)))
+            found |= {(_patch_and_direction(r)[0], _patch_and_direction(c)[0]) for r in rows for c in cols}
+        return sorted(found, key=lambda p: (abs(p[0]) + abs(p[1]), p))
+
+    @cached_property
+    def label_entries(self) -> list[LabelEntry]:
+        """The offset table, one entry a label."""
+        h, w, spus = self.tile_rows, self.tile_cols, self.config.spus
+        patch_index = {patch: i for i, patch in enumerate(self.patches)}
+        entries = []
+        for row, col in self._offsets:
+            (row_tile, row_rest), (col_tile, col_rest) = divmod(int(row), h), divmod(int(col), w)
+            deltas = []
+            for row_wraps in (0, 1):
+                for col_wraps in (0, 1):
+                    patch = (_patch_and_direction(row_tile + row_wraps)[0], _patch_and_direction(col_tile + col_wraps)[0])
+                    base = patch_index.get(patch, 0) * self.patch_words
+                    deltas.append((base + (row_rest - row_wraps * h) * (w // spus) - col_wraps * (w // spus))
+                                  % (1 << self.config.s2_address_bits))
+            entries.append(LabelEntry(
+                h - row_rest, col_rest, (deltas[0], deltas[1], deltas[2], deltas[3]),
+                (_patch_and_direction(row_tile)[1], _patch_and_direction(row_tile + 1)[1]),
+                (_patch_and_direction(col_tile)[1], _patch_and_direction(col_tile + 1)[1])))
+        return entries
+
+    def s2_patch(self, patch: tuple[int, int]) -> np.ndarray:
+        """(tile, local row, local column) words of a patch: datum, and a valid bit above it."""
+        assert self.problem.singleton2 is not None
+        c, (rows, cols) = self.config, self.problem.shape
+        origin_r, origin_c = (p * size + moved for p, size, moved in
+                              zip(patch, (self.tile_rows, self.tile_cols), self._moved, strict=True))
+        r = np.arange(self.padded_shape[0])[:, None] + origin_r
+        col = np.arange(self.padded_shape[1])[None, :] + origin_c
+        valid = (r >= 0) & (r < rows) & (col >= 0) & (col < cols)
+        data = self.problem.singleton2[r.clip(0, rows - 1), col.clip(0, cols - 1)].astype(np.uint32)
+        return self.tiles(np.where(valid, data | 1 << c.data_bits, 0).astype(np.uint32))
+
+    @property
+    def replication(self) -> int:
+        """Patches of singleton-2 data that each tile holds; 1 without replication, 0 without a second image."""
+        return len(self.patches)

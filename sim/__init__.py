@@ -1,0 +1,1 @@
+"""Simulation of the generated hardware: cocotb benches and the compiled chip."""

@@ -1,0 +1,123 @@
+// The compiled chip: C functions around the Verilated top, so that the loops over cycles stay in C.
+//
+// The bus is Wishbone and the log AXI4-Stream, as on hardware; nothing else of the chip is touched.
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "Vmrfhw_top.h"
+#include "verilated.h"
+
+namespace {
+
+struct Chip {
+    VerilatedContext context;
+    Vmrfhw_top top{&context};
+    uint64_t cycles = 0;
+    uint32_t line_bytes;
+    std::vector<uint8_t> log;
+    bool ended = false;       // the last line of a run has been taken
+    uint32_t ready_of_256 = 256;
+    uint64_t random = 1;
+
+    explicit Chip(uint32_t bytes) : line_bytes(bytes) {
+        top.clk = 0;
+        top.rst = 1;
+        top.bus_cyc = top.bus_stb = top.bus_we = 0;
+        top.lines_tready = 0;
+        for (int i = 0; i < 4; i++) tick();
+        top.rst = 0;
+    }
+
+    void tick() {
+        // xorshift64 chooses the cycles in which the log is taken.
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        top.lines_tready = (random >> 32 & 255) < ready_of_256;
+        top.clk = 0;
+        top.eval();
+        if (top.lines_tvalid && top.lines_tready && !top.rst) {
+            const uint8_t *data = reinterpret_cast<const uint8_t *>(&top.lines_tdata);
+            log.insert(log.end(), data, data + line_bytes);
+            ended |= top.lines_tlast;
+        }
+        top.clk = 1;
+        top.eval();
+        cycles++;
+    }
+
+    // One bus access; false where the chip answers with err or not at all.
+    bool access(bool write, uint32_t address, uint32_t &data) {
+        top.bus_cyc = top.bus_stb = 1;
+        top.bus_we = write;
+        top.bus_adr = address;
+        top.bus_dat_w = data;
+        bool ok = false;
+        for (int wait = 0; wait < 1000; wait++) {
+            tick();
+            if (top.bus_ack || top.bus_err) {
+                ok = top.bus_ack;
+                data = top.bus_dat_r;
+                break;
+            }
+        }
+        top.bus_cyc = top.bus_stb = 0;
+        return ok;
+    }
+};
+
+} // namespace
+
+extern "C" {
+
+void *chip_new(uint32_t line_bytes) { return new Chip(line_bytes); }
+
+void chip_delete(void *chip) { delete static_cast<Chip *>(chip); }
+
+// Accesses in order; returns the number carried out before the first that failed.
+uint64_t chip_write(void *chip, const uint32_t *addresses, const uint32_t *data, uint64_t count) {
+    auto &c = *static_cast<Chip *>(chip);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t word = data[i];
+        if (!c.access(true, addresses[i], word)) return i;
+    }
+    return count;
+}
+
+uint64_t chip_read(void *chip, const uint32_t *addresses, uint32_t *data, uint64_t count) {
+    auto &c = *static_cast<Chip *>(chip);
+    for (uint64_t i = 0; i < count; i++)
+        if (!c.access(false, addresses[i], data[i])) return i;
+    return count;
+}
+
+// Runs until the log's last line has been taken, at most `limit` cycles; returns whether it has.
+int chip_run(void *chip, uint64_t limit) {
+    auto &c = *static_cast<Chip *>(chip);
+    for (uint64_t i = 0; i < limit && !c.ended; i++) c.tick();
+    return c.ended;
+}
+
+// Forgets the log and that it ended.
+void chip_clear_log(void *chip) {
+    auto &c = *static_cast<Chip *>(chip);
+    c.log.clear();
+    c.ended = false;
+}
+
+uint64_t chip_log_bytes(void *chip) { return static_cast<Chip *>(chip)->log.size(); }
+
+void chip_log(void *chip, uint8_t *out) {
+    auto &c = *static_cast<Chip *>(chip);
+    std::memcpy(out, c.log.data(), c.log.size());
+}
+
+// The log is taken in `of_256` of 256 cycles, at random from `seed`.
+void chip_log_ready(void *chip, uint32_t of_256, uint64_t seed) {
+    auto &c = *static_cast<Chip *>(chip);
+    c.ready_of_256 = of_256;
+    c.random = seed * 2 + 1;
+}
+
+uint64_t chip_cycles(void *chip) { return static_cast<Chip *>(chip)->cycles; }
+}

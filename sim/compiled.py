@@ -1,0 +1,62 @@
+"""Compiles the generated Verilog with Verilator into a shared library, once for each configuration."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from mrfhw.config import Config
+from mrfhw.problem import ProblemError
+from mrfhw.rtl import TOP, verilog_text
+
+__all__ = ["cache_directory", "compile_chip"]
+
+_HARNESS = Path(__file__).with_name("chip.cpp")
+
+
+def cache_directory() -> Path:
+    """Where compiled chips are kept: $MRFHW_CACHE, or mrfhw under the user's cache directory."""
+    chosen = os.environ.get("MRFHW_CACHE")
+    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "mrfhw"
+    base.mkdir(parents=True, exist_ok=True)
+    return base
+
+
+def _run(command: list[str], directory: Path) -> str:
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        cause = next((line for line in lines if "rror" in line), lines[-1] if lines else "no message")
+        raise ProblemError(f"{command[0]} failed with status {done.returncode}: {cause}")
+    return done.stdout
+
+
+def compile_chip(config: Config, optimize: str = "-O3") -> Path:
+    """The shared library of a machine; from the cache where the same Verilog and tools have been compiled.
+
+    Raises ProblemError in one line where Verilator or a C++ compiler is missing, or fails.
+    """
+    for tool, package in (("verilator", "verilator"), ("g++", "g++"), ("make", "make")):
+        if shutil.which(tool) is None:
+            raise ProblemError(f"{tool} is not installed; the rtl backend compiles the chip with it: "
+                               f"install it (Debian: apt-get install {package}) or use the model backend")
+    text = verilog_text(config)
+    version = _run(["verilator", "--version"], Path.cwd())
+    key = hashlib.sha256("\0".join((text, _HARNESS.read_text(), version, optimize)).encode()).hexdigest()[:32]
+    library = cache_directory() / f"chip-{key}.so"
+    if library.exists():
+        return library
+    with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
+        work = Path(name)
+        (work / f"{TOP}.v").write_text(text)
+        shutil.copy(_HARNESS, work / "chip.cpp")
+        _run(["verilator", "--cc", "--exe", "--build", "-j", "2", "-O3", "-Wno-fatal", "-Wno-lint", "--x-assign", "fast",
+              "--x-initial", "fast", "--noassert", "--top-module", TOP, "--Mdir", "obj", "-CFLAGS", "-fPIC -std=c++17",
+              "-LDFLAGS", "-shared", "-MAKEFLAGS", f"OPT_FAST={optimize} OPT_SLOW=-O1", "-o", "chip.so",
+              f"{TOP}.v", "chip.cpp"], work)
+        os.replace(work / "obj" / "chip.so", library)
+    return library
