@@ -1,0 +1,57 @@
+"""Stereo matching: two rectified pictures in, a disparity for each pixel of the left one out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mrfhw.problem import Problem, ProblemError, Schedule
+
+__all__ = ["bad_pixels", "stereo_problem"]
+
+
+def stereo_problem(
+    left: np.ndarray, right: np.ndarray, *, labels: int, min_disparity: int = 0, alpha: int = 1, beta: int = 4,
+    temperature: float = 3.5, schedule: Schedule | None = None, tau: int | None = 2, singleton: str = "absolute",
+    doubleton: str = "absolute", out_of_range: int = 10, energy_shift: int = 0, clamped: np.ndarray | None = None,
+) -> Problem:
+    """The MRF whose label l at a pixel of the left picture stands for a disparity of min_disparity + l pixels.
+
+    left, right: (H, W) integers, data of the machine's width: s1 is `left`, s2(l) is `right` at
+    column - (min_disparity + l). The other arguments are those of `Problem`; `schedule` takes the place of
+    the constant `temperature`, in units of unshifted energy. The "squared" doubleton is that of the labels.
+    The defaults were the best of a small search on 6-bit data; their energies stay below
+    256, so that 8-bit machines do not saturate.
+    Raises ProblemError for what `Problem` refuses, and where no disparity has a pixel in the right picture.
+    """
+    if not 2 <= labels <= 64:
+        raise ProblemError(f"labels is {labels}; the limits are 2 to 64: give a number between them")
+    cols = left.shape[-1]
+    if min_disparity >= cols or min_disparity + labels <= 1 - cols:
+        raise ProblemError(f"min-disparity is {min_disparity}; {labels} labels from there have no pixel in pictures of "
+                           f"{cols} columns: give a smaller disparity or a wider window")
+    shift = min_disparity + np.arange(labels)
+    zeros = np.zeros(labels, np.int64)
+    return Problem(
+        labels=labels, singleton1=left, singleton2=right, offsets=np.stack([zeros, -shift], 1),
+        singleton=singleton, doubleton=doubleton, alpha=alpha, beta=beta, tau=tau,
+        # Only differences count, so the vectors are centred: half the range of a signed word.
+        vectors=np.stack([zeros, np.arange(labels) - labels // 2], 1) if doubleton == "squared" else None,
+        energy_shift=energy_shift, out_of_range=out_of_range, clamped=clamped,
+        schedule=Schedule.constant(temperature) if schedule is None else schedule,
+    )
+
+
+def bad_pixels(labels: np.ndarray, min_disparity: int, truth: np.ndarray, threshold: float) -> float | None:
+    """Percent of the pixels of known truth, occluded ones included, whose disparity is off by more than `threshold`.
+
+    labels: (H, W); disparity = label + min_disparity. truth: (H, W) float64 in pixels, 0 where unknown.
+    None where no pixel's truth is known. Raises ProblemError where the shapes differ.
+    """
+    if truth.shape != labels.shape:
+        raise ProblemError(f"the true disparities are {truth.shape[1]}x{truth.shape[0]}; the estimate is "
+                           f"{labels.shape[1]}x{labels.shape[0]}: give truth of the left image's size")
+    known = truth > 0
+    if not known.any():
+        return None
+    error = np.abs(labels.astype(np.float64) + min_disparity - truth)[known]
+    return float(100 * np.count_nonzero(error > threshold) / error.size)

@@ -1,0 +1,152 @@
+"""Command-line options for a machine, one for each field of `Config`, and errors of one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from mrfhw.config import PRESETS, Config, ConfigError, mesh_shape
+from mrfhw.problem import ProblemError
+
+__all__ = ["OneLineCommand", "OneLineGroup", "config_from_options", "machine_options", "split_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Fields given by --spes and --mesh.
+MESH_FIELDS = ("mesh_rows", "mesh_cols")
+
+HELP = {
+    "spus": "Sampling units of an SPE.",
+    "tile_rows": "Rows of sites that an SPE holds at most.",
+    "tile_cols": "Columns of sites that an SPE holds at most.",
+    "label_bits": "Width of a label.",
+    "data_bits": "Width of a singleton datum.",
+    "energy_bits": "Width of a label's energy, saturating.",
+    "weight_bits": "Width of alpha and beta.",
+    "vector_bits": "Width of a signed component of a label's vector.",
+    "sampler": "How a label is drawn: cdf or race.",
+    "probability_bits": "Width of a probability (cdf).",
+    "probability_floor": "Rounding of a probability: power_of_two or integer (cdf).",
+    "exponent_fraction_bits": "Fraction bits of the exponential's table (cdf).",
+    "uniform_bits": "Bits of the uniform number (cdf).",
+    "gumbel_uniform_bits": "Bits of the uniform number (race).",
+    "gumbel_fraction_bits": "Fraction bits of a Gumbel number (race).",
+    "temperature_bits": "Width of the temperature's coefficient.",
+    "temperature_table": "Entries of the temperature table.",
+    "counter_bits": "Width of a histogram counter.",
+    "address_bits": "Width of a message's site address, 0 for as many as the sites need.",
+    "lmem_banks": "Banks of the label memory: 1 or 4.",
+    "s2_words": "Singleton-2 words that an SPE holds, 0 for one a site.",
+    "hub_fan_in": "Inputs of a log hub: 2, 4, 8 or 16.",
+    "hub_depth": "Messages that a log hub's FIFO holds.",
+    "line_bits": "Width of a packed log line.",
+}
+
+
+class Mesh(click.ParamType):
+    """ROWSxCOLUMNS, two whole numbers; the limits are `Config`'s."""
+
+    name = "ROWSxCOLS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            rows, cols = (int(part) for part in str(value).lower().split("x"))
+        except ValueError:
+            self.fail(f"{value!r} is not a mesh; give rows and columns, such as 4x4", param, ctx)
+        return rows, cols
+
+
+def _fields() -> list[dataclasses.Field[Any]]:
+    return [field for field in dataclasses.fields(Config) if field.name not in MESH_FIELDS]
+
+
+NAMES = ("preset", "spes", "mesh", *(field.name for field in _fields()))
+
+
+def machine_options(function: F) -> F:
+    """Add to a click command every option of a machine: --preset, --spes, --mesh and the fields of `Config`.
+
+    The command receives them by the names in NAMES, None where not given. `config_from_options` takes them.
+    """
+    for field in reversed(_fields()):
+        function = click.option(
+            "--" + field.name.replace("_", "-"), field.name, default=None,
+            type=int if isinstance(field.default, int) else str,
+            help=f"{HELP.get(field.name, '')} The default machine has {field.default}.".strip(),
+        )(function)
+    function = click.option("--mesh", type=Mesh(), default=None, help="Rows and columns of SPEs.")(function)
+    function = click.option("--spes", type=int, default=None, metavar="N",
+                            help="SPEs, in the mesh nearest to a square.")(function)
+    return click.option("--preset", default="default", show_default=True, metavar="NAME",
+                        help=f"The machine that the other options change: {', '.join(PRESETS)}.")(function)
+
+
+def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A command's options as (those of the machine, the others)."""
+    machine = {name: value for name, value in options.items() if name in NAMES}
+    return machine, {name: value for name, value in options.items() if name not in NAMES}
+
+
+def config_from_options(*, preset: str = "default", spes: int | None = None, mesh: tuple[int, int] | None = None,
+                        **fields: Any) -> Config:
+    """The machine that the options describe: the preset, changed by those that are not None.
+
+    Raises ConfigError for what no machine can have, and where --spes and --mesh disagree.
+    """
+    changes = {name: value for name, value in fields.items() if value is not None}
+    if mesh is not None:
+        changes["mesh_rows"], changes["mesh_cols"] = mesh
+        if spes is not None and spes != mesh[0] * mesh[1]:
+            raise ConfigError(f"spes is {spes} and mesh is {mesh[0]}x{mesh[1]}; they differ: give one of the two")
+    elif spes is not None:
+        changes["mesh_rows"], changes["mesh_cols"] = mesh_shape(spes)
+    return Config.preset(preset, **changes)
+
+
+def fail(message: str, hint: str = "") -> NoReturn:
+    """Print one line to stderr and leave with exit code 2."""
+    click.echo(" ".join(f"Error: {message} {hint}".split()), err=True)
+    sys.exit(2)
+
+
+class _OneLine(click.Command):
+    """A command whose every mistake of the user is one line on stderr and exit code 2, without a traceback."""
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
+             standalone_mode: bool = True, **extra: Any) -> Any:
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(2)
+        except click.UsageError as error:
+            fail(error.format_message(), f"(see {error.ctx.command_path} --help)" if error.ctx else "")
+        except click.ClickException as error:
+            fail(error.format_message())
+        except (ConfigError, ProblemError) as error:
+            fail(str(error))
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            fail(f"{where}{error.strerror or error}: check the path, its permissions and the space on the disk")
+        except MemoryError:
+            fail("the problem does not fit in memory: give a window or fewer labels")
+        except click.Abort:
+            click.echo("Aborted.", err=True)
+            sys.exit(130)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+class OneLineCommand(_OneLine):
+    """click.Command with errors of one line; use as `click.command(cls=OneLineCommand)`."""
+
+
+class OneLineGroup(_OneLine, click.Group):
+    """click.Group with errors of one line; use as `click.group(cls=OneLineGroup)`."""

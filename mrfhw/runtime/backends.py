@@ -1,0 +1,43 @@
+"""One call for every backend; each is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from mrfhw.config import Config
+from mrfhw.problem import Problem, ProblemError, Run
+from mrfhw.result import Result
+
+__all__ = ["BACKENDS", "check_grid", "solve"]
+
+BACKENDS = {"float": "mrfhw.model.exact", "model": "mrfhw.model.machine", "rtl": "mrfhw.sim.chip"}
+
+
+def check_grid(config: Config, problem: Problem) -> None:
+    """Raise ProblemError where the grid has more rows or columns than the machine's tiles hold."""
+    rows, cols = problem.shape
+    room = (config.mesh_rows * config.tile_rows, config.mesh_cols * config.tile_cols)
+    if rows > room[0] or cols > room[1]:
+        raise ProblemError(
+            f"the image is {cols}x{rows}; a {config.mesh_rows}x{config.mesh_cols} mesh of tiles of {config.tile_cols}x"
+            f"{config.tile_rows} sites takes {room[1]}x{room[0]}: give a window, more SPEs or larger tiles")
+
+
+def solve(backend: str, config: Config, problem: Problem, run: Run,
+          progress: Callable[[int], None] | None = None) -> Result:
+    """Solve `problem` by a backend: "float" (double precision), "model" (bit-exact) or "rtl" (compiled Verilog).
+
+    progress: called with the number of finished sweeps. "float" takes grids of any size; the others those that
+    the machine's tiles hold. Raises ProblemError for an unknown backend and a problem that does not fit.
+    """
+    if backend not in BACKENDS:
+        raise ProblemError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}: choose one")
+    problem.check_fits(config)
+    if backend != "float":
+        check_grid(config, problem)
+    module: Any = importlib.import_module(BACKENDS[backend])
+    if backend == "float":
+        return module.solve(problem, run, config=config, progress=progress)
+    return module.solve(config, problem, run, progress=progress)

@@ -1,0 +1,112 @@
+"""The stereo problem: its offsets, its measure of error, and what its defaults reach."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mrfhw.apps.stereo import bad_pixels, stereo_problem
+from mrfhw.config import PRESETS, Config
+from mrfhw.images import load_disparity, load_grey
+from mrfhw.model.exact import solve
+from mrfhw.problem import ProblemError, Run, Schedule, doubleton_table, singleton_energies
+from mrfhw.scenes import stereo_scene
+
+DATA = Path(os.environ.get("MRFHW_DATA", Path(__file__).parents[1] / ".." / "shared" / "data")) / "stereo"
+
+
+def test_label_means_right_at_column_minus_disparity():
+    rng = np.random.default_rng(0)
+    left, right = rng.integers(0, 64, (2, 5, 20))
+    problem = stereo_problem(left, right, labels=6, min_disparity=3, out_of_range=17)
+    energies = singleton_energies(problem)
+    for row, col, label in np.ndindex(5, 20, 6):
+        at = col - (3 + label)
+        assert energies[row, col, label] == (abs(left[row, col] - right[row, at]) if at >= 0 else 17)
+
+
+def test_negative_disparities():
+    left, right = np.random.default_rng(1).integers(0, 64, (2, 3, 9))
+    energies = singleton_energies(stereo_problem(left, right, labels=4, min_disparity=-2))
+    assert energies[1, 4, 0] == abs(left[1, 4] - right[1, 6])
+
+
+def test_squared_doubleton_is_that_of_the_labels():
+    image = np.zeros((2, 40), int)
+    problem = stereo_problem(image, image, labels=16, doubleton="squared", tau=None)
+    labels = np.arange(16)
+    assert np.array_equal(doubleton_table(problem), (labels[:, None] - labels) ** 2)
+    problem.check_fits(Config(vector_bits=4))
+
+
+def test_a_schedule_takes_the_place_of_the_temperature():
+    image = np.zeros((2, 9), int)
+    assert stereo_problem(image, image, labels=2, temperature=7.0).schedule == Schedule.constant(7.0)
+    cooling = Schedule.geometric(8.0, 0.5, 1.0)
+    assert stereo_problem(image, image, labels=2, schedule=cooling).schedule == cooling
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"labels": 1}, "labels is 1"), ({"labels": 65}, "labels is 65"), ({"labels": -3}, "labels is -3"),
+    ({"labels": 4, "min_disparity": 9}, "min-disparity is 9"),
+    ({"labels": 4, "min_disparity": -12}, "min-disparity is -12"),
+    ({"labels": 4, "temperature": 0.0}, "temperature is 0"),
+    ({"labels": 4, "temperature": float("nan")}, "temperature is"),
+    ({"labels": 4, "singleton": "cubic"}, "cubic"), ({"labels": 4, "doubleton": "cubic"}, "cubic"),
+    ({"labels": 4, "right": np.zeros((3, 9), int)}, "one size"),
+])
+def test_refused(changes, message):
+    image = np.zeros((2, 9), int)
+    with pytest.raises(ProblemError, match=message):
+        stereo_problem(**{"left": image, "right": image, **changes})
+
+
+def test_extreme_disparities_still_have_a_pixel():
+    image = np.zeros((2, 9), int)
+    assert (singleton_energies(stereo_problem(image, image, labels=4, min_disparity=8))[:, 8, 0] == 0).all()
+    assert (singleton_energies(stereo_problem(image, image, labels=4, min_disparity=-11))[:, 0, 3] == 0).all()
+
+
+def test_bad_pixels_by_hand():
+    labels = np.array([[0, 1, 2], [3, 4, 5]], np.uint8)
+    truth = np.array([[10.0, 12.0, 14.5], [0.0, 14.0, 17.25]])  # errors 0, 1, 2.5, unknown, 0, 2.25
+    assert bad_pixels(labels, 10, truth, 1) == pytest.approx(40.0)
+    assert bad_pixels(labels, 10, truth, 2) == pytest.approx(40.0)
+    assert bad_pixels(labels, 10, truth, 2.25) == pytest.approx(20.0)
+    assert bad_pixels(labels, 10, truth, 0.5) == pytest.approx(60.0)
+    assert bad_pixels(labels, 10, np.zeros((2, 3)), 1) is None
+    with pytest.raises(ProblemError, match="the true disparities are 2x3"):
+        bad_pixels(labels, 10, truth.T, 1)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_defaults_fit_every_machine_without_saturation(preset):
+    config = Config.preset(preset)
+    image = np.zeros((8, 60), int)
+    problem = stereo_problem(image, image, labels=40)
+    problem.check_fits(config)
+    assert problem.tau is not None
+    assert problem.alpha * config.data_max + 4 * problem.beta * problem.tau <= config.energy_max
+
+
+def test_defaults_on_the_built_in_scene():
+    """11.6 % when measured; 11.8 % of the pixels are hidden from the right camera or outside its picture."""
+    scene = stereo_scene()
+    problem = stereo_problem(scene.left >> 2, scene.right >> 2, labels=scene.labels)
+    result = solve(problem, Run(sweeps=200, burn_in=100))
+    bad = bad_pixels(result.mode, 0, scene.disparity, 1)
+    assert bad is not None
+    assert bad < 14
+
+
+@pytest.mark.skipif(not (DATA / "poster").is_dir(), reason=f"no stereo data in {DATA}: set MRFHW_DATA")
+def test_defaults_on_a_photograph():
+    left, right = (load_grey(DATA / "poster" / f"{side}.png") for side in ("left", "right"))
+    truth = load_disparity(DATA / "poster" / "disp_left.png", 8)
+    area = (slice(100, 220), slice(60, 300))
+    problem = stereo_problem(left[area], right[area], labels=18, min_disparity=3)
+    result = solve(problem, Run(sweeps=120, burn_in=60))
+    bad = bad_pixels(result.mode, 3, truth[area], 1)
+    assert bad is not None
+    assert bad < 35
