@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth import Module, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
@@ -19,6 +19,16 @@ from mrfhw.gateware.tree import ControlNode, LogHub
 from mrfhw.registers import AddressMap
 
 __all__ = ["Accelerator", "Mesh"]
+
+
+def _join(m: Module, sink: data.View, source: data.View) -> None:
+    """Connect two ports of one layout as plain vectors."""
+    m.d.comb += sink.as_value().eq(source.as_value())
+
+
+def _join_log(m: Module, sink: Any, source: Any) -> None:
+    _join(m, sink.payload, source.payload)
+    m.d.comb += [sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
 
 
 class Mesh(wiring.Component):
@@ -50,9 +60,9 @@ class Mesh(wiring.Component):
                 if not (0 <= near_row < c.mesh_rows and 0 <= near_col < c.mesh_cols):
                     continue
                 near = tiles[near_row * c.mesh_cols + near_col]
-                m.d.comb += getattr(tile, f"label_{side}").eq(getattr(near, f"label_to_{opposite}"))
                 across = near.s2_words if side in ("west", "east") else near.s2_across
-                m.d.comb += getattr(tile, f"s2_{side}").eq(across)
+                _join(m, getattr(tile, f"label_{side}"), getattr(near, f"label_to_{opposite}"))
+                _join(m, getattr(tile, f"s2_{side}"), across)
 
     def _tree(self, m: Module, tiles: list[Any]) -> None:
         c = self.config
@@ -68,16 +78,16 @@ class Mesh(wiring.Component):
                                            lambda bits=level * digit: LogHub(c, bits))  # type: ignore[misc]
                 m.d.comb += hub.present.eq((1 << len(children)) - 1)
                 for k, child in enumerate(children):
-                    m.d.comb += [downs[child].eq(getattr(node, f"child_down_{k}")), getattr(node, f"child_up_{k}").eq(ups[child])]
-                    wiring.connect(m, logs[child], getattr(hub, f"child_{k}"))
+                    _join(m, downs[child], getattr(node, f"child_down_{k}"))
+                    _join(m, getattr(node, f"child_up_{k}"), ups[child])
+                    _join_log(m, getattr(hub, f"child_{k}"), logs[child])
                 next_downs.append(node.down)
                 next_ups.append(node.up)
                 next_logs.append(hub.log)
             downs, ups, logs = next_downs, next_ups, next_logs
-        m.d.comb += [
-            downs[0].eq(self.down), self.up.eq(ups[0]), self.log.payload.as_value().eq(logs[0].payload.as_value()),
-            self.log.valid.eq(logs[0].valid), logs[0].ready.eq(self.log.ready),
-        ]
+        _join(m, downs[0], self.down)
+        _join(m, self.up, ups[0])
+        _join_log(m, self.log, logs[0])
 
 
 class Accelerator(wiring.Component):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from amaranth import ClockSignal, Elaboratable, Fragment, Instance, Module, ResetSignal
-from amaranth.lib import wiring
+from amaranth import ClockSignal, Elaboratable, Fragment, Instance, Module, ResetSignal, Shape, Signal
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Flow
 
 __all__ = ["Leaves", "port_name"]
@@ -38,9 +38,15 @@ class Leaves:
         signature = self.modules[name].signature
         ports = signature.create(path=(instance,))
         connections: dict[str, object] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
-        for path, member, value in signature.flatten(ports):
-            prefix = "o" if member.flow is Flow.Out else "i"
-            connections[f"{prefix}_{port_name(path)}"] = value
+        for path, member, _ in list(signature.flatten(ports)):
+            # A plain vector: a signal of a layout would be emitted with a wire for each of its fields.
+            wire = Signal(Shape.cast(member.shape).width, name=f"{instance}_{port_name(path)}")
+            holder = ports
+            for step in path[:-1]:
+                holder = getattr(holder, str(step))
+            layout = isinstance(member.shape, data.Layout)
+            setattr(holder, str(path[-1]), data.View(member.shape, wire) if layout else wire)
+            connections[f"{'o' if member.flow is Flow.Out else 'i'}_{port_name(path)}"] = wire
         m.submodules[instance] = _Named(name, connections)
         return ports
 
