@@ -25,6 +25,10 @@ def _finite(name: str, value: float, low: float, hint: str) -> float:
     return float(value)
 
 
+def _shape(array: np.ndarray | None) -> tuple[int, ...]:
+    return () if array is None else np.shape(array)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Temperature by sweep, in units of unshifted energy.
@@ -129,17 +133,17 @@ class Problem:
         if (self.singleton2 is None) == (self.constants is None):
             raise ProblemError("give either a second image with offsets or one constant per label")
         if self.singleton2 is not None:
-            if self.offsets is None or np.shape(self.offsets) != (self.labels, 2):
-                raise ProblemError(f"offsets has shape {np.shape(self.offsets)}; {self.labels} labels need "
+            if self.offsets is None or _shape(self.offsets) != (self.labels, 2):
+                raise ProblemError(f"offsets has shape {_shape(self.offsets)}; {self.labels} labels need "
                                    f"({self.labels}, 2): give one (row, column) a label")
             if self.singleton2.shape != self.singleton1.shape:
                 raise ProblemError(f"the second image is {self.singleton2.shape[1]}x{self.singleton2.shape[0]}; the first is "
                                    f"{self.singleton1.shape[1]}x{self.singleton1.shape[0]}: give images of one size")
-        elif np.shape(self.constants) != (self.labels,):
-            raise ProblemError(f"constants has shape {np.shape(self.constants)}; {self.labels} labels need "
+        elif _shape(self.constants) != (self.labels,):
+            raise ProblemError(f"constants has shape {_shape(self.constants)}; {self.labels} labels need "
                                f"({self.labels},): give one a label")
-        if self.doubleton == "squared" and np.shape(self.vectors) != (self.labels, 2):
-            raise ProblemError(f"vectors has shape {np.shape(self.vectors)}; the squared doubleton of {self.labels} "
+        if self.doubleton == "squared" and _shape(self.vectors) != (self.labels, 2):
+            raise ProblemError(f"vectors has shape {_shape(self.vectors)}; the squared doubleton of {self.labels} "
                                f"labels needs ({self.labels}, 2): give one vector a label")
         for name in ("observed", "clamped"):
             mask = getattr(self, name)
@@ -164,7 +168,7 @@ class Problem:
         if self.labels > config.max_labels:
             raise ProblemError(f"labels is {self.labels}; a machine with label_bits = {config.label_bits} takes "
                                f"{config.max_labels}: give fewer labels or wider ones")
-        limits = [("alpha", self.alpha, config.weight_max), ("beta", self.beta, config.weight_max),
+        limits: list[tuple[str, float, int]] = [("alpha", self.alpha, config.weight_max), ("beta", self.beta, config.weight_max),
                   ("energy_shift", self.energy_shift, config.shift_max),
                   ("out_of_range", self.out_of_range, (1 << config.singleton_bits) - 1)]
         if self.tau is not None:
@@ -186,10 +190,10 @@ class Problem:
                                    "give a wider vector_bits")
         from mrfhw.temperature import realized_limits
 
-        low, high_t = realized_limits(config, self.energy_shift)
+        coldest, hottest = realized_limits(config, self.energy_shift)
         for value in (self.schedule.coldest, self.schedule.hottest):
-            if not low <= value <= high_t:
-                raise ProblemError(f"temperature is {value:g}; this machine realizes {low:.3g} to {high_t:.4g} at "
+            if not coldest <= value <= hottest:
+                raise ProblemError(f"temperature is {value:g}; this machine realizes {coldest:.3g} to {hottest:.4g} at "
                                    f"energy_shift {self.energy_shift}: scale alpha, beta and the temperature together")
         if len(self.schedule.table) > config.temperature_table:
             raise ProblemError(f"the temperature table has {len(self.schedule.table)} entries; the machine holds "
@@ -234,7 +238,8 @@ def singleton_energies(problem: Problem) -> np.ndarray:
             difference = np.abs(s1 - int(problem.constants[label]))
             inside = np.ones_like(s1, bool)
         else:
-            assert problem.singleton2 is not None and problem.offsets is not None
+            assert problem.singleton2 is not None
+            assert problem.offsets is not None
             r = np.arange(rows)[:, None] + int(problem.offsets[label][0])
             c = np.arange(cols)[None, :] + int(problem.offsets[label][1])
             inside = (r >= 0) & (r < rows) & (c >= 0) & (c < cols)

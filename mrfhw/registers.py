@@ -11,8 +11,18 @@ from enum import IntEnum
 
 from mrfhw.config import Config, bits_for
 
-__all__ = ["CONTROL_BITS", "MODE_BITS", "REGISTERS", "STATUS_BITS", "AddressMap", "LmemWord", "Register", "Region", "Temperature",
-           "register"]
+__all__ = [
+    "CONTROL_BITS",
+    "MODE_BITS",
+    "REGISTERS",
+    "STATUS_BITS",
+    "AddressMap",
+    "LmemWord",
+    "Region",
+    "Register",
+    "Temperature",
+    "register",
+]
 
 IDENTITY = int.from_bytes(b"MRFH", "big")
 INTERFACE_VERSION = 1

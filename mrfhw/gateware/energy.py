@@ -68,15 +68,25 @@ class EnergyPipeline(wiring.Component):
         exists, exists_2 = Signal(reset_less=True), Signal(reset_less=True)
         raw, out = (Signal(c.doubleton_bits, reset_less=True) for _ in range(2))
         m.d.sync += [exists.eq(n.word.exists), exists_2.eq(exists)]
+        squares = [self._square(m, d) for d in (du, dv)]
         with m.Switch(p.doubleton):
             with m.Case(DOUBLETON_CODES["squared"]):
-                m.d.sync += raw.eq(du * du + dv * dv)
+                m.d.sync += raw.eq(squares[0] + squares[1])
             with m.Case(DOUBLETON_CODES["potts"]):
                 m.d.sync += raw.eq(gap.any())
             with m.Default():
                 m.d.sync += raw.eq(gap)
         m.d.sync += out.eq(Mux(exists_2, Mux(raw > p.tau, p.tau, raw), 0))
         return out
+
+    def _square(self, m: Module, value: Signal) -> Signal:
+        """value^2 as a table: a few bits are not worth a DSP block."""
+        result = Signal(2 * len(value))
+        with m.Switch(value):
+            for i in range(1 << len(value)):
+                with m.Case(i):
+                    m.d.comb += result.eq(i * i)
+        return result
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -27,7 +27,8 @@ class Leaves:
         self.shared = shared
         self.modules: dict[str, wiring.Component] = {}
 
-    def add(self, m: Module, name: str, instance: str, make: Callable[[], wiring.Component]) -> wiring.PureInterface | wiring.Component:
+    def add(self, m: Module, name: str, instance: str,
+            make: Callable[[], wiring.Component]) -> wiring.PureInterface | wiring.Component:
         """A part of module `name`, added to `m` as `instance`; returns an object with its ports."""
         if not self.shared:
             component = make()

@@ -189,11 +189,10 @@ class Scheduler(wiring.Component):
                 m.next = "LABELS"
 
         with m.FSM(init="IDLE") as fsm:
-            with m.State("IDLE"):
-                with m.If(self.start | self.resume):
-                    m.d.comb += begin.eq(self.start)
-                    m.d.sync += step.eq(0)
-                    m.next = "FETCH"
+            with m.State("IDLE"), m.If(self.start | self.resume):
+                m.d.comb += begin.eq(self.start)
+                m.d.sync += step.eq(0)
+                m.next = "FETCH"
             with m.State("FETCH"):
                 m.d.comb += [self.gap_cycle.eq(1), self.cycle.eq(1), fetching.eq(1)]
                 m.d.sync += step.eq(step + 1)
@@ -219,9 +218,8 @@ class Scheduler(wiring.Component):
                     with m.If(current.final):
                         m.d.comb += flush.eq(1)
                         m.next = "LOG"
-            with m.State("LOG"):
-                with m.If(self.log_done):
-                    m.next = "IDLE"
+            with m.State("LOG"), m.If(self.log_done):
+                m.next = "IDLE"
         m.d.comb += [self.running.eq(self.cycle), self.busy.eq(~fsm.ongoing("IDLE"))]
         return {"step": step, "drained": drained, "cool": cool, "fetching": fetching, "labels": labels, "opens": opens,
                 "flush": flush, "ends": ends}

@@ -10,7 +10,6 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.config import Config, bits_for
 from mrfhw.gateware.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch, entry_layout
 from mrfhw.gateware.ops import LogMessage, LogStream, datum, downlink, label_word, uplink
-
 from mrfhw.gateware.singleton import S1Mem, S2Mem, S2Switch
 from mrfhw.gateware.spu import Spu
 from mrfhw.registers import AddressMap, LmemWord, Region

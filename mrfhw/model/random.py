@@ -29,7 +29,7 @@ def step(state: np.ndarray, lane: int) -> None:
 def output(state: np.ndarray, lane: int, bits: int) -> int:
     """The value that goes with a state: the top `bits` of (w + y) mod 2^32."""
     total = np.uint32(state[lane, 3] + state[lane, 1])
-    return np.int64(total) >> (32 - bits)
+    return int(np.int64(total) >> (32 - bits))
 
 
 def _step_word(state: int) -> int:
