@@ -42,7 +42,7 @@ class LinePacker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, log, out = self.config, self.log.payload, self.lines
-        m.submodules.bases = bases = Memory(shape=c.raster_bits, depth=c.spes, init=[])
+        m.submodules.bases = bases = Memory(shape=c.raster_bits, depth=max(2, c.spes), init=[])
         write, read = bases.write_port(), bases.read_port()
         m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write)]
 
@@ -50,7 +50,7 @@ class LinePacker(wiring.Component):
         waiting, held = Signal(), Signal.like(self.log.payload)
         advance, accept = Signal(), Signal()
         m.d.comb += [self.log.ready.eq(~waiting | advance), accept.eq(self.log.valid & self.log.ready),
-                     read.addr.eq(log.tile), read.en.eq(accept)]
+                     read.addr.eq(log.tile if c.tree_levels else 0), read.en.eq(accept)]
         with m.If(accept):
             m.d.sync += [waiting.eq(1), held.eq(self.log.payload)]
         with m.Elif(advance):

@@ -114,8 +114,9 @@ class LogMessage(data.StructLayout):
     """
 
     def __init__(self, config: Config, tile_bits: int):
-        super().__init__({"count": config.counter_bits, "label": config.label_bits, "offset": config.offset_bits,
-                          "tile": tile_bits})
+        # A tile's own messages carry no number yet.
+        number = {"tile": tile_bits} if tile_bits else {}
+        super().__init__({"count": config.counter_bits, "label": config.label_bits, "offset": config.offset_bits, **number})
 
 
 class LogStream(wiring.Signature):

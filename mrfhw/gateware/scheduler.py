@@ -123,13 +123,14 @@ class Scheduler(wiring.Component):
         c, r = self.config, self.registers
         new = Signal(_row_layout(c), name=name)
         last, next_last = row.row + 1 == r.tile_rows, Signal(name=f"{name}_last")
+        index = Signal.like(row.row, name=f"{name}_index")
         m.d.comb += [
-            new.row.eq(Mux(last, 0, row.row + 1)), new.up.eq(row.here), new.here.eq(row.down),
+            index.eq(Mux(last, 0, row.row + 1)), new.row.eq(index), new.up.eq(row.here), new.here.eq(row.down),
             new.site.eq(Mux(last, 0, row.site + r.site_stride)), new.raster.eq(Mux(last, 0, row.raster + r.raster_stride)),
-            next_last.eq(new.row + 1 == r.tile_rows),
+            next_last.eq(index + 1 == r.tile_rows),
         ]
         # With four banks a pair of rows shares a base.
-        steps = 1 if c.lmem_banks == 1 else new.row[0]
+        steps = 1 if c.lmem_banks == 1 else index[0]
         m.d.comb += new.down.eq(Mux(next_last, 0, Mux(steps, row.down + r.label_stride, row.down)))
         return new
 

@@ -59,7 +59,7 @@ class S2Mem(wiring.Component):
         for bank in range(c.spus):
             m.submodules[f"bank_{bank}"] = memory = Memory(shape=datum(c), depth=c.s2_bank_depth, init=[])
             read, write = memory.read_port(), memory.write_port()
-            run = self.first if c.spus == 1 else Mux(self.rotate > bank, self.second, self.first)
+            run = self.first if bank == c.spus - 1 else Mux(self.rotate > bank, self.second, self.first)
             m.d.comb += [
                 read.addr.eq(Mux(self.bus_select, self.bus_address, run)),
                 write.addr.eq(self.bus_address), write.data.eq(self.bus_data),

@@ -54,15 +54,20 @@ def conditional(config: Config, problem: Problem, energies: np.ndarray, coeffici
     return draw(config, capped, coefficient)
 
 
-def _cdf(config: Config, energy: np.ndarray, coefficient: int) -> np.ndarray:
+def _weights(config: Config, energy: np.ndarray, coefficient: int) -> np.ndarray:
+    """P of Equation 3.4, or the integer floor of Equation 3.3; int64 (L,)."""
     fraction = config.exponent_fraction_bits
     exponent = ((energy - energy.min()) * coefficient) >> (config.temperature_fraction_bits - fraction)
     mantissa = config.exponent_table[exponent & ((1 << fraction) - 1)]
     weight = mantissa >> np.minimum(exponent >> fraction, config.probability_bits)
     if config.probability_floor == "power_of_two":
         # frexp's exponent of a whole number is its bit length.
-        weight = np.where(weight > 0, 1 << np.maximum(np.frexp(weight)[1] - 1, 0), 0)
-    sums = np.concatenate([[0], weight.cumsum()])
+        weight = np.where(weight > 0, 1 << np.maximum(np.frexp(weight)[1].astype(np.int64) - 1, 0), 0)
+    return np.asarray(weight)
+
+
+def _cdf(config: Config, energy: np.ndarray, coefficient: int) -> np.ndarray:
+    sums = np.concatenate([[0], _weights(config, energy, coefficient).cumsum()])
     # Label l is drawn where sums[l] <= u total / 2^k < sums[l + 1]: the uniforms below each sum, rounded up.
     below = -(-(sums << config.uniform_bits) // sums[-1])
     return np.asarray(np.diff(below) / (1 << config.uniform_bits))

@@ -1,0 +1,15 @@
+"""Options of the long runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--machines", type=int, default=6, help="Random machines compared with the model.")
+    parser.addoption("--problems", type=int, default=40, help="Random problems on each of them.")

@@ -1,0 +1,107 @@
+"""Placement: every site and every singleton-2 word is where the hardware looks for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mrfhw.config import Config
+from mrfhw.placement import Placement
+from mrfhw.problem import Problem, ProblemError, Run
+from support.random_problems import random_config, random_placement
+
+RUN = Run(sweeps=1)
+
+
+def stereo(rows, cols, labels, first=0, config=None, **changes):
+    rng = np.random.default_rng(1)
+    offsets = np.stack([np.zeros(labels, int), -first - np.arange(labels)], 1)
+    problem = Problem(labels=labels, singleton1=rng.integers(0, 64, (rows, cols)), singleton2=rng.integers(0, 64, (rows, cols)),
+                      offsets=offsets, **changes)
+    return Placement(config or Config(), problem, RUN)
+
+
+def fetched_word(p, patches, tile, row, col, entry):
+    """The word that a tile gets for a local site and a label: the hardware's arithmetic, one step after the other."""
+    c = p.config
+    row_wraps = int(row >= entry.row_threshold)
+    column = col + entry.column
+    col_wraps = int(column >= p.tile_cols)
+    bank, start = p.s2_address(np.array(row), np.array(column))
+    address = (int(start) + entry.deltas[2 * row_wraps + col_wraps]) % (1 << c.s2_address_bits)
+    near_row = tile // c.mesh_cols + entry.row_directions[row_wraps]
+    near_col = tile % c.mesh_cols + entry.column_directions[col_wraps]
+    if not (0 <= near_row < c.mesh_rows and 0 <= near_col < c.mesh_cols):
+        return 0
+    return patches[near_row * c.mesh_cols + near_col, int(bank), address]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_label_finds_its_pixel(seed):
+    rng = np.random.default_rng(seed)
+    p = random_placement(rng, random_config(rng))
+    while p.problem.offsets is None:
+        p = random_placement(rng, random_config(rng))
+    c, problem = p.config, p.problem
+    memory = np.zeros((c.spes, c.spus, 1 << c.s2_address_bits), np.uint32)
+    tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
+    for index, patch in enumerate(p.patches):
+        bank, address = p.s2_address(row, col)
+        memory[tile, bank, address + index * p.patch_words] = p.s2_patch(patch)
+    rows, cols = problem.shape
+    for _ in range(300):
+        r, k, label = int(rng.integers(rows)), int(rng.integers(cols)), int(rng.integers(problem.labels))
+        t = r // p.tile_rows * c.mesh_cols + k // p.tile_cols
+        word = fetched_word(p, memory, t, r % p.tile_rows, k % p.tile_cols, p.label_entries[label])
+        y, x = r + problem.offsets[label][0], k + problem.offsets[label][1]
+        inside = 0 <= y < rows and 0 <= x < cols
+        assert word == (problem.singleton2[y, x] | 1 << c.data_bits if inside else 0)
+
+
+@pytest.mark.parametrize("banks", [1, 4])
+def test_addresses_are_distinct_and_neighbours_in_four_banks(banks):
+    config = Config(lmem_banks=banks, tile_rows=12, tile_cols=20)
+    p = stereo(48, 80, 4, config=config)
+    row, col = np.mgrid[:p.tile_rows, :p.tile_cols]
+    bank, address = p.label_address(row, col)
+    assert address.max() < config.lmem_rows
+    assert len(set(zip(bank.ravel().tolist(), address.ravel().tolist(), strict=True))) == row.size
+    site = p.site_address(row, col)
+    assert len(np.unique(site)) == row.size
+    assert site.max() < config.site_rows
+    if banks == 4:
+        near = [np.roll(bank, step, axis) for axis in (0, 1) for step in (1, -1)]
+        assert all(len(set(four)) == 4 for four in zip(*(n.ravel().tolist() for n in near), strict=True))
+
+
+def test_replication_only_beyond_one_tile():
+    assert stereo(64, 96, 24).replication == 1
+    assert stereo(64, 96, 24, first=12).replication == 1  # the second image moves along
+    assert stereo(64, 96, 40).replication == 2
+    assert stereo(64, 96, 64).replication == 2
+
+
+def test_tiles_round_trip_with_padding():
+    p = stereo(61, 93, 4)
+    grid = np.arange(61 * 93).reshape(61, 93)
+    assert np.array_equal(p.untile(p.tiles(p.pad(grid))), grid)
+    assert p.exists.sum() == grid.size
+
+
+@pytest.mark.parametrize(("rows", "cols", "words"), [(300, 64, ("64x300", "256x256", "window")), (64, 300, ("300x64", "larger tiles"))])
+def test_too_large_an_image(rows, cols, words):
+    with pytest.raises(ProblemError) as caught:
+        stereo(rows, cols, 4)
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_too_long_a_reach():
+    config = Config(s2_words=1024)
+    with pytest.raises(ProblemError, match=r"reach over 2 patches of 768 .* a tile holds 1024: .* s2_words = 1536"):
+        stereo(128, 96, 40, config=config)
+
+
+def test_words_too_wide():
+    with pytest.raises(ProblemError, match=r"alpha is 300; the machine takes whole numbers from 0 to 255"):
+        stereo(8, 8, 4, alpha=300)
+    with pytest.raises(ProblemError, match=r"values from 0 to 63; data_bits = 4"):
+        stereo(64, 64, 4, config=Config(data_bits=4))
