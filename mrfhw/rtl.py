@@ -11,10 +11,10 @@ from amaranth.lib.wiring import Flow
 
 from mrfhw import __version__
 from mrfhw.config import Config
-from mrfhw.gateware.accelerator import Accelerator
+from mrfhw.gateware.accelerator import TILE, Accelerator
 from mrfhw.gateware.leaves import Leaves, port_name
 
-__all__ = ["TOP", "component_verilog", "verilog_text"]
+__all__ = ["TILE", "TOP", "component_verilog", "verilog_text"]
 
 TOP = "mrfhw_top"
 

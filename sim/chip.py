@@ -19,6 +19,9 @@ from mrfhw.sim.compiled import compile_chip
 
 __all__ = ["CompiledChip", "run_placed", "solve"]
 
+# Below this many cycles a 16x2 machine is compiled and run sooner in the quick way.
+QUICK_CYCLES = 5_000_000
+
 _WORDS = np.ctypeslib.ndpointer(np.uint32, flags="C_CONTIGUOUS")
 _BYTES = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
 _SIGNATURES: dict[str, tuple[object, list[object]]] = {
@@ -38,12 +41,12 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
 class CompiledChip:
     """A `Chip` (mrfhw.runtime.driver) in this process. Use as a context manager.
 
-    log_ready: share of cycles in which the log is taken, (n of 256, seed).
+    log_ready: share of cycles in which the log is taken, (n of 256, seed). quick: see `compile_chip`.
     """
 
-    def __init__(self, config: Config, log_ready: tuple[int, int] = (256, 0)):
+    def __init__(self, config: Config, log_ready: tuple[int, int] = (256, 0), quick: bool = False):
         self.config = config
-        self._library = ctypes.CDLL(str(compile_chip(config)))
+        self._library = ctypes.CDLL(str(compile_chip(config, quick)))
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
@@ -133,7 +136,11 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int
 
 def solve(config: Config, problem: Problem, run: Run, progress: Callable[[int], object] | None = None,
           log_ready: tuple[int, int] = (256, 0)) -> Result:
-    """Run `problem` on the compiled chip of `config`. progress is called with the number of sweeps done."""
+    """Run `problem` on the compiled chip of `config`. progress is called with the number of sweeps done.
+
+    A short run is compiled in the quick way.
+    """
     placement = Placement(config, problem, run)
-    with CompiledChip(config, log_ready) as chip:
+    cycles = run.sweeps * placement.tile_rows * 2 * placement.groups_per_row * placement.interval
+    with CompiledChip(config, log_ready, quick=cycles < QUICK_CYCLES) as chip:
         return run_placed(chip, placement, progress)

@@ -53,7 +53,7 @@ def compare(chip: CompiledChip, placement: Placement) -> None:
 def test_rtl_equals_model(machine_seed: int, request: pytest.FixtureRequest) -> None:
     rng = np.random.default_rng(machine_seed)
     config = random_config(rng)
-    with CompiledChip(config) as chip:
+    with CompiledChip(config, quick=True) as chip:
         for number in range(request.config.getoption("--problems")):
             placement = random_placement(rng, config)
             # Every tenth problem after each of its sweeps, the others at the end: a label once wrong stays in the

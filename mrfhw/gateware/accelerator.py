@@ -18,7 +18,9 @@ from mrfhw.gateware.spe import Spe
 from mrfhw.gateware.tree import ControlNode, LogHub
 from mrfhw.registers import AddressMap
 
-__all__ = ["Accelerator", "Mesh"]
+__all__ = ["TILE", "Accelerator", "Mesh"]
+
+TILE = "mrfhw_spe"  # module name of a tile
 
 
 def _join(m: Module, sink: data.View, source: data.View) -> None:
@@ -46,7 +48,7 @@ class Mesh(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        tiles = [self.leaves.add(m, "mrfhw_spe", f"spe_{i}", lambda: Spe(c)) for i in range(c.spes)]
+        tiles = [self.leaves.add(m, TILE, f"spe_{i}", lambda: Spe(c)) for i in range(c.spes)]
         self._links(m, tiles)
         self._tree(m, tiles)
         return m
