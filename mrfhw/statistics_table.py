@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +26,9 @@ from mrfhw.model.quantized import (
     total_variation,
 )
 from mrfhw.problem import Problem, ProblemError, Schedule
-from mrfhw.temperature import coefficient, realized
+from mrfhw.temperature import coefficient, realized, realized_limits
 
-__all__ = ["SHIFTS", "TEMPERATURES", "WIDTHS", "Row", "command", "rows", "widths_of"]
+__all__ = ["SHIFTS", "TEMPERATURES", "WIDTHS", "Row", "chains", "command", "conditionals", "rows", "widths_of"]
 
 WIDTHS: tuple[tuple[str, dict[str, Any]], ...] = (
     *((f"cdf {floor}", {"sampler": "cdf", "probability_floor": floor, "probability_bits": bits})
@@ -36,7 +37,7 @@ WIDTHS: tuple[tuple[str, dict[str, Any]], ...] = (
       for uniform, fraction in ((8, 4), (10, 6), (12, 6), (12, 8))),
 )
 SHIFTS = (0, 3, 4)
-TEMPERATURES = (2.0, 8.0, 32.0)
+TEMPERATURES = (1.0, 4.0, 16.0, 64.0)
 LABELS = 64
 ENERGIES = 256  # the 64 energies of a conditional are uniform below this
 CHAIN_LABELS = 4
@@ -44,20 +45,21 @@ CHAIN_LABELS = 4
 
 @dataclass(frozen=True)
 class Row:
-    """Total variations to the exact distribution, of one sampler, width and shift; one line of the table.
+    """Total variations to the exact distribution, of one sampler, width, shift and temperature.
 
-    conditional_mean, conditional_max: of a 64-label conditional, over temperatures and random energies.
-    stationary_mean, stationary_max: of the joint distribution of three sites in a row with four labels, over
-    temperatures and random data; None where a chain has no single stationary distribution.
+    conditional_*: of one draw among 64 labels, over random energies. stationary_*: of the joint distribution of
+    three sites in a row with four labels, over random data. None where the machine does not realize the
+    temperature, and for a chain that has no single stationary distribution.
     """
 
     sampler: str
     bits: str
     energy_shift: int
-    conditional_mean: float
-    conditional_max: float
-    stationary_mean: float | None
-    stationary_max: float | None
+    temperature: float
+    conditional_mean: float | None = None
+    conditional_max: float | None = None
+    stationary_mean: float | None = None
+    stationary_max: float | None = None
 
 
 def widths_of(config: Config) -> str:
@@ -67,48 +69,51 @@ def widths_of(config: Config) -> str:
     return f"{config.gumbel_uniform_bits}/{config.gumbel_fraction_bits}"
 
 
-def _conditionals(config: Config, shift: int, draws: int, seed: int) -> list[float]:
-    """Of `draws` vectors of energies, the same for every width, at each temperature."""
+def conditionals(config: Config, shift: int, temperature: float, draws: int, seed: int) -> list[float]:
+    """Of `draws` vectors of energies, the same for every width and temperature."""
+    problem = Problem(labels=LABELS, singleton1=np.zeros((1, 1), int), constants=np.zeros(LABELS, int),
+                      energy_shift=shift, schedule=Schedule.constant(temperature))
+    value = coefficient(config, temperature, shift)
+    drawn = np.random.default_rng([seed, 1]).integers(0, ENERGIES, (draws, LABELS))
+    return [total_variation(conditional(config, problem, energies, value),
+                            exact_conditional(energies, realized(config, value, shift))) for energies in drawn]
+
+
+def chains(config: Config, shift: int, temperature: float, draws: int, seed: int) -> list[float]:
+    """Of `draws` rows of three sites, whose energies are in proportion to the temperature."""
+    rng = np.random.default_rng([seed, 2])
+    levels = min(64, round(4 * temperature))
+    alpha, beta = max(1, round(temperature / 16)), max(1, round(temperature / 2))
     found = []
-    for temperature in TEMPERATURES:
-        rng = np.random.default_rng([seed, 1])
-        problem = Problem(labels=LABELS, singleton1=np.zeros((1, 1), int), constants=np.zeros(LABELS, int),
-                          energy_shift=shift, schedule=Schedule.constant(temperature))
-        value = coefficient(config, temperature, shift)
-        for energies in rng.integers(0, ENERGIES, (draws, LABELS)):
-            exact = exact_conditional(energies, realized(config, value, shift))
-            found.append(total_variation(conditional(config, problem, energies, value), exact))
+    for _ in range(draws):
+        problem = Problem(
+            labels=CHAIN_LABELS, singleton1=rng.integers(0, levels, (1, 3)), alpha=alpha, beta=beta,
+            constants=rng.integers(0, levels, CHAIN_LABELS), energy_shift=shift, schedule=Schedule.constant(temperature))
+        states, kept = stationary(config, problem)
+        found.append(total_variation(kept, exact_distribution(config, problem, states)))
     return found
 
 
-def _chains(config: Config, shift: int, draws: int, seed: int) -> list[float]:
-    """Of `draws` rows of three sites, data and constants uniform on 6 bits, weights in proportion to T."""
-    found = []
-    for temperature in TEMPERATURES:
-        rng = np.random.default_rng([seed, 2])
-        for _ in range(draws):
-            problem = Problem(
-                labels=CHAIN_LABELS, singleton1=rng.integers(0, 64, (1, 3)), constants=rng.integers(0, 64, CHAIN_LABELS),
-                alpha=max(1, round(temperature / 16)), beta=max(1, round(temperature / 2)), energy_shift=shift,
-                schedule=Schedule.constant(temperature))
-            states, kept = stationary(config, problem)
-            found.append(total_variation(kept, exact_distribution(config, problem, states)))
-    return found
+def _row(name: str, config: Config, shift: int, temperature: float, draws: int, seed: int) -> Row:
+    row = Row(name, widths_of(config), shift, temperature)
+    low, high = realized_limits(config, shift)
+    if not low <= temperature <= high:
+        return row
+    each = conditionals(config, shift, temperature, draws, seed)
+    row = dataclasses.replace(row, conditional_mean=float(np.mean(each)), conditional_max=max(each))
+    try:
+        joint = chains(config, shift, temperature, draws, seed)
+    except ReducibleError:
+        return row
+    return dataclasses.replace(row, stationary_mean=float(np.mean(joint)), stationary_max=max(joint))
 
 
 def rows(draws: int = 20, seed: int = 0) -> Iterator[Row]:
-    """The table's rows, in the order of WIDTHS and SHIFTS; `draws` random cases at each temperature."""
+    """The table's rows in the order of WIDTHS, SHIFTS, TEMPERATURES; `draws` random cases each."""
     for name, widths in WIDTHS:
         config = Config(**widths)
-        for shift in SHIFTS:
-            each = _conditionals(config, shift, draws, seed)
-            joint: tuple[float | None, float | None]
-            try:
-                chains = _chains(config, shift, draws, seed)
-                joint = float(np.mean(chains)), max(chains)
-            except ReducibleError:
-                joint = None, None
-            yield Row(name, widths_of(config), shift, float(np.mean(each)), max(each), *joint)
+        for shift, temperature in itertools.product(SHIFTS, TEMPERATURES):
+            yield _row(name, config, shift, temperature, draws, seed)
 
 
 def _csv(table: list[Row]) -> str:
@@ -116,18 +121,25 @@ def _csv(table: list[Row]) -> str:
     writer = csv.DictWriter(text, [field.name for field in dataclasses.fields(Row)], lineterminator="\n")
     writer.writeheader()
     for row in table:
-        writer.writerow({k: f"{v:.6f}" if isinstance(v, float) else v for k, v in dataclasses.asdict(row).items()})
+        numbers = {k: f"{v:.6f}" for k, v in dataclasses.asdict(row).items() if isinstance(v, float)}
+        writer.writerow({**dataclasses.asdict(row), **numbers, "temperature": f"{row.temperature:g}"})
     return text.getvalue()
 
 
 def _aligned(table: list[Row]) -> str:
-    lines = [f"{'':16} {'':>5} {'energy':>6}   {'conditional':^15}   {'stationary':^15}",
-             f"{'sampler':16} {'bits':>5} {'shift':>6}   {'mean':>7} {'max':>7}   {'mean':>7} {'max':>7}"]
-    for row in table:
-        numbers = [f"{x:7.4f}" if x is not None else f"{'none':>7}" for x in
-                   (row.conditional_mean, row.conditional_max, row.stationary_mean, row.stationary_max)]
-        lines.append(f"{row.sampler:16} {row.bits:>5} {row.energy_shift:>6}   {numbers[0]} {numbers[1]}   "
-                     f"{numbers[2]} {numbers[3]}")
+    """One line for each width and shift: the means by temperature, and the largest of all."""
+    heads = [f"T={temperature:g}" for temperature in TEMPERATURES] + ["max"]
+    names = "".join(f"{head:>8}" for head in heads)
+    lines = [f"{'':29}  {'conditional, 64 labels':^40}  {'stationary, 3 sites':^40}",
+             f"{'sampler':17}{'bits':>5}{'shift':>7}  {names}  {names}"]
+    count = len(TEMPERATURES)
+    for first, *others in zip(*(table[i::count] for i in range(count)), strict=True):
+        line = f"{first.sampler:17}{first.bits:>5}{first.energy_shift:>7}"
+        for part in ("conditional", "stationary"):
+            means = [getattr(row, f"{part}_mean") for row in (first, *others)]
+            most = [x for row in (first, *others) if (x := getattr(row, f"{part}_max")) is not None]
+            line += "  " + "".join(f"{x:8.4f}" if x is not None else f"{'-':>8}" for x in [*means, max(most, default=None)])
+        lines.append(line)
     return "\n".join(lines)
 
 
@@ -139,8 +151,9 @@ def _aligned(table: list[Row]) -> str:
 def command(draws: int, seed: int, output: Path | None) -> None:
     """Print how far each sampler's widths are from the exact distribution, computed by enumeration.
 
-    Total variation, 0 to 1, at temperatures 2, 8 and 32: of one draw among 64 labels whose energies are random
-    below 256, and of the joint distribution of three sites in a row with four labels.
+    Total variation, 0 to 1, mean by temperature and largest: of one draw among 64 labels whose energies are random
+    below 256, and of the joint distribution of three sites in a row with four labels. A - stands where the machine
+    does not realize the temperature.
     """
     if not 1 <= draws <= 10_000:
         raise ProblemError(f"draws is {draws}; the limits are 1 to 10000: give a number between them")
@@ -148,13 +161,9 @@ def command(draws: int, seed: int, output: Path | None) -> None:
         raise ProblemError(f"seed is {seed}; the limits are 0 to 2^64 - 1: give one between them")
     if output is not None and not output.parent.is_dir():
         raise ProblemError(f"output is {output}; {output.parent} is no directory: make it, or give another place")
-    total = len(WIDTHS) * len(SHIFTS)
+    total = len(WIDTHS) * len(SHIFTS) * len(TEMPERATURES)
     table = list(tqdm(rows(draws, seed), total=total, unit="row", delay=2, mininterval=0.5, leave=False))
     click.echo(_aligned(table))
     if output is not None:
         output.write_text(_csv(table))
         click.echo(f"wrote {output}")
-
-
-if __name__ == "__main__":
-    command()

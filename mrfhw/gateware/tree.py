@@ -10,7 +10,12 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.config import Config, bits_for
 from mrfhw.gateware.ops import LogMessage, LogStream, downlink, uplink
 
-__all__ = ["ControlNode", "LogHub"]
+__all__ = ["ControlNode", "LogHub", "control_node_bits"]
+
+
+def control_node_bits(config: Config) -> int:
+    """Flip-flops of a ControlNode: both links, with the bus strobe once for each child."""
+    return downlink(config).size - 1 + config.hub_fan_in + uplink(config).size
 
 
 class ControlNode(wiring.Component):

@@ -1,0 +1,55 @@
+# Everything runs in .venv, which is made on the first call.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+DEBIAN := g++ iverilog make python3-venv verilator
+
+.PHONY: demo test verify long benchmark packages clean
+
+$(BIN)/python:
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment: apt-get install python3-venv" >&2; exit 1; }
+
+$(VENV)/run: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/test: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --editable ".[test]"
+	@touch $@ $(VENV)/run
+
+# The 16x2 machine's RTL, and a stereo scene of exact truth solved by its bit-exact model.
+demo: $(VENV)/run
+	$(BIN)/mrfhw generate --spes 16 --spus 2 -o rtl_out/mrfhw_16x2_race
+	$(BIN)/mrfhw demo-scene -o out/scene
+	$(BIN)/mrfhw run stereo out/scene/left.png out/scene/right.png --labels 24 --spes 16 --spus 2 --backend model \
+	  --truth out/scene/disparity.png --truth-scale 2048 -o out/demo
+	@echo "RTL: rtl_out/mrfhw_16x2_race/mrfhw_top.v   pictures: out/demo/estimate.png out/demo/entropy.png"
+
+# Debian's tools where they are missing, then lint, types and all tests.
+packages:
+	@missing=""; for tool in g++ iverilog make verilator; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	$(PYTHON) -c "import ensurepip" 2>/dev/null || missing="$$missing venv"; \
+	if [ -n "$$missing" ]; then $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq $(DEBIAN); fi
+
+test: packages $(VENV)/test
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 --dist worksteal
+
+# The generated 16x2 against its model on the built-in scene, every bit.
+verify: packages $(VENV)/run
+	$(BIN)/mrfhw demo-scene -o out/scene
+	$(BIN)/mrfhw verify stereo out/scene/left.png out/scene/right.png --labels 24 --window 48,40,96,64 --spes 16 --spus 2 \
+	  --sweeps 60 --burn-in 30
+
+# Forty-eight random machines with two hundred problems each (hours).
+long: packages $(VENV)/test
+	$(BIN)/pytest tests/test_random_machines.py --machines 48 --problems 200
+
+benchmark: packages $(VENV)/test
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf out build rtl_out/mrfhw_* .pytest_cache .mypy_cache .ruff_cache
