@@ -10,6 +10,7 @@ import sys
 
 import numba
 import numpy as np
+
 from mrfhw.model.random import lane_states, output, step
 
 STEPS = 1 << 20

@@ -50,7 +50,8 @@ def manifest(config: Config, files: dict[str, str]) -> dict[str, Any]:
 
     return {
         "name": config.name, "top": TOP, "mrfhw": __version__, "digest": config.digest, "parameters": config.to_dict(),
-        "derived": {**{name: int(getattr(config, name)) for name in DERIVED}, "control_node_bits": control_node_bits(config)},
+        "derived": {**{name: int(getattr(config, name)) for name in DERIVED},
+                    "control_node_bits": control_node_bits(config)},
         "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(files.items())},
         "tools": {name: importlib.metadata.version(name) for name in TOOLS}, "ports": _ports(config),
     }

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+
 from mrfhw.config import PRESETS, Config, ConfigError, mesh_shape
 
 

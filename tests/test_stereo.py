@@ -1,8 +1,5 @@
 """The stereo problem: its offsets, its measure of error, and what its defaults reach."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,8 +9,7 @@ from mrfhw.images import load_disparity, load_grey
 from mrfhw.model.exact import solve
 from mrfhw.problem import ProblemError, Run, Schedule, doubleton_table, singleton_energies
 from mrfhw.scenes import stereo_scene
-
-DATA = Path(os.environ.get("MRFHW_DATA", Path(__file__).parents[1] / ".." / "shared" / "data")) / "stereo"
+from support.data import data_directory
 
 
 def test_label_means_right_at_column_minus_disparity():
@@ -100,10 +96,10 @@ def test_defaults_on_the_built_in_scene():
     assert bad < 14
 
 
-@pytest.mark.skipif(not (DATA / "poster").is_dir(), reason=f"no stereo data in {DATA}: set MRFHW_DATA")
 def test_defaults_on_a_photograph():
-    left, right = (load_grey(DATA / "poster" / f"{side}.png") for side in ("left", "right"))
-    truth = load_disparity(DATA / "poster" / "disp_left.png", 8)
+    poster = data_directory() / "stereo" / "poster"
+    left, right = (load_grey(poster / f"{side}.png") for side in ("left", "right"))
+    truth = load_disparity(poster / "disp_left.png", 8)
     area = (slice(100, 220), slice(60, 300))
     problem = stereo_problem(left[area], right[area], labels=18, min_disparity=3)
     result = solve(problem, Run(sweeps=120, burn_in=60))

@@ -31,23 +31,23 @@ class SmallGrid:
 
 
 GRIDS = {
-    "3 in a row, 4 labels": SmallGrid(rows=1, cols=3, temperature=5.0, sweeps=14, energy={
+    "3 in a row, 4 labels": SmallGrid(rows=1, cols=3, temperature=4.0, sweeps=9, energy={
         "labels": 4, "constants": np.array([3, 6, 8, 13]), "doubleton": "absolute", "alpha": 1, "beta": 2}),
-    "2 x 3, 3 labels, shifted": SmallGrid(rows=2, cols=3, temperature=28.0, sweeps=14, energy={
+    "2 x 3, 3 labels, shifted": SmallGrid(rows=2, cols=3, temperature=28.0, sweeps=7, energy={
         "labels": 3, "constants": np.array([4, 12, 15]), "singleton": "squared", "doubleton": "squared",
         "vectors": np.array([[0, 0], [1, 0], [1, 2]]), "beta": 4, "energy_shift": 2}),
-    "3 x 3, 2 labels": SmallGrid(rows=3, cols=3, temperature=14.0, sweeps=20, energy={
-        "labels": 2, "constants": np.array([4, 9]), "doubleton": "potts", "beta": 7}),
+    "3 x 3, 2 labels": SmallGrid(rows=3, cols=3, temperature=13.3, sweeps=20, energy={
+        "labels": 2, "constants": np.array([4, 9]), "doubleton": "potts", "alpha": 4, "beta": 7}),
 }
 
 
 class Copies:
     """`grid`'s copies in an image of at most `room` sites, and the kernel of a sweep of one copy.
 
-    problem: the image. initial: uniform random labels at free sites, drawn with `seed`. scale: of the temperature.
+    problem: the image. initial: uniform random labels at free sites, drawn with `seed`.
     """
 
-    def __init__(self, grid: SmallGrid, room: tuple[int, int], seed: int = 0, scale: float = 1.0):
+    def __init__(self, grid: SmallGrid, room: tuple[int, int], seed: int = 0):
         self.grid = grid
         self._step = tuple((n + 2) // 2 * 2 for n in (grid.rows, grid.cols))
         down, across = ((space - 1) // step for space, step in zip(room, self._step, strict=True))
@@ -60,7 +60,7 @@ class Copies:
         clamped = ~self._tiled(free)
         self._held = self._tiled(walls)
         self._arguments = {"singleton1": self._tiled(data), "clamped": clamped, **grid.energy}
-        self.problem = Problem(**self._arguments, schedule=Schedule.constant(grid.temperature * scale))
+        self.problem = Problem(**self._arguments, schedule=Schedule.constant(grid.temperature))
         drawn = np.random.default_rng(seed).integers(0, grid.energy["labels"], clamped.shape)
         self.initial = np.where(clamped, self._held, drawn)
 
@@ -69,16 +69,17 @@ class Copies:
         (down, across), (high, wide) = self._tiles, self._step
         return np.tile(cell, (down + 1, across + 1))[:down * high + 1, :across * wide + 1]
 
-    def kernel(self, config: Config) -> SweepKernel:
-        """Of one copy with its walls, at the grid's own temperature."""
-        # The last walls' cell has no copy; beyond the far wall nothing reaches the copy.
+    def cell(self, scale: float = 1.0) -> Problem:
+        """One copy with its walls, at `scale` times the grid's temperature."""
         rows, cols = self.grid.rows + 2, self.grid.cols + 2
         crop = {name: value[:rows, :cols] if name in ("singleton1", "clamped") else value
                 for name, value in self._arguments.items()}
-        crop["clamped"] = np.ones((rows, cols), bool)
-        crop["clamped"][1:-1, 1:-1] = False
-        problem = Problem(**crop, schedule=Schedule.constant(self.grid.temperature))
-        return sweep_kernel(config, problem, self._held[:rows, :cols])
+        return Problem(**crop, schedule=Schedule.constant(self.grid.temperature * scale))
+
+    def kernel(self, config: Config, scale: float = 1.0) -> SweepKernel:
+        """A sweep of one copy."""
+        problem = self.cell(scale)
+        return sweep_kernel(config, problem, self._held[:self.grid.rows + 2, :self.grid.cols + 2])
 
     def cut(self, labels: np.ndarray) -> np.ndarray:
         """(count, rows + 2, cols + 2): the copies of an image, walls included."""
