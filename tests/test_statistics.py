@@ -36,27 +36,21 @@ def config_of(widths):
     return Config(**TILE, **WIDTHS[widths])
 
 
-def visit(config, copies, visits, seed):
-    """(visits + 1, count) indices of the copies' configurations: the start, and after every `grid.sweeps` sweeps."""
-    kernel = copies.kernel(config)
-    run = Run(sweeps=visits * copies.grid.sweeps, burn_in=visits * copies.grid.sweeps - 1, seed=seed, initial=copies.initial)
-    machine = Machine(config, copies.problem, run)
-    out = [kernel.index(copies.cut(copies.initial))]
-    for _ in range(visits):
-        for _ in range(copies.grid.sweeps):
-            machine.sweep()
-        out.append(kernel.index(copies.cut(machine.image(machine.labels))))
-    return np.array(out)
-
-
 @cache
 def model_counts(widths, grid, visits=20):
-    """How often the model's copies were in each configuration; every sample has forgotten the one before."""
-    config = config_of(widths)
-    copies = Copies(GRIDS[grid], (256, 256))
-    kernel = copies.kernel(config)
+    """How often the model's copies were in each configuration, looked at after every `grid.sweeps` sweeps."""
+    config, copies = config_of(widths), Copies(GRIDS[grid], (256, 256))
+    kernel, total = copies.kernel(config), 0
+    # So that each sample has forgotten the one before, and the samples are as good as independent.
     assert kernel.mixing(copies.grid.sweeps) < 1e-6
-    return np.bincount(visit(config, copies, visits, 7)[1:].ravel(), minlength=len(kernel.states))
+    sweeps = visits * copies.grid.sweeps
+    machine = Machine(config, copies.problem, Run(sweeps=sweeps, burn_in=sweeps - 1, seed=7, initial=copies.initial))
+    for sweep in range(1, sweeps + 1):
+        machine.sweep()
+        if sweep % copies.grid.sweeps == 0:
+            at = kernel.index(copies.cut(machine.image(machine.labels)))
+            total = total + np.bincount(at, minlength=len(kernel.states))
+    return total
 
 
 def stationary_of(widths, grid, scale=1.0):
