@@ -15,6 +15,7 @@ from mrfhw.config import Config
 from mrfhw.machine_options import OneLineCommand, config_from_options, machine_options
 from mrfhw.registers import AddressMap
 from mrfhw.runtime.outputs import check_writable, staged
+from mrfhw.runtime.progress import working
 
 __all__ = ["command", "generate", "manifest"]
 
@@ -104,7 +105,8 @@ def command(output: Path | None, **options: Any) -> None:
     config = config_from_options(**options)
     directory = output or Path("rtl_out") / config.name
     check_writable(directory)
-    files = generate(config)
+    with working("generating"):
+        files = generate(config)
     with staged(directory) as scratch:
         for name, text in files.items():
             (scratch / name).write_text(text)

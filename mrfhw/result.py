@@ -17,6 +17,7 @@ class Result:
     counts: (H, W, L) uint32, how often each label was drawn after the burn-in; 0 at clamped sites.
     last: (H, W) uint8, the last sample. initial: (H, W) uint8.
     messages: (n, 3) int64 rows (address, label, count) in the order of arrival; None where there is no log.
+    lmem: (H, W, 4) int32, what is left in LMem: current label and count, the other label and count.
     cycles: from start to the last write-back, stalls included; None for `float`.
     stall_cycles, gap_cycles: cycles waiting for the log, cycles of no labels between colours.
     label_evaluations: L x unclamped sites x sweeps. lanes: label evaluations a cycle at most.
@@ -29,6 +30,7 @@ class Result:
     label_evaluations: int
     wall_seconds: float
     messages: np.ndarray | None = None
+    lmem: np.ndarray | None = None
     cycles: int | None = None
     stall_cycles: int | None = None
     gap_cycles: int | None = None
@@ -50,7 +52,7 @@ class Result:
 
 
 def first_difference(a: Result, b: Result) -> str | None:
-    """One line that says where two results first differ; None if labels, histogram, messages and cycles are equal."""
+    """One line that says where two results first differ; None if labels, histogram, LMem, messages and cycles are equal."""
     names = f"{a.backend} and {b.backend}"
     for what, x, y in (("last sample", a.last, b.last), ("histogram", a.counts, b.counts)):
         if x.shape != y.shape:
@@ -58,6 +60,11 @@ def first_difference(a: Result, b: Result) -> str | None:
         if not np.array_equal(x, y):
             where = tuple(int(i) for i in np.argwhere(x != y)[0])
             return f"{names} differ first in the {what} at {where}: {x[where]}, {y[where]}"
+    if (a.lmem is None) != (b.lmem is None):
+        return f"{names} differ: only one has an LMem"
+    if a.lmem is not None and b.lmem is not None and not np.array_equal(a.lmem, b.lmem):
+        row, col, _ = (int(i) for i in np.argwhere(a.lmem != b.lmem)[0])
+        return f"{names} differ first in LMem at {row, col}: {a.lmem[row, col].tolist()}, {b.lmem[row, col].tolist()}"
     if (a.messages is None) != (b.messages is None):
         return f"{names} differ: only one has log messages"
     if a.messages is not None and b.messages is not None:

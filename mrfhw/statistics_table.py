@@ -88,7 +88,8 @@ def chains(config: Config, shift: int, temperature: float, draws: int, seed: int
     for _ in range(draws):
         problem = Problem(
             labels=CHAIN_LABELS, singleton1=rng.integers(0, levels, (1, 3)), alpha=alpha, beta=beta,
-            constants=rng.integers(0, levels, CHAIN_LABELS), energy_shift=shift, schedule=Schedule.constant(temperature))
+            constants=rng.integers(0, levels, CHAIN_LABELS), energy_shift=shift,
+            schedule=Schedule.constant(temperature))
         states, kept = stationary(config, problem)
         found.append(total_variation(kept, exact_distribution(config, problem, states)))
     return found
@@ -138,7 +139,8 @@ def _aligned(table: list[Row]) -> str:
         for part in ("conditional", "stationary"):
             means = [getattr(row, f"{part}_mean") for row in (first, *others)]
             most = [x for row in (first, *others) if (x := getattr(row, f"{part}_max")) is not None]
-            line += "  " + "".join(f"{x:8.4f}" if x is not None else f"{'-':>8}" for x in [*means, max(most, default=None)])
+            means.append(max(most, default=None))
+            line += "  " + "".join(f"{x:8.4f}" if x is not None else f"{'-':>8}" for x in means)
         lines.append(line)
     return "\n".join(lines)
 

@@ -122,12 +122,12 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int
         progress(run.sweeps)
     messages = unpack_lines(config, chip.take_log())
     reading = chip.cycles
-    mrp, lrp = driver.labels(placement)
+    lmem = driver.lmem(placement)
     reading = chip.cycles - reading
     cycles, stalls, gaps, label_cycles, sent = driver.get("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages")
-    counts = histogram(problem.shape, problem.labels, messages, mrp, lrp)
+    counts = histogram(problem.labels, messages, lmem)
     return Result(
-        backend="rtl", counts=counts, last=mrp[0].astype(np.uint8), initial=placement.initial,
+        backend="rtl", counts=counts, last=lmem[..., 0].astype(np.uint8), lmem=lmem, initial=placement.initial,
         label_evaluations=problem.labels * problem.unclamped_sites * run.sweeps, wall_seconds=wall, messages=messages,
         cycles=cycles, stall_cycles=stalls, gap_cycles=gaps, lanes=config.lanes,
         extra={"simulated_cycles": simulated, "loading_cycles": loading, "reading_cycles": reading,

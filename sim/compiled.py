@@ -12,6 +12,7 @@ from pathlib import Path
 from mrfhw.config import Config
 from mrfhw.problem import ProblemError
 from mrfhw.rtl import TILE, TOP, verilog_text
+from mrfhw.runtime.progress import working
 
 __all__ = ["cache_directory", "compile_chip"]
 
@@ -65,6 +66,7 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
         (work / "chip.vlt").write_text(f'`verilator_config\nhier_block -module "{TILE}"\n' if quick else "`verilator_config\n")
         shutil.copy(_HARNESS, work / "chip.cpp")
         mode = ["--hierarchical"] if quick else []
-        _run(["verilator", *mode, *_OPTIONS, "--top-module", TOP, "chip.vlt", f"{TOP}.v", "chip.cpp"], work)
+        with working("compiling the chip"):
+            _run(["verilator", *mode, *_OPTIONS, "--top-module", TOP, "chip.vlt", f"{TOP}.v", "chip.cpp"], work)
         os.replace(work / "obj" / "chip.so", library)
     return library

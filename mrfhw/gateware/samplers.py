@@ -16,7 +16,7 @@ class SamplerSignature(wiring.Signature):
     """Interface of a sampler.
 
     valid, first, last, label, energy: one label of a site a cycle; a site's labels follow one another
-    without a pause, labels 0 to L-1 in order. Sites may follow without a pause too.
+    without a pause, labels 0 to L-1 in order. Sites of the same L may follow without a pause too.
     temperature: the coefficient of `mrfhw.temperature`, at the cycle that each sampler states.
     advance: step the lane's generator; uniform: its value, two cycles later.
     result: the label drawn, held until the next one.
@@ -67,7 +67,7 @@ class RaceSampler(wiring.Component):
         label, flags = Signal(c.label_bits, reset_less=True), Signal(3)
         m.d.sync += [score.eq(difference), label.eq(self.label), flags.eq(Cat(self.valid, self.first, self.last))]
         best, winner, done = Signal.like(score), Signal.like(label), Signal()
-        with m.If(flags[0] & (flags[1] | (score < best))):
+        with m.If(flags[1] | (score < best)):
             m.d.sync += [best.eq(score), winner.eq(label)]
         m.d.sync += done.eq(flags[0] & flags[2])
         with m.If(done):

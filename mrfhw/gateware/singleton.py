@@ -39,7 +39,8 @@ class S2Mem(wiring.Component):
     first, second: bank addresses. Banks from `rotate` on read `first`, those below it `second` (the
     pair of columns after the last bank's). words[lane]: lane s's datum, of bank (rotate + s) mod S, two
     cycles later. One read a lane a cycle.
-    bus_select, bus_bank, bus_address, write, bus_data: access to one word; bus_word one cycle later.
+    bus_select, bus_bank, bus_address, write, bus_data: access to one word, bus_select with reads and writes;
+    bus_word one cycle later.
     """
 
     def __init__(self, config: Config):

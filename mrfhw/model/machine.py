@@ -196,17 +196,17 @@ class Machine:
         return padded[:rows, :cols]
 
 
-def histogram(shape: tuple[int, int], labels: int, messages: np.ndarray, mrp: tuple[np.ndarray, np.ndarray],
-              lrp: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """(H, W, L) uint32: the log's counts plus what is left in LMem, (labels, counts) of each pair."""
-    counts = np.zeros(shape[0] * shape[1] * labels, np.int64)
+def histogram(labels: int, messages: np.ndarray, lmem: np.ndarray) -> np.ndarray:
+    """(H, W, L) uint32: the log's counts plus what is left in LMem; lmem as in Result, messages (n, 3)."""
+    rows, cols, _ = lmem.shape
+    counts = np.zeros(rows * cols * labels, np.int64)
     np.add.at(counts, messages[:, 0] * labels + messages[:, 1], messages[:, 2])
-    site = np.arange(shape[0] * shape[1]) * labels
-    for label, count in (mrp, lrp):
-        # An empty pair's label means nothing.
-        held = count.ravel() > 0
-        np.add.at(counts, (site + label.ravel())[held], count.ravel()[held])
-    return counts.reshape(*shape, labels).astype(np.uint32)
+    site = np.arange(rows * cols) * labels
+    for pair in (0, 2):
+        label, count = lmem[..., pair].ravel(), lmem[..., pair + 1].ravel()
+        held = count > 0  # an empty pair's label means nothing
+        np.add.at(counts, (site + label)[held], count[held])
+    return counts.reshape(rows, cols, labels).astype(np.uint32)
 
 
 def solve(config: Config, problem: Problem, run: Run, progress: Callable[[int], object] | None = None) -> Result:
@@ -224,9 +224,10 @@ def solve(config: Config, problem: Problem, run: Run, progress: Callable[[int], 
     wall = time.perf_counter() - began
     image = machine.image
     messages, timing = machine.messages, machine.timing
-    counts = histogram(problem.shape, problem.labels, messages, (image(machine.labels), image(machine.mrp_count)),
-                       (image(machine.lrp_label), image(machine.lrp_count)))
+    lmem = np.stack([image(a) for a in (machine.labels, machine.mrp_count, machine.lrp_label, machine.lrp_count)], -1)
+    counts = histogram(problem.labels, messages, lmem)
     return Result(
         backend="model", counts=counts, last=image(machine.labels).copy(), initial=machine.placement.initial,
         label_evaluations=problem.labels * problem.unclamped_sites * run.sweeps, wall_seconds=wall, messages=messages,
+        lmem=lmem.astype(np.int32),
         cycles=timing.cycles, stall_cycles=timing.stall_cycles, gap_cycles=timing.gap_cycles, lanes=config.lanes)

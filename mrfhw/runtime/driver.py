@@ -187,14 +187,13 @@ class Driver:
 
     # -- read
 
-    def labels(self, p: Placement) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-        """LMem of the image's sites: (label, count) of the current pair and of the other one."""
+    def lmem(self, p: Placement) -> np.ndarray:
+        """(H, W, 4) int32, LMem of the image's sites: current label and count, the other label and count."""
         c = self.config
         tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
         first = self._label_addresses(p, tile, row, col)
         words = self.chip.read(np.ascontiguousarray(np.stack([first, first + 1], -1), np.uint32).ravel())
-        words = words.reshape(*first.shape, 2).astype(np.int64)
+        words = words.reshape(*first.shape, 2).astype(np.int32)
         label = words >> LmemWord.LABEL & (c.max_labels - 1)
         count = words >> LmemWord.COUNT & c.count_max
-        pairs = [(p.untile(label[..., i]), p.untile(count[..., i])) for i in (0, 1)]
-        return pairs[0], pairs[1]
+        return np.stack([p.untile(field[..., i]) for i in (0, 1) for field in (label, count)], -1)

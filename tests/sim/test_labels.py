@@ -1,0 +1,34 @@
+"""Label memory, switch, write-back and neighbour fetch under Icarus."""
+
+from __future__ import annotations
+
+import pytest
+
+from mrfhw.config import Config
+from mrfhw.gateware.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch
+from mrfhw.sim.runner import run_bench
+
+
+@pytest.mark.parametrize(("label_bits", "counter_bits"), [(2, 2), (2, 1), (6, 8)])
+def test_label_update(label_bits: int, counter_bits: int) -> None:
+    config = Config.preset("smallest", label_bits=label_bits, counter_bits=counter_bits)
+    assert run_bench(LabelUpdate(config), "label_update", "mrfhw.sim.benches.bench_label_update") == 3
+
+
+@pytest.mark.parametrize("banks", [1, 4])
+def test_label_memory(banks: int) -> None:
+    config = Config.preset("smallest", lmem_banks=banks, tile_rows=12, tile_cols=8, spus=2)
+    assert run_bench(LabelMemory(config), "label_memory", "mrfhw.sim.benches.bench_label_memory") == 2
+
+
+@pytest.mark.parametrize("banks", [1, 4])
+def test_label_switch(banks: int) -> None:
+    config = Config.preset("smallest", lmem_banks=banks)
+    assert run_bench(LabelSwitch(config), "label_switch", "mrfhw.sim.benches.bench_label_switch") == 1
+
+
+@pytest.mark.parametrize("banks", [1, 4])
+@pytest.mark.parametrize("spus", [1, 2, 4])
+def test_prefetch(banks: int, spus: int) -> None:
+    config = Config.preset("smallest", lmem_banks=banks, spus=spus)
+    assert run_bench(Prefetch(config), "prefetch", "mrfhw.sim.benches.bench_prefetch") == 2
