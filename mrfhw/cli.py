@@ -1,10 +1,9 @@
-"""The command line: `mrfhw run`, `mrfhw verify`, `mrfhw generate` and `mrfhw demo-scene`."""
+"""The command line: `mrfhw run`, `verify`, `generate`, `statistics` and `demo-scene`."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,16 +24,19 @@ from mrfhw.runtime import backends, outputs
 __all__ = ["main"]
 
 
+# Commands imported when they are asked for, because they bring the gateware or much arithmetic with them.
+LAZY = {"generate": "mrfhw.generate", "statistics": "mrfhw.statistics_table"}
+
+
 class MainGroup(OneLineGroup):
-    """The top group; `generate` is imported when it is asked for, because it brings the whole gateware."""
+    """The top group, with the commands of LAZY."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        lazy = ["generate"] if importlib.util.find_spec("mrfhw.generate") else []
-        return sorted([*super().list_commands(ctx), *lazy])
+        return sorted([*super().list_commands(ctx), *LAZY])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == "generate" and importlib.util.find_spec("mrfhw.generate"):
-            command: click.Command = importlib.import_module("mrfhw.generate").command
+        if cmd_name in LAZY:
+            command: click.Command = importlib.import_module(LAZY[cmd_name]).command
             return command
         return super().get_command(ctx, cmd_name)
 

@@ -17,7 +17,7 @@ from mrfhw.model.quantized import SweepKernel
 from mrfhw.placement import Placement
 from mrfhw.problem import Problem, Run, Schedule
 from mrfhw.sim.chip import CompiledChip, run_placed
-from tests.support.small_grids import GRIDS, Copies, tail
+from support.small_grids import GRIDS, Copies, tail
 
 FALSE_FAILURE = 1e-6
 LIMIT = FALSE_FAILURE / 10
@@ -131,7 +131,7 @@ def chip_config(sampler):
 
 
 @cache
-def chip_counts(sampler, runs=12):
+def chip_counts(sampler, runs=10):
     """How often the chip's copies were in each configuration, one sample of each copy and run."""
     config, total, sweeps = chip_config(sampler), 0, GRIDS[CHAIN].sweeps
     with CompiledChip(config) as chip:
@@ -152,7 +152,7 @@ def chip_stationary(sampler, scale=1.0):
 @pytest.mark.parametrize("sampler", CHIPS)
 def test_chip_samples_the_stationary_distribution(sampler):
     counts = chip_counts(sampler)
-    assert counts.sum() >= 23_000
+    assert counts.sum() >= 19_000
     assert tail(counts, chip_stationary(sampler)) > LIMIT
 
 
@@ -171,7 +171,7 @@ def test_power_a_wrong_rule_for_ties_of_the_chip_is_seen(sampler, monkeypatch):
 # -- energies per site
 
 SIDE, BETA = 64, 16
-CHAINS, BURN_IN, SAMPLES, APART = 16, 90, 10, 15
+CHAINS, BURN_IN, SAMPLES, APART = 16, 60, 10, 15
 # (labels, T over the transition's temperature): Ising is the Potts model of two labels, T_c = beta / log(1 + sqrt(L)).
 POINTS = [(2, 1.02), (2, 1.15), (2, 1.5), (4, 1.02), (4, 1.2)]
 
