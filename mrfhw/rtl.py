@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from amaranth.back import verilog
 from amaranth.hdl._ir import PortDirection
@@ -13,6 +14,11 @@ from mrfhw import __version__
 from mrfhw.config import Config
 from mrfhw.gateware.accelerator import TILE, Accelerator
 from mrfhw.gateware.leaves import Leaves, port_name
+
+# Yosys wakes combinational blocks at the start by a variable of its own, which has its value too early for that.
+_WAKE_YOSYS = re.compile(r"^ *(reg \S*dump_module\S* += 0;|if \(\S*dump_module\S* \) begin end)\n", re.MULTILINE)
+_BLOCK = re.compile(r"^  always @\*", re.MULTILINE)
+_WAKE = "\\settled "
 
 __all__ = ["TILE", "TOP", "component_verilog", "verilog_text"]
 
@@ -27,7 +33,36 @@ def component_verilog(component: wiring.Component, name: str) -> str:
     for path, member, value in component.signature.flatten(component):
         direction = PortDirection.Input if member.flow is Flow.In else PortDirection.Output
         ports[port_name(path)] = (value.as_value() if isinstance(value, data.View) else value, direction)
-    return verilog.convert(component, name=name, ports=ports, emit_src=False, strip_internal_attrs=True)
+    return _settle(verilog.convert(component, name=name, ports=ports, emit_src=False, strip_internal_attrs=True))
+
+
+def _settle(text: str) -> str:
+    """Have every combinational block evaluated at time 0 in event-driven simulators.
+
+    A block waits for a change of what it reads; where nothing changes, its outputs would stay undefined
+    in a simulation although the hardware has them. A variable of each module, read by all of its
+    blocks, changes once, after all of them wait.
+    """
+    modules = re.split(r"^(?=module )", _WAKE_YOSYS.sub("", text), flags=re.MULTILINE)
+    return "".join(_settle_module(module) if _BLOCK.search(module) else module for module in modules)
+
+
+def _settle_module(text: str) -> str:
+    header, body = text.split(";\n", 1)
+    lines = []
+    statement = False  # the next line is a block of one statement
+    for line in body.split("\n"):
+        if line in ("  always @*", "  always @* begin"):
+            lines += ["  always @* begin", f"    if ({_WAKE}) begin end"]
+            statement = line == "  always @*"
+            continue
+        lines.append(line)
+        if statement:
+            lines.append("  end")
+            statement = False
+    wake = ["  /* verilator lint_off INITIALDLY */", f"  reg {_WAKE};", f"  initial {_WAKE} <= 1'h1;",
+            "  /* verilator lint_on INITIALDLY */"]
+    return ";\n".join((header, "\n".join([*wake, *lines])))
 
 
 def verilog_text(config: Config) -> str:

@@ -36,8 +36,9 @@ class Wishbone(wiring.Signature):
 class RegisterFile(wiring.Component):
     """Decodes the bus into registers, tables and tile accesses.
 
-    bus: a write or register read is acknowledged one cycle after stb; a tile read after the control
-    tree has answered. Tile accesses while `running` and addresses that nothing answers end with err.
+    bus: a write or register read is acknowledged two cycles after stb and carried out in between; a tile
+    read five cycles after stb and two more for each level of the control tree. Tile accesses while
+    `running` and addresses that nothing answers end with err.
     problem, parameters: registers. start, resume, stop: pulses. table_*: writes to the tables behind.
     tile_bus, tile_data: to and from the control tree. Counters count the pulses of the same name and
     are cleared by start.

@@ -162,7 +162,7 @@ class Spe(wiring.Component):
             here = region[Region.RANDOM] & (bus.offset[:bits_for(c.spus)] == lane)
             m.d.comb += [spu.random_load.eq(here & bus.write), spu.random_rotate.eq(here & ~bus.write),
                          spu.random_data.eq(bus.data)]
-        held, entry = Signal(entry_layout(c), reset_less=True), Signal(entry_layout(c))
+        held, entry = Signal(entry_layout(c)), Signal(entry_layout(c))
         second, at_bank = bus.offset[0], bus.offset[1 + c.lmem_address_bits:]
         m.d.comb += [entry.eq(held), entry.mrp_label.eq(bus.data[LmemWord.LABEL:]), entry.exists.eq(bus.data[LmemWord.EXISTS]),
                      entry.clamped.eq(bus.data[LmemWord.CLAMPED]), entry.mrp_count.eq(bus.data[LmemWord.COUNT:])]

@@ -16,8 +16,9 @@ __all__ = ["TemperatureSchedule"]
 class TemperatureSchedule(wiring.Component):
     """Coefficient of the current sweep; `mrfhw.temperature.coefficients` gives the same numbers.
 
-    load: back to sweep 0. step: on to the next sweep; the new value stands `ratio` bits + 3 cycles later
-    (a product by shift and add), which is shorter than any sweep.
+    load: back to sweep 0; its value stands one cycle later, two for the table. step: on to the next sweep;
+    the new value stands `ratio` bits + 2 cycles later (a product by shift and add; two for the table),
+    which is shorter than any sweep.
     mode, start, ratio, limit, stride, last: registers. table_*: writes of the table.
     value: the coefficient.
     """

@@ -1,0 +1,37 @@
+"""The test plan names tests that exist, and every component of the gateware."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import tomllib
+from pathlib import Path
+
+from amaranth.lib import wiring
+
+import mrfhw.gateware
+
+ROOT = Path(__file__).parent.parent
+PLAN = tomllib.loads((ROOT / "tests" / "plan.toml").read_text())["claim"]
+
+
+def functions(path: Path) -> set[str]:
+    return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_test_of_the_plan_exists():
+    for claim in PLAN:
+        assert claim["tests"], claim["text"]
+        for test in claim["tests"]:
+            name, function = test.split("::")
+            assert function in functions(ROOT / name), test
+
+
+def test_every_component_has_a_claim():
+    components = set()
+    for path in Path(mrfhw.gateware.__path__[0]).glob("*.py"):
+        module = __import__(f"mrfhw.gateware.{path.stem}", fromlist=["*"]) if path.stem != "__init__" else mrfhw.gateware
+        components |= {name for name, value in vars(module).items() if inspect.isclass(value)
+                       and issubclass(value, wiring.Component) and value.__module__ == module.__name__}
+    parts = {claim["part"] for claim in PLAN}
+    assert components - {"Accelerator", "Mesh"} <= parts
