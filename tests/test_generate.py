@@ -91,7 +91,8 @@ def test_tiles_are_one_module_and_1024_fit():
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    """The smallest machine, its Verilog by hash. Made by: mrfhw generate --preset smallest -o rtl_out/golden"""
+    (("--mesh", "0x4"), ("mesh_rows is 0", "1 to 64")), (("--spes", "0"), ("spes is 0",)),
+    (("--spus", "3"), ("spus is 3", "1, 2, 4")),
     (("--tile-cols", "30", "--spus", "4"), ("tile_cols is 30", "give 32")), (("--preset", "none"), ("'none'", "paper-16x1")),
     (("--spus", "two"), ("'two'",)), (("--label-bits", "9"), ("label_bits is 9", "1 to 6")), (("--bogus",), ("bogus",)),
     (("--spes", "16", "--mesh", "2x2"), ("they differ",)),
