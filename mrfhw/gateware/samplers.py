@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth import Cat, Const, Module, Mux, Shape, Signal, signed
 from amaranth.lib import wiring
-from amaranth.lib.memory import Memory
+from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config
@@ -130,79 +130,84 @@ class CdfSampler(wiring.Component):
             m.d.sync += p.eq(whole)
         return p
 
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        c = self.config
-        m.submodules.energies = energies = Memory(shape=c.energy_bits, depth=2 * c.max_labels, init=[])
-        m.submodules.sums = sums = Memory(shape=c.total_bits, depth=2 * c.max_labels, init=[])
-        e_write, e_read = energies.write_port(), energies.read_port()
-        s_write, s_read = sums.write_port(), sums.read_port()
-
-        # Pass 1.
-        bank, lowest = Signal(), Signal(c.energy_bits, reset_less=True)
-        smaller = Mux(self.first | (self.energy < lowest), self.energy, lowest)
-        m.d.comb += [e_write.addr.eq(Cat(self.label, bank)), e_write.data.eq(self.energy), e_write.en.eq(self.valid)]
+    def _minimum(self, m: Module, write: WritePort) -> tuple[Signal, Signal]:
+        """Pass 1: store E and find its minimum. Returns the bank in use and the minimum, which pass 2 needs
+        from two cycles after the last energy on for L cycles."""
+        bank, lowest = Signal(), Signal.like(self.energy, reset_less=True)
+        m.d.comb += [write.addr.eq(Cat(self.label, bank)), write.data.eq(self.energy), write.en.eq(self.valid)]
         with m.If(self.valid):
-            m.d.sync += lowest.eq(smaller)
+            m.d.sync += lowest.eq(Mux(self.first | (self.energy < lowest), self.energy, lowest))
             with m.If(self.last):
                 m.d.sync += bank.eq(~bank)
+        ended, minimum = Signal(), Signal.like(lowest)
+        m.d.sync += ended.eq(self.valid & self.last)
+        with m.If(ended):
+            m.d.sync += minimum.eq(lowest)
+        return bank, minimum
 
-        # Pass 2: reads one cycle after the last energy.
-        run, index, bank_2, count = Signal(), Signal(c.label_bits), Signal(), Signal(c.label_bits)
-        final = Signal()
-        m.d.comb += [final.eq(run & (index == count)), e_read.addr.eq(Cat(index, bank_2))]
+    def _accumulate(self, m: Module, bank: Signal, minimum: Signal, read: ReadPort, write: WritePort) -> Signal:
+        """Pass 2: from one cycle after the last energy, read E, store the running sum of P. Returns the sum.
+
+        The sum of a label stands seven cycles after its read; tags travel along with it.
+        """
+        run, index, bank_2, count = Signal(), Signal.like(self.label), Signal(), Signal.like(self.label)
+        final, head = Signal(), Signal()
+        m.d.comb += [final.eq(run & (index == count)), head.eq(run & (index == 0)), read.addr.eq(Cat(index, bank_2))]
         with m.If(self.valid & self.last):
             m.d.sync += [run.eq(1), index.eq(0), bank_2.eq(bank), count.eq(self.label)]
         with m.Elif(run):
             m.d.sync += index.eq(index + 1)
             with m.If(final):
                 m.d.sync += run.eq(0)
-        scaled = Signal(c.energy_bits, reset_less=True)
-        hold = Signal()
-        m.d.sync += hold.eq(self.valid & self.last)
-        minimum = Signal(c.energy_bits, reset_less=True)
-        with m.If(hold):
-            m.d.sync += minimum.eq(lowest)
-        m.d.sync += scaled.eq(e_read.data - minimum)
-        probability = self._probability(m, scaled)  # six cycles after the read address
-        head = Signal()
-        m.d.comb += head.eq(run & (index == 0))
-        tag = self._delayed(m, Cat(run, head, final, index, bank_2), 7)
-        total = Signal(c.total_bits, reset_less=True)
-        with m.If(tag[6][0]):
-            m.d.sync += total.eq(Mux(tag[6][1], probability, probability + total))
-        m.d.comb += [s_write.addr.eq(tag[7][3:]), s_write.data.eq(total), s_write.en.eq(tag[7][0])]
-        m.d.comb += self.advance.eq(tag[5][2])
+        scaled = Signal.like(self.energy, reset_less=True)
+        m.d.sync += scaled.eq(read.data - minimum)
+        probability = self._probability(m, scaled)
+        tags = self._delayed(m, Cat(run, head, final, index, bank_2), 7)
+        total = Signal(self.config.total_bits, reset_less=True)
+        with m.If(tags[6][0]):
+            m.d.sync += total.eq(Mux(tags[6][1], probability, probability + total))
+        m.d.comb += [write.addr.eq(tags[7][3:]), write.data.eq(total), write.en.eq(tags[7][0]), self.advance.eq(tags[5][2])]
+        self._ended, self._place = tags[7][2], tags[7][3:]
+        return total
 
-        # Threshold, two cycles behind the total.
+    def _threshold(self, m: Module, total: Signal) -> Signal:
+        """floor(u total / 2^k), three cycles after the total."""
+        c = self.config
         product, product_2 = (Signal(c.total_bits + c.uniform_bits, reset_less=True) for _ in range(2))
         threshold = Signal(c.total_bits, reset_less=True)
         m.d.sync += [product.eq(total * self.uniform), product_2.eq(product)]
-        ended = self._delayed(m, tag[7][2], 2)
-        with m.If(ended[2]):
+        with m.If(self._delayed(m, self._ended, 2)[2]):
             m.d.sync += threshold.eq(product_2 >> c.uniform_bits)
+        return threshold
 
-        # Pass 3: reads as the threshold is stored, compares one cycle later.
-        run_3, index_3, bank_3, count_3 = Signal(), Signal(c.label_bits), Signal(), Signal(c.label_bits)
-        index_now, run_now = Signal(c.label_bits), Signal()
-        bank_now, count_now = Signal(), Signal(c.label_bits)
-        pending = self._delayed(m, Cat(tag[7][2], tag[7][3:]), 2)[2]
-        m.d.comb += [
-            run_now.eq(run_3 | pending[0]), index_now.eq(Mux(pending[0], 0, index_3)),
-            bank_now.eq(Mux(pending[0], pending[-1], bank_3)),
-            count_now.eq(Mux(pending[0], pending[1:1 + c.label_bits], count_3)),
-            s_read.addr.eq(Cat(index_now, bank_now)),
-        ]
-        m.d.sync += [index_3.eq(index_now + 1), bank_3.eq(bank_now), count_3.eq(count_now),
-                     run_3.eq(run_now & (index_now != count_now))]
-        compare, first_3, last_3 = Signal(), Signal(), Signal()
-        m.d.sync += [compare.eq(run_now), first_3.eq(index_now == 0), last_3.eq(index_now == count_now)]
-        drawn, done = Signal(c.label_bits, reset_less=True), Signal()
+    def _count(self, m: Module, threshold: Signal, read: ReadPort) -> None:
+        """Pass 3: read the sums as the threshold is stored, compare one cycle later."""
+        labels = self.config.label_bits
+        start = self._delayed(m, Cat(self._ended, self._place), 2)[2]
+        held = Signal(1 + labels + labels + 1)
+        run, index, count, bank = (Signal(n, name=f"{name}_3") for name, n in (("run", 1), ("index", labels), ("count", labels),
+                                                                             ("bank", 1)))
+        fresh = Cat(start[0], Const(0, labels), start[1:])
+        m.d.comb += [Cat(run, index, count, bank).eq(Mux(start[0], fresh, held)), read.addr.eq(Cat(index, bank))]
+        following = (index + 1)[:labels]
+        m.d.sync += held.eq(Cat(run & (index != count), following, count, bank))
+        compare, first, last = Signal(), Signal(), Signal()
+        m.d.sync += [compare.eq(run), first.eq(index == 0), last.eq(index == count)]
+        drawn, done = Signal.like(self.result, reset_less=True), Signal()
         with m.If(compare):
-            m.d.sync += drawn.eq(Mux(first_3, 0, drawn) + (s_read.data <= threshold))
-        m.d.sync += done.eq(compare & last_3)
+            m.d.sync += drawn.eq(Mux(first, 0, drawn) + (read.data <= threshold))
+        m.d.sync += done.eq(compare & last)
         with m.If(done):
             m.d.sync += self.result.eq(drawn)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        m.submodules.energies = energies = Memory(shape=c.energy_bits, depth=2 * c.max_labels, init=[])
+        m.submodules.sums = sums = Memory(shape=c.total_bits, depth=2 * c.max_labels, init=[])
+        bank, minimum = self._minimum(m, energies.write_port())
+        total = self._accumulate(m, bank, minimum, energies.read_port(), sums.write_port())
+        self._count(m, self._threshold(m, total), sums.read_port())
         return m
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
@@ -242,90 +242,90 @@ class Scheduler(wiring.Component):
             m.d.sync += [lane.eq(Mux(lane == c.spus - 1, 0, lane + 1)), busy.eq(lane != c.spus - 1)]
         return {"active": active, "lane": lane, "group": head.group, "pending": queue.r_rdy}
 
-    def _memory_ops(self, m: Module, state: dict[str, Signal], following: data.View, commit: dict[str, Signal]) -> None:
-        """Three stages from a slot's fetch or write-back to the addresses of the LMem banks."""
+    def _operation(self, m: Module, state: dict[str, Signal], following: data.View, commit: dict[str, Signal]) -> data.View:
+        """What the LMem port does in a slot, and for which site, one cycle later; the write-back goes first."""
         c = self.config
-        one = c.lmem_banks == 1
-        # Slot: what is done; the write-back goes first.
-        fetched = Signal(range(c.fetch_slots + 1))
-        fetch = Signal()
+        one, lane_bits = c.lmem_banks == 1, (c.spus - 1).bit_length()
+        fetched, fetch = Signal(range(c.fetch_slots + 1)), Signal()
         m.d.comb += fetch.eq(state["fetching"] & ~commit["active"] & (fetched != c.fetch_slots - c.spus))
         with m.If(state["ends"] | ~state["fetching"]):
             m.d.sync += fetched.eq(0)
         with m.Elif(fetch):
             m.d.sync += fetched.eq(fetched + 1)
+        # One bank: a kind of neighbour after the other, lane by lane. Four: all kinds of a lane.
         kind = fetched[:2] if one else Signal(2, name="kind")
         lane = (fetched >> 2 if one else fetched)[:bits_for(c.spus)]
         group = Signal(_group_layout(c), name="op_group")
         m.d.comb += group.eq(Mux(commit["active"], commit["group"].as_value(), following.as_value()))
-        lanes_log = (c.spus - 1).bit_length()
-
-        # Stage 1: the site.
         op = Signal(data.StructLayout({"fetch": 1, "commit": 1, "flush": 1, "kind": 2, "lane": bits_for(c.spus),
                                        "pair": bits_for(c.tile_cols // 2), "last_pair": 1, "group": _group_layout(c)}))
-        op_lane = Mux(commit["active"], commit["lane"], lane) if lanes_log else 0
-        pair = Signal(bits_for(c.tile_cols // 2))
-        m.d.comb += pair.eq((group.group << lanes_log) + op_lane)
+        op_lane = Mux(commit["active"], commit["lane"], lane) if lane_bits else 0
+        pair = Signal.like(op.pair)
+        m.d.comb += pair.eq((group.group << lane_bits) + op_lane)
         m.d.sync += [
             op.fetch.eq(fetch), op.commit.eq(commit["active"]), op.flush.eq(state["flush"]), op.kind.eq(kind),
             op.lane.eq(op_lane), op.group.eq(group), op.pair.eq(pair),
-            op.last_pair.eq(pair + 1 == (self.registers.tile_groups << lanes_log)),
+            op.last_pair.eq(pair + 1 == (self.registers.tile_groups << lane_bits)),
         ]
-        # Stage 2: the four neighbours.
-        row, white, low = op.group.row, op.group.white, self.registers.tile_groups << lanes_log
-        odd = row.row[0] ^ white
-        first_pair, half = op.pair == 0, 0 if one else 1
-        left = Mux(odd, op.pair, Mux(first_pair, low - 1, op.pair - 1))
+        return op
+
+    def _neighbour_indices(self, m: Module, op: data.View, odd: Value) -> tuple[list[Signal], Value]:
+        """LMem index within the colour of each kind of neighbour, and which kinds lie in the next tile."""
+        c = self.config
+        row, pairs = op.group.row, self.registers.tile_groups << (c.spus - 1).bit_length()
+        first_pair, half = op.pair == 0, c.lmem_banks == 4
+        left = Mux(odd, op.pair, Mux(first_pair, pairs - 1, op.pair - 1))
         right = Mux(odd, Mux(op.last_pair, 0, op.pair + 1), op.pair)
-        cross = Cat(row.row == 0, row.row + 1 == self.registers.tile_rows, ~odd & first_pair, odd & op.last_pair)
-        index_bits = c.lmem_address_bits - 1
-        kinds = [Signal(index_bits, name=f"index_{k}") for k in KINDS]
-        for index, (base, at) in zip(kinds, ((row.up, op.pair), (row.down, op.pair), (row.here, left), (row.here, right)),
-                                     strict=True):
+        indices = [Signal(c.lmem_address_bits - 1, name=f"index_{k}") for k in KINDS]
+        places = ((row.up, op.pair), (row.down, op.pair), (row.here, left), (row.here, right))
+        for index, (base, at) in zip(indices, places, strict=True):
             m.d.comb += index.eq(base + (at >> half))
-        own = Signal(index_bits)
-        m.d.comb += own.eq(row.here + (op.pair >> half))
-        pair_row = row.row >> 1
-        parity = (pair_row ^ op.pair)[0]
-        up_bank = Cat(parity ^ ~row.row[0], ~row.row[0])
-        left_bank = Cat(parity ^ ~odd, row.row[0])
-        own_bank = Cat(parity, row.row[0])
-        address = [Signal(c.lmem_address_bits, name=f"address_{i}") for i in range(c.lmem_banks)]
+        cross = Cat(row.row == 0, row.row + 1 == self.registers.tile_rows, ~odd & first_pair, odd & op.last_pair)
+        return indices, cross
+
+    def _memory_ops(self, m: Module, state: dict[str, Signal], following: data.View, commit: dict[str, Signal]) -> None:
+        """Three stages from a slot's fetch or write-back to the addresses of the LMem banks."""
+        c, down = self.config, self.down
+        one = c.lmem_banks == 1
+        op = self._operation(m, state, following, commit)
+        row, white = op.group.row, op.group.white
+        odd = row.row[0] ^ white
+        kinds, cross = self._neighbour_indices(m, op, odd)
+
+        # The bank function of Figure 3.7, of the site and of its upper and left neighbours.
+        parity = op.pair[0] ^ (row.row >> 1)[0]
+        own_bank, up_bank, left_bank = (Cat(parity, row.row[0]), Cat(parity ^ ~row.row[0], ~row.row[0]),
+                                        Cat(parity ^ ~odd, row.row[0]))
+        own = Signal(c.lmem_address_bits - 1)
+        m.d.comb += own.eq(row.here + (op.pair >> (not one)))
         commit_address = Cat(own, white)
-        for bank, out in enumerate(address):
+        for bank in range(c.lmem_banks):
             if one:
-                by_kind = Mux(op.kind[1], Mux(op.kind[0], kinds[3], kinds[2]), Mux(op.kind[0], kinds[1], kinds[0]))
+                fetched = Array(kinds)[op.kind]
             else:
-                by_kind = Mux(up_bank == bank, kinds[0], Mux(up_bank == bank ^ 1, kinds[1],
+                fetched = Mux(up_bank == bank, kinds[0], Mux(up_bank == bank ^ 1, kinds[1],
                                                              Mux(left_bank == bank, kinds[2], kinds[3])))
-            m.d.sync += out.eq(Mux(op.commit, commit_address, Cat(by_kind, ~white)))
-        source = Mux(op.kind[1], Mux(op.kind[0], Mux(cross[3], Direction.RIGHT, 0), Mux(cross[2], Direction.LEFT, 0)),
-                     Mux(op.kind[0], Mux(cross[1], Direction.DOWN, 0), Mux(cross[0], Direction.UP, 0)))
-        tail = data.StructLayout({
-            "commit": 1, "commit_lane": bits_for(c.spus), "commit_bank": bits_for(c.lmem_banks),
-            "commit_address": c.lmem_address_bits, "commit_offset": c.offset_bits, "commit_counted": 1, "flush": 1,
-            "fetch": 1, "fetch_from": 3, "fetch_up_bank": 2, "fetch_left_bank": 2, "fetch_cross": 4,
-            "s1_address": c.site_address_bits, "s1_fetch": 1})
-        late = Signal(tail)
-        m.d.sync += [
-            late.commit.eq(op.commit), late.commit_lane.eq(op.lane), late.commit_bank.eq(0 if one else own_bank),
-            late.commit_address.eq(commit_address), late.commit_offset.eq(row.raster + Cat(odd, op.pair)),
-            late.commit_counted.eq(op.group.counted), late.flush.eq(op.flush),
-            late.fetch.eq(op.fetch), late.fetch_from.eq(source), late.fetch_up_bank.eq(up_bank),
-            late.fetch_left_bank.eq(left_bank), late.fetch_cross.eq(cross),
-            late.s1_fetch.eq(op.fetch & (op.kind == 0)),
-            late.s1_address.eq(Cat((row.site + op.pair)[:c.site_address_bits - 1], white)),
-        ]
-        # Stage 3, and the cycle at which the tile needs each field.
-        down = self.down
-        for bank, out in enumerate(address):
-            m.d.comb += down.lmem_address[bank].eq(self._delay(m, out, 1, f"lmem_address_{bank}"))
-        for names, cycles in ((("commit", "commit_lane", "commit_bank", "commit_address", "commit_offset",
-                                "commit_counted", "flush"), 1),
-                              (("fetch", "fetch_from", "fetch_up_bank", "fetch_left_bank", "fetch_cross", "s1_address",
-                                "s1_fetch"), 2)):
-            for name in names:
-                m.d.comb += getattr(down, name).eq(self._delay(m, getattr(late, name), 1 + cycles, name))
+            address = Signal(c.lmem_address_bits, name=f"address_{bank}")
+            m.d.sync += address.eq(Mux(op.commit, commit_address, Cat(fetched, ~white)))
+            m.d.comb += down.lmem_address[bank].eq(self._delay(m, address, 1, f"lmem_address_{bank}"))
+        source = Array([Mux(cross[i], d, Direction.LOCAL) for i, d in enumerate(
+            (Direction.UP, Direction.DOWN, Direction.LEFT, Direction.RIGHT))])[op.kind]
+
+        # Stage 2, and on to the cycle at which the tile needs each field.
+        fields: dict[str, tuple[Value | int, int]] = {
+            "commit": (op.commit, 1), "commit_lane": (op.lane, 1), "commit_bank": (0 if one else own_bank, 1),
+            "commit_address": (commit_address, 1), "commit_offset": (row.raster + Cat(odd, op.pair), 1),
+            "commit_counted": (op.group.counted, 1), "flush": (op.flush, 1),
+            "fetch": (op.fetch, 2), "fetch_from": (source, 2), "fetch_up_bank": (up_bank, 2),
+            "fetch_left_bank": (left_bank, 2), "fetch_cross": (cross, 2),
+            "s1_address": (Cat((row.site + op.pair)[:c.site_address_bits - 1], white), 2),
+            "s1_fetch": (op.fetch & (op.kind == 0), 2),
+        }
+        for name, (value, cycle) in fields.items():
+            port = getattr(down, name)
+            stage_2 = Signal(len(port), name=f"{name}_0")
+            m.d.sync += stage_2.eq(value)
+            m.d.comb += port.eq(self._delay(m, stage_2, 1 + cycle, name))
 
     def _labels(self, m: Module, state: dict[str, Signal], current: data.View) -> None:
         """A label slot's singleton-2 addresses, and the label itself when its singleton-2 word is there."""

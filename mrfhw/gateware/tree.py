@@ -60,7 +60,7 @@ class LogHub(wiring.Component):
     """Merges the logs of `hub_fan_in` children, one message a cycle, in turn, into a FIFO.
 
     Each child's number is put in front of the message's tile number. An end marker (count 0) goes on
-    when every child that is `present` has sent one. child_<k>: in; log: out. Latency one cycle.
+    when every child that is `present` has sent one; the turn then begins anew. child_<k>: in; log: out. Latency one cycle.
     """
 
     def __init__(self, config: Config, tile_bits: int):
@@ -103,5 +103,8 @@ class LogHub(wiring.Component):
         with m.If(accept):
             m.d.sync += last.eq(chosen)
             with m.If(marker):
-                m.d.sync += ended.eq(Mux(complete, 0, now_ended))
+                m.d.sync += ended.eq(now_ended)
+                with m.If(complete):
+                    # Every run begins with the same turn, so that its cycles do not depend on the one before.
+                    m.d.sync += [ended.eq(0), last.eq(0)]
         return m
