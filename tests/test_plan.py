@@ -34,4 +34,4 @@ def test_every_component_has_a_claim():
         components |= {name for name, value in vars(module).items() if inspect.isclass(value)
                        and issubclass(value, wiring.Component) and value.__module__ == module.__name__}
     parts = {claim["part"] for claim in PLAN}
-    assert components - {"Accelerator", "Mesh"} <= parts
+    assert components - {"Mesh"} <= parts  # the mesh is what the accelerator's tests run

@@ -1,0 +1,113 @@
+"""SingletonAddress: the word that every slot names is that of the right pixel of the second image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+import numpy as np
+
+from mrfhw.gateware.singleton_address import SingletonAddress
+from mrfhw.placement import Placement
+from mrfhw.registers import Region
+from mrfhw.sim.fields import Bench
+from mrfhw.sim.recorder import Load, placements_from_text
+from mrfhw.sim.runner import bench_config, bench_parameters
+from mrfhw.sim.timetable import group_base, lane_words
+
+LATENCY = 3  # of the addresses and directions
+TABLE_LATENCY = 1  # of vector and constant
+
+
+class Memories:
+    """S2Mem of all tiles after the driver's load, and what lies beyond the mesh."""
+
+    def __init__(self, placement: Placement, load: Load):
+        self.p, self.config = placement, placement.config
+        self.words = [load.memory(tile, Region.S2) for tile in range(self.config.spes)]
+
+    def word(self, tile: int, down: int, right: int, bank: int, address: int) -> int:
+        """The word that `tile` gets; 0 from beyond the mesh's edge."""
+        c = self.config
+        row, col = tile // c.mesh_cols + down, tile % c.mesh_cols + right
+        if not (0 <= row < c.mesh_rows and 0 <= col < c.mesh_cols):
+            return 0
+        return self.words[row * c.mesh_cols + col].get((bank << c.s2_address_bits) + address, 0)
+
+    def wanted(self, row: int, col: int, label: int) -> int:
+        """Datum and valid bit of the pixel of an image site and a label; 0 outside the second image."""
+        assert self.p.problem.singleton2 is not None
+        assert self.p.problem.offsets is not None
+        r, c = row + int(self.p.problem.offsets[label][0]), col + int(self.p.problem.offsets[label][1])
+        rows, cols = self.p.problem.singleton2.shape
+        if not (0 <= r < rows and 0 <= c < cols):
+            return 0
+        return int(self.p.problem.singleton2[r, c]) | 1 << self.config.data_bits
+
+
+def check_slot(memories: Memories, slot: tuple[int, int, int, int], found: dict[str, int]) -> None:
+    """All tiles' sites of a slot (label, row, group, odd) get their pixels' words."""
+    p, c = memories.p, memories.config
+    label, row, group, odd = slot
+    down = found["down"] - found["up"]
+    assert not (found["up"] and found["down"])
+    for lane, (bank, address, second) in enumerate(lane_words(c.spus, found["rotate"], found["first"], found["second"])):
+        side = found["right" if second else "left"]
+        assert side != 3
+        right = (side & 1) - (side >> 1)
+        column = 2 * (group * c.spus + lane) + odd
+        for tile in range(c.spes):
+            r, col = tile // c.mesh_cols * p.tile_rows + row, tile % c.mesh_cols * p.tile_cols + column
+            if r < p.problem.shape[0] and col < p.problem.shape[1]:
+                word, wanted = memories.word(tile, down, right, bank, address), memories.wanted(r, col, label)
+                valid = 1 << c.data_bits
+                assert (word if word & valid else 0) == wanted, f"tile {tile}, slot {slot}, lane {lane}"
+
+
+async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, int, int, int]]) -> None:
+    """Slots without a pause, one a cycle."""
+    component = SingletonAddress(bench_config())
+    bench, load = Bench(dut, component), Load(placement)
+    bench.now = -1
+    memories = Memories(placement, load)
+    for index, word in load.label_table:
+        await bench.cycle(table_write=1, table_address=index, table_data=word)
+    await bench.cycle(table_write=0, groups=placement.groups_per_row)
+    names = ("first", "second", "rotate", "left", "right", "up", "down")
+    problem = placement.problem
+    for cycle in range(len(slots) + LATENCY):
+        if cycle < len(slots):
+            label, row, group, odd = slots[cycle]
+            await bench.cycle(label=label, row=row, group=group, odd=odd, base=group_base(placement, row, group))
+        else:
+            await bench.cycle()
+        if TABLE_LATENCY <= cycle < len(slots) + TABLE_LATENCY:
+            label = slots[cycle - TABLE_LATENCY][0]
+            u, v = (0, 0) if problem.vectors is None else (int(x) for x in problem.vectors[label])
+            assert bench.read("vector") == {"u": u, "v": v}
+            assert bench.read("constant") == (0 if problem.constants is None else int(problem.constants[label]))
+        if cycle >= LATENCY and problem.offsets is not None:
+            check_slot(memories, slots[cycle - LATENCY], {name: bench.read(name) for name in names})
+
+
+def _slots(p: Placement) -> list[tuple[int, int, int, int]]:
+    return [(label, row, group, odd) for row in range(p.tile_rows) for odd in (0, 1) for group in range(p.groups_per_row)
+            for label in range(p.problem.labels)]
+
+
+@cocotb.test()
+async def every_site_and_label(dut: Any) -> None:
+    """In the order of a sweep."""
+    await Bench(dut, SingletonAddress(bench_config())).start()
+    for placement in placements_from_text(bench_parameters()["placements"]):
+        await _compare(dut, placement, _slots(placement))
+
+
+@cocotb.test()
+async def random_order(dut: Any) -> None:
+    """No slot depends on the one before it."""
+    rng = np.random.default_rng(3)
+    await Bench(dut, SingletonAddress(bench_config())).start()
+    for placement in placements_from_text(bench_parameters()["placements"])[:3]:
+        slots = _slots(placement)
+        await _compare(dut, placement, [slots[i] for i in rng.integers(0, len(slots), 300)])

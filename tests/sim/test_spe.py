@@ -1,0 +1,58 @@
+"""A tile under Icarus."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mrfhw.config import Config
+from mrfhw.gateware.spe import Spe
+from mrfhw.model.machine import solve
+from mrfhw.placement import Placement
+from mrfhw.problem import Problem, Run, Schedule
+from mrfhw.sim.recorder import placements_to_text
+from mrfhw.sim.runner import run_bench
+from mrfhw.sim.timetable import Timetable
+from support.random_problems import random_placement
+
+SHAPES = {
+    "1-lane-race": {"spus": 1, "tile_rows": 6, "tile_cols": 6, "sampler": "race"},
+    "2-lanes-4-banks-cdf": {"spus": 2, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": "cdf"},
+    "2-lanes-cdf": {"spus": 2, "tile_rows": 6, "tile_cols": 8, "sampler": "cdf"},
+    "4-lanes-4-banks-race": {"spus": 4, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": "race"},
+}
+
+
+def random_placements(config: Config, count: int) -> list[Placement]:
+    """Problems of a few hundred cycles that send messages."""
+    rng, found = np.random.default_rng(6), []
+    while len(found) < count:
+        p = random_placement(rng, config)
+        if p.problem.sites > 4 and Timetable(p, 0, p.run.sweeps).cycles < 700:
+            messages = solve(config, p.problem, p.run).messages
+            if messages is not None and len(messages) > 3:
+                found.append(p)
+    return found
+
+
+def hot_placement(config: Config) -> Placement:
+    """A field that sends about as many messages as it draws; as many in all as the FIFO holds at most."""
+    shape = (config.tile_rows, config.tile_cols)
+    for seed in range(200):
+        clamped = np.random.default_rng(seed).random(shape) < 0.4
+        problem = Problem(labels=8, singleton1=np.zeros(shape, np.int64), constants=np.arange(8), clamped=clamped,
+                          schedule=Schedule.constant(100.0))
+        p = Placement(config, problem, Run(sweeps=3 + seed % 3, seed=seed))
+        messages = solve(config, problem, p.run).messages
+        if messages is not None and config.log_depth - config.log_reserve + 2 < len(messages) + 1 <= config.log_depth:
+            return p
+    raise AssertionError("no such problem")
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_spe(name: str) -> None:
+    config = Config(mesh_rows=1, mesh_cols=1, label_bits=3, data_bits=4, counter_bits=2, temperature_table=4, hub_depth=1,
+                    s2_words=512, line_bits=64, gumbel_uniform_bits=8, **SHAPES[name])
+    run_bench(Spe(config), "spe", "mrfhw.sim.benches.bench_spe",
+                      {"placements": placements_to_text(random_placements(config, 3)),
+                       "full": placements_to_text([hot_placement(config)])})

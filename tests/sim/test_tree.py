@@ -1,0 +1,32 @@
+"""Control tree and log hub under Icarus."""
+
+from __future__ import annotations
+
+import pytest
+
+from mrfhw.config import Config
+from mrfhw.gateware.tree import ControlNode, LogHub
+from mrfhw.sim.runner import run_bench
+
+
+def mesh(fan_in: int, depth: int = 2, rows: int = 2, cols: int = 4) -> Config:
+    return Config(mesh_rows=rows, mesh_cols=cols, spus=1, tile_rows=4, tile_cols=4, hub_fan_in=fan_in, hub_depth=depth,
+                  label_bits=3, counter_bits=2, line_bits=64)
+
+
+@pytest.mark.parametrize("fan_in", [2, 4, 8, 16])
+def test_control_node(fan_in: int) -> None:
+    """Three levels, two, and one."""
+    config = mesh(fan_in)
+    assert config.tree_levels == {2: 3, 4: 2, 8: 1, 16: 1}[fan_in]
+    run_bench(ControlNode(config), "control_node", "mrfhw.sim.benches.bench_control_node")
+
+
+@pytest.mark.parametrize(("fan_in", "depth", "tile_bits", "present"), [
+    (2, 1, 0, [0, 1]), (2, 2, 2, [0]), (4, 1, 0, [0, 1, 2]), (4, 4, 2, [0, 1, 2, 3]), (8, 2, 3, [0, 1, 2, 3, 4]),
+    (16, 1, 0, list(range(16))),
+])
+def test_log_hub(fan_in: int, depth: int, tile_bits: int, present: list[int]) -> None:
+    config = mesh(fan_in, depth)
+    run_bench(LogHub(config, tile_bits), "log_hub", "mrfhw.sim.benches.bench_log_hub",
+                      {"tile_bits": tile_bits, "present": present})
