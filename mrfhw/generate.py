@@ -61,8 +61,9 @@ def manifest(config: Config, files: dict[str, str]) -> dict[str, Any]:
 
 def _core(config: Config) -> str:
     """FuseSoC description."""
-    from mrfhw.rtl import TOP
+    from mrfhw.rtl import LINT_EXPLAINED, TOP
 
+    options = ", ".join(f"-Wno-{name}" for name in LINT_EXPLAINED)
     return f"""CAPI=2:
 name: ::{config.name}:{__version__}
 description: Markov-random-field inference accelerator, {config.spes} SPEs x {config.spus} SPUs, {config.sampler} sampler
@@ -80,7 +81,7 @@ targets:
   lint:
     default_tool: verilator
     filesets: [rtl]
-    tools: {{verilator: {{mode: lint-only, verilator_options: [-Wno-WIDTH]}}}}
+    tools: {{verilator: {{mode: lint-only, verilator_options: [{options}]}}}}
     toplevel: {TOP}
 """
 

@@ -20,9 +20,12 @@ _WAKE_YOSYS = re.compile(r"^ *(reg \S*dump_module\S* += 0;|if \(\S*dump_module\S
 _BLOCK = re.compile(r"^  always @\*", re.MULTILINE)
 _WAKE = "\\settled "
 
-__all__ = ["TILE", "TOP", "component_verilog", "verilog_text"]
+__all__ = ["LINT_EXPLAINED", "TILE", "TOP", "component_verilog", "verilog_text"]
 
 TOP = "mrfhw_top"
+
+# Warnings of Verilator's lint that stand, see docs/machine.md.
+LINT_EXPLAINED = ("WIDTH", "CASEINCOMPLETE")
 
 
 def component_verilog(component: wiring.Component, name: str) -> str:
