@@ -31,7 +31,7 @@ demo: $(VENV)/run
 packages:
 	@missing=""; for tool in g++ iverilog make verilator; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	$(PYTHON) -c "import ensurepip" 2>/dev/null || missing="$$missing venv"; \
-	if [ -n "$$missing" ]; then $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq $(DEBIAN); fi
+	if [ -n "$$missing" ]; then $(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(DEBIAN); fi
 
 test: packages $(VENV)/test
 	$(BIN)/ruff check --quiet .

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.config import Config
-from mrfhw.model.machine import _draw_cdf, _draw_race
-from mrfhw.model.random import output, step
+from mrfhw.model.kernel import draw_cdf, draw_race, output, step
 from mrfhw.problem import Problem, doubleton_table, singleton_energies
 from mrfhw.registers import DOUBLETON_CODES
 
@@ -95,9 +94,9 @@ def draw(config: Config, energies: Sequence[int], temperature: int, twin: Twin) 
     """The model's draw of the configured sampler; steps the twin."""
     energy, t_fraction = np.asarray(energies, np.int64), config.temperature_fraction_bits
     if config.sampler == "race":
-        return int(_draw_race(energy, len(energy), temperature, twin.state, 0, config.gumbel_uniform_bits,
+        return int(draw_race(energy, len(energy), temperature, twin.state, 0, config.gumbel_uniform_bits,
                               config.gumbel_table, config.gumbel_fraction_bits, t_fraction))
-    return int(_draw_cdf(energy, len(energy), temperature, twin.state, 0, config.uniform_bits, config.exponent_table,
+    return int(draw_cdf(energy, len(energy), temperature, twin.state, 0, config.uniform_bits, config.exponent_table,
                          config.exponent_fraction_bits, t_fraction, config.probability_floor == "power_of_two",
                          np.empty(len(energy), np.int64)))
 

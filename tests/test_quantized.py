@@ -8,7 +8,8 @@ import pytest
 
 from mrfhw.config import Config
 from mrfhw.model.exact import sweep_energy
-from mrfhw.model.machine import Machine, _draw_cdf, _draw_race
+from mrfhw.model.kernel import draw_cdf, draw_race
+from mrfhw.model.machine import Machine
 from mrfhw.model.quantized import (
     ReducibleError,
     SweepKernel,
@@ -68,7 +69,7 @@ def test_cdf_counts_every_uniform_that_the_model_would_draw(widths):
         sums = np.empty(labels, np.int64)
         for uniform in range(1 << config.uniform_bits):
             state = state_that_gives(uniform, 0, config.uniform_bits)
-            counts[_draw_cdf(energy, labels, value, state, 0, config.uniform_bits, config.exponent_table,
+            counts[draw_cdf(energy, labels, value, state, 0, config.uniform_bits, config.exponent_table,
                              config.exponent_fraction_bits, config.temperature_fraction_bits,
                              config.probability_floor == "power_of_two", sums)] += 1
         assert np.array_equal(conditional(config, one_site(labels), energy, value) * (1 << config.uniform_bits), counts)
@@ -79,7 +80,7 @@ def test_race_counts_every_pair_of_uniforms_that_the_model_would_draw(energy):
     config, energy = Config(**NARROW_RACE), np.array(energy)
     value, counts = coefficient(config, 4.0, 0), np.zeros(2, int)
     for first, second in itertools.product(range(256), repeat=2):
-        counts[_draw_race(energy, 2, value, state_that_gives(first, second, 8), 0, 8, config.gumbel_table,
+        counts[draw_race(energy, 2, value, state_that_gives(first, second, 8), 0, 8, config.gumbel_table,
                           config.gumbel_fraction_bits, config.temperature_fraction_bits)] += 1
     assert np.array_equal(conditional(config, one_site(2), energy, value) * 2**16, counts)
 

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import numba
 import numpy as np
+
+from mrfhw.model.kernel import output, step
 
 __all__ = ["JUMP_LOG2", "lane_states", "output", "step"]
 
 JUMP_LOG2 = 64  # steps between the streams of two lanes
 _MASK = 0xFFFFFFFF
-
-
-@numba.njit(cache=True, inline="always")
-def step(state: np.ndarray, lane: int) -> None:
-    """One step of lane `lane` of a (lanes, 4) uint32 state."""
-    x = state[lane, 0]
-    w = state[lane, 3]
-    t = x ^ np.uint32(x << np.uint32(11))  # numba widens shifts to 64 bits
-    state[lane, 0] = state[lane, 1]
-    state[lane, 1] = state[lane, 2]
-    state[lane, 2] = w
-    state[lane, 3] = w ^ (w >> np.uint32(19)) ^ t ^ (t >> np.uint32(8))
-
-
-@numba.njit(cache=True, inline="always")
-def output(state: np.ndarray, lane: int, bits: int) -> int:
-    """The value that goes with a state: the top `bits` of (w + y) mod 2^32."""
-    total = np.uint32(state[lane, 3] + state[lane, 1])
-    return int(np.int64(total) >> (32 - bits))
 
 
 def _step_word(state: int) -> int:
