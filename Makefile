@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 DEBIAN := g++ iverilog make python3-venv verilator
 
+.NOTPARALLEL:
 .PHONY: demo test verify long benchmark packages clean
 
 $(BIN)/python:

@@ -235,7 +235,11 @@ def verify_stereo(ctx: click.Context, output: Path | None, **options: Any) -> No
     if difference is None:
         messages = "no" if rtl.messages is None else len(rtl.messages)
         click.echo(f"equal: rtl and model have the same labels at {job.problem.sites} sites, the same histogram of "
-                   f"{int(rtl.counts.sum())} samples, {messages} log messages and {rtl.cycles} cycles")
+                   f"{int(rtl.counts.sum())} samples, the same LMem, {messages} log messages and {rtl.cycles} cycles")
+        unclamped = job.problem.unclamped_sites
+        whole = int((rtl.counts.sum(-1) == job.run.counted).sum())
+        click.echo(f"utilization {rtl.utilization or 0:.4f}, {rtl.stall_cycles} stall cycles; the histogram of {whole} of "
+                   f"{unclamped} unclamped sites sums to the {job.run.counted} counted sweeps")
     else:
         click.echo(f"different: {difference}")
     if output is not None:

@@ -22,6 +22,9 @@ class ConfigError(ValueError):
     """A parameter that no machine can have. The message names the value, the limit and a way out."""
 
 
+MESH_SIDE = 64  # rows or columns of a mesh at most
+
+
 def bits_for(n: int) -> int:
     """Bits that hold the values 0..n-1, at least 1."""
     return max(1, (n - 1).bit_length())
@@ -29,9 +32,12 @@ def bits_for(n: int) -> int:
 
 def mesh_shape(spes: int) -> tuple[int, int]:
     """The (rows, columns) nearest to a square whose product is `spes`, rows <= columns."""
-    if spes < 1:
-        raise ConfigError(f"spes is {spes}; a mesh has at least 1 SPE: give 1 or more")
+    if not 1 <= spes <= MESH_SIDE**2:
+        raise ConfigError(f"spes is {spes}; the limits are 1 to {MESH_SIDE**2}: give a number between them")
     rows = next(r for r in range(math.isqrt(spes), 0, -1) if spes % r == 0)
+    if spes // rows > MESH_SIDE:
+        raise ConfigError(f"spes is {spes}; no mesh of at most {MESH_SIDE} rows and columns has so many: give a number with "
+                          "smaller factors")
     return rows, spes // rows
 
 
@@ -39,7 +45,6 @@ def mesh_shape(spes: int) -> tuple[int, int]:
 SCHEDULER_LATENCY = 3  # slot -> the scheduler's output registers
 S2_LATENCY = 4  # S2 address at the tile -> singleton-2 word at the SPU
 MIN_INTERVAL = 4  # the scheduler prepares the next row in three cycles
-FETCH_TO_SWAP = 4  # neighbour address at the tile -> word in the prefetch chain
 ENERGY_LATENCY = 9  # operands -> E(l)
 RACE_TAIL = 3  # E of the last label -> label
 CDF_TAIL = 11  # E of the last label -> label, without the two passes of L cycles
@@ -100,14 +105,16 @@ class Config:
                 raise ConfigError(f"{name} is {value!r}; it must be a whole number: give {low} to {high}")
             if not low <= value <= high:
                 raise ConfigError(f"{name} is {value}; the limits are {low} to {high}: give a value between them")
+            object.__setattr__(self, name, int(value))
 
         def choice(name: str, allowed: tuple[Any, ...]) -> None:
             value = getattr(self, name)
-            if value not in allowed:
+            if isinstance(value, bool) or value not in allowed:
                 raise ConfigError(f"{name} is {value!r}; it must be one of {', '.join(map(str, allowed))}: choose one")
+            object.__setattr__(self, name, allowed[allowed.index(value)])
 
         for name, low, high in (
-            ("mesh_rows", 1, 64), ("mesh_cols", 1, 64), ("tile_rows", 2, 1024), ("tile_cols", 2, 1024),
+            ("mesh_rows", 1, MESH_SIDE), ("mesh_cols", 1, MESH_SIDE), ("tile_rows", 2, 1024), ("tile_cols", 2, 1024),
             ("label_bits", 1, 6), ("data_bits", 1, 8), ("energy_bits", 4, 20), ("weight_bits", 1, 12),
             ("vector_bits", 2, 6), ("probability_bits", 2, 16), ("exponent_fraction_bits", 1, 8),
             ("uniform_bits", 8, 24), ("gumbel_uniform_bits", 8, 14), ("gumbel_fraction_bits", 2, 8),
@@ -133,9 +140,20 @@ class Config:
         if self.address_bits and self.sites > 1 << self.address_bits:
             raise ConfigError(f"address_bits is {self.address_bits}; {self.sites} sites need "
                               f"{bits_for(self.sites)}: give that, or 0 to have it chosen")
+        if self.line_bits % 8:
+            raise ConfigError(f"line_bits is {self.line_bits}; a line is whole bytes: give {self.line_bits + -self.line_bits % 8}")
+        self._check_addresses()
         if self.message_bits > self.line_bits:
             raise ConfigError(f"line_bits is {self.line_bits}; a message has {self.message_bits} bits: "
                               "give a wider line")
+
+    def _check_addresses(self) -> None:
+        from mrfhw.registers import ADDRESS_LIMIT, AddressMap
+
+        needed = AddressMap(self).address_bits
+        if needed > ADDRESS_LIMIT:
+            raise ConfigError(f"the machine needs bus addresses of {needed} bits; the limit is {ADDRESS_LIMIT}: use fewer "
+                              "SPEs, smaller tiles or a smaller hub_fan_in")
 
     # -- shape
 
@@ -234,8 +252,13 @@ class Config:
 
     @property
     def ratio_fraction_bits(self) -> int:
-        """Fraction bits of the geometric schedule's ratio; it has two integer bits more."""
+        """Fraction bits of the geometric schedule's ratio."""
         return 24
+
+    @property
+    def ratio_bits(self) -> int:
+        """Width of the geometric schedule's ratio."""
+        return self.ratio_fraction_bits + 2
 
     @property
     def temperature_guard_bits(self) -> int:

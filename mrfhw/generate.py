@@ -91,7 +91,7 @@ def generate(config: Config) -> dict[str, str]:
     from mrfhw.rtl import TOP, verilog_text
 
     files = {
-        f"{TOP}.v": verilog_text(config), f"{TOP}.h": register_map.c_header(config), f"{config.name}.core": _core(config),
+        f"{TOP}.v": verilog_text(config), f"{TOP}.h": register_map.c_header(config), f"{TOP}.core": _core(config),
         "registers.md": register_map.markdown(config), "registers.json": register_map.as_json(config),
     }
     return {**files, "manifest.json": json.dumps(manifest(config, files), indent=1) + "\n"}

@@ -53,8 +53,8 @@ class Schedule:
                 raise ProblemError("the temperature table is empty; it needs at least 1 entry: give one")
             for value in self.table:
                 _finite("temperature", value, 0, hint)
-            if self.stride < 1:
-                raise ProblemError(f"stride is {self.stride}; a table entry holds for at least 1 sweep: give 1 or more")
+            if not 1 <= self.stride < 1 << 32:
+                raise ProblemError(f"stride is {self.stride}; a table entry holds for 1 to 2^32 - 1 sweeps: give one of them")
         else:
             _finite("temperature", self.start, 0, hint)
         if self.kind == "geometric":
@@ -93,7 +93,7 @@ class Problem:
     """An MRF on an H x W grid (docs/machine.md, The mathematics).
 
     labels: L, 2..64. singleton1: (H, W) integers, each site's datum.
-    singleton2: (H2, W2) integers, the second image, with `offsets` (L, 2) as (row, column) per label, or
+    singleton2: (H, W) integers, the second image, with `offsets` (L, 2) as (row, column) per label, or
     None with `constants` (L,), one datum per label.
     singleton, doubleton: names from SINGLETONS, DOUBLETONS. vectors: (L, 2) integers for "squared".
     alpha, beta: whole weights. tau: truncation of each doubleton, None for none.
@@ -176,7 +176,8 @@ class Problem:
         for name, value, high in limits:
             if value != int(value) or not 0 <= value <= high:
                 raise ProblemError(f"{name} is {value}; the machine takes whole numbers from 0 to {high}: "
-                                   "scale alpha, beta and the temperature together")
+                                   + ("scale alpha, beta and the temperature together" if name in ("alpha", "beta")
+                                      else "give one of them"))
         for name, data in (("first image", self.singleton1), ("second image", self.singleton2),
                            ("constants", self.constants)):
             if data is not None and (data.min() < 0 or data.max() > config.data_max):
@@ -188,13 +189,16 @@ class Problem:
                 raise ProblemError(f"vectors have components from {self.vectors.min()} to {self.vectors.max()}; "
                                    f"vector_bits = {config.vector_bits} takes {-reach} to {reach - 1}: "
                                    "give a wider vector_bits")
-        from mrfhw.temperature import realized_limits
+        from mrfhw.temperature import least_ratio, realized_limits
 
         coldest, hottest = realized_limits(config, self.energy_shift)
         for value in (self.schedule.coldest, self.schedule.hottest):
             if not coldest <= value <= hottest:
                 raise ProblemError(f"temperature is {value:g}; this machine realizes {coldest:.3g} to {hottest:.4g} at "
                                    f"energy_shift {self.energy_shift}: scale alpha, beta and the temperature together")
+        if self.schedule.kind == "geometric" and self.schedule.ratio < least_ratio(config):
+            raise ProblemError(f"ratio is {self.schedule.ratio:g}; the {config.sampler} machine cools by at least "
+                               f"{least_ratio(config):.3g} a sweep: give that or more, or a table")
         if len(self.schedule.table) > config.temperature_table:
             raise ProblemError(f"the temperature table has {len(self.schedule.table)} entries; the machine holds "
                                f"{config.temperature_table}: give fewer and a longer stride")

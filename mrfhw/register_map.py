@@ -28,9 +28,10 @@ from mrfhw.registers import (
 __all__ = ["as_json", "c_header", "markdown", "register_map"]
 
 REGION_TEXT = {
-    Region.S1: "Singleton 1, a word a site: datum, observed flag above it.",
-    Region.S2: "Singleton 2, by bank and address: datum, valid flag above it.",
-    Region.LMEM: "LMem, two words an entry: write word 1 (optional), then word 0.",
+    Region.S1: "Singleton 1, a word a site: datum, observed flag above it. Offset: the site's address; its top bit is the colour.",
+    Region.S2: "Singleton 2: datum, valid flag above it. Offset: (bank << s2_address) + address.",
+    Region.LMEM: "LMem, two words an entry: write word 1 (optional), then word 0. Offset: 2 x ((bank << lmem_address) + address) "
+                 "+ word.",
     Region.RANDOM: "Generators, a word address a lane: four writes set x, y, z, w; four reads give and restore them.",
     Region.VECTORS: "Label vectors: u in bits 15:0, v in bits 31:16.",
 }
@@ -50,6 +51,10 @@ def register_map(config: Config) -> dict[str, Any]:
             "temperature": {"address": TEMPERATURE_TABLE, "entries": config.temperature_table, "words": 1},
             "tile_base": {"address": TILE_BASE_TABLE, "entries": config.spes, "words": 1},
         },
+        "widths": {"label": config.label_bits, "data": config.data_bits, "vector": config.vector_bits,
+                   "counter": config.counter_bits, "temperature_fraction": config.temperature_fraction_bits,
+                   "ratio_fraction": config.ratio_fraction_bits, "s2_address": config.s2_address_bits,
+                   "lmem_address": config.lmem_address_bits, "site_address": config.site_address_bits},
         "lmem_bits": {w.name.lower(): w.value for w in LmemWord},
         "tiles": {
             "address": 1 << a.tiles_bit, "broadcast": 1 << a.broadcast_bit, "tile_stride": 1 << a.offset_bits + a.region_bits,
@@ -66,10 +71,12 @@ def markdown(config: Config) -> str:
              f"Addresses count 32-bit words ({m['address_bits']} bits). Configuration `{config.digest}`.", "",
              "| word | register | access | meaning |", "| --- | --- | --- | --- |"]
     lines += [f"| {r['address']:#05x} | `{r['name']}` | {r['access']} | {r['text'] or 'Upper half.'} |" for r in m["registers"]]
+    lines += ["", "Widths, in bits: " + ", ".join(f"{n} {w}" for n, w in m["widths"].items()) + "."]
     lines += ["", "## Tables (write only)", "", "| word | table | entries | words an entry |", "| --- | --- | --- | --- |"]
     lines += [f"| {t['address']:#06x} | {name} | {t['entries']} | {t['words']} |" for name, t in m["tables"].items()]
     lines += ["", "Words of a label entry: " + ", ".join(f"{n} {w}" for n, w in m["tables"]["label"]["word"].items()) + ".",
-              "", "## Tile memories", "",
+              "Direction: row without and with wrap, column without and with wrap, two bits each from bit 0, signed.",
+              "Data: u, v, constant, from bit 0.", "", "## Tile memories", "",
               f"Tile t, region r, offset o: {m['tiles']['address']:#x} + t x {m['tiles']['tile_stride']:#x} + r x "
               f"{m['tiles']['region_stride']:#x} + o; add {m['tiles']['broadcast']:#x} to write all tiles at once. "
               "They answer with err while labels are being drawn.", "",
@@ -93,6 +100,8 @@ def c_header(config: Config) -> str:
     define("digest", f'"{config.digest[:32]}"')
     for r in m["registers"]:
         define(r["name"], f"{r['address']:#x}u")
+    for name, width in m["widths"].items():
+        define(f"{name}_width", width)
     for group in ("control_bits", "status_bits", "mode_bits", "lmem_bits"):
         for name, bit in m[group].items():
             define(f"{group[:-5]}_{name}_bit", bit)

@@ -1,7 +1,7 @@
 """The bus address map: one table for gateware, driver and documents.
 
 Addresses count 32-bit words. Below `TILE_BASE_TABLE` + tiles lie the registers and tables of the machine;
-from `AddressMap.tiles` on lie the tiles' memories.
+from `1 << AddressMap.tiles_bit` on lie the tiles' memories.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ TEMPERATURE_TABLE = 0x800
 TILE_BASE_TABLE = 0x1000
 GLOBAL_WORDS = 0x2000
 
+ADDRESS_LIMIT = 30  # bits of a word address, so that a byte address has 32
+
 
 @dataclass(frozen=True)
 class Register:
@@ -51,7 +53,8 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("digest_1", "r", "Bits 95:64."),
     ("digest_2", "r", "Bits 63:32."),
     ("digest_3", "r", "Bits 31:0."),
-    ("control", "w", "Bit 0 start: from sweep 0. Bit 1 resume: from the sweep reached. Bit 2 stop after this sweep."),
+    ("control", "w", "Bit 0 start: from sweep 0. Bit 1 resume: from the sweep reached. Bit 2 stop after this sweep. "
+                     "Start and resume do nothing while busy."),
     ("status", "r", "Bit 0 running: labels are being drawn. Bit 1 busy: running, or the log is not yet empty."),
     ("labels", "rw", "L, 2 to the most that label_bits holds."),
     ("tile_rows", "rw", "Rows of each tile used by the problem."),
@@ -72,12 +75,12 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
                    "0 absolute, 1 squared, 2 Potts."),
     ("temperature", "rw", "Coefficient of sweep 0: T (race) or log2(e)/T (cdf), fixed point."),
     ("temperature_mode", "rw", "0 constant, 1 geometric, 2 table."),
-    ("temperature_ratio", "rw", "Geometric: factor a sweep, 24 fraction bits."),
+    ("temperature_ratio", "rw", "Geometric: factor a sweep, fixed point (ratio_fraction_bits)."),
     ("temperature_limit", "rw", "Geometric: coefficient that is not passed."),
     ("temperature_stride", "rw", "Table: sweeps an entry."),
     ("temperature_last", "rw", "Table: index of the last entry, which holds."),
     ("sweep", "r", "Sweeps finished."),
-    ("cycles_low", "r", "Cycles from start to the last write-back."),
+    ("cycles_low", "r", "Cycles from start until the last write-back has settled. Read counters while not running."),
     ("cycles_high", "r", ""),
     ("label_cycles_low", "r", "Cycles in which every lane evaluated a label."),
     ("label_cycles_high", "r", ""),

@@ -15,7 +15,7 @@ from mrfhw.config import Config
 if TYPE_CHECKING:
     from mrfhw.problem import Problem, Schedule
 
-__all__ = ["coefficient", "coefficients", "geometric_registers", "realized", "realized_limits"]
+__all__ = ["coefficient", "coefficients", "geometric_registers", "least_ratio", "realized", "realized_limits"]
 
 
 def coefficient(config: Config, temperature: float, energy_shift: int) -> int:
@@ -40,10 +40,18 @@ def realized_limits(config: Config, energy_shift: int) -> tuple[float, float]:
 
 
 def geometric_registers(config: Config, schedule: Schedule, energy_shift: int) -> tuple[int, int]:
-    """(ratio, limit) of the hardware's geometric schedule: coefficient x ratio a sweep, up to the limit."""
+    """(ratio, limit) of the hardware's geometric schedule: coefficient x ratio a sweep, up to the limit.
+
+    The ratio must not be below `least_ratio`.
+    """
     ratio = schedule.ratio if config.sampler == "race" else 1 / schedule.ratio
-    top = (4 << config.ratio_fraction_bits) - 1
-    return min(top, round(ratio * (1 << config.ratio_fraction_bits))), coefficient(config, schedule.limit, energy_shift)
+    return round(ratio * (1 << config.ratio_fraction_bits)), coefficient(config, schedule.limit, energy_shift)
+
+
+def least_ratio(config: Config) -> float:
+    """The fastest cooling that the ratio's register holds, as a factor a sweep."""
+    one = 1 << config.ratio_fraction_bits
+    return 1 / one if config.sampler == "race" else one / ((1 << config.ratio_bits) - 1)
 
 
 def coefficients(config: Config, problem: Problem) -> Iterator[int]:

@@ -15,6 +15,7 @@ from mrfhw.placement import Placement
 from mrfhw.problem import Problem, Run
 from mrfhw.result import Result
 from mrfhw.runtime.driver import ChipError, Driver, unpack_lines
+from mrfhw.runtime.progress import working
 from mrfhw.sim.compiled import compile_chip
 
 __all__ = ["CompiledChip", "run_placed", "solve"]
@@ -106,7 +107,8 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int
     driver.check()
     chip.take_log()
     loading = chip.cycles
-    driver.load(placement)
+    with working("loading the chip"):
+        driver.load(placement)
     loading = chip.cycles - loading
     began, start = time.perf_counter(), chip.cycles
     driver.start()
@@ -122,9 +124,13 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int
         progress(run.sweeps)
     messages = unpack_lines(config, chip.take_log())
     reading = chip.cycles
-    lmem = driver.lmem(placement)
+    with working("reading the chip"):
+        lmem = driver.lmem(placement)
     reading = chip.cycles - reading
     cycles, stalls, gaps, label_cycles, sent = driver.get("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages")
+    if len(messages) and (messages[:, :2].max(0) >= (problem.sites, problem.labels)).any():
+        raise ChipError(f"the log names site {messages[:, 0].max()} and label {messages[:, 1].max()}; the problem has "
+                        f"{problem.sites} sites and {problem.labels} labels: build the chip again")
     counts = histogram(problem.labels, messages, lmem)
     return Result(
         backend="rtl", counts=counts, last=lmem[..., 0].astype(np.uint8), lmem=lmem, initial=placement.initial,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from mrfhw.config import Config
@@ -27,10 +30,18 @@ _OPTIONS = ("--cc", "--exe", "--build", "-j", "2", "-O3", "--output-split", "200
 
 def cache_directory() -> Path:
     """Where compiled chips are kept: $MRFHW_CACHE, or mrfhw under the user's cache directory."""
-    chosen = os.environ.get("MRFHW_CACHE")
-    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "mrfhw"
+    chosen, user = os.environ.get("MRFHW_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    base = Path(chosen) if chosen else (Path(user) if user else Path.home() / ".cache") / "mrfhw"
     base.mkdir(parents=True, exist_ok=True)
-    return base
+    return base.resolve()
+
+
+@contextlib.contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """One process at a time compiles what `name` stands for."""
+    with (cache_directory() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _run(command: list[str], directory: Path) -> str:
@@ -53,13 +64,19 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
         if shutil.which(tool) is None:
             raise ProblemError(f"{tool} is not installed; the rtl backend compiles the chip with it: "
                                f"install it (Debian: apt-get install {package}) or use the model backend")
-    text = verilog_text(config)
+    with working("generating"):
+        text = verilog_text(config)
     version = _run(["verilator", "--version"], Path.cwd())
     key = hashlib.sha256("\0".join((text, _HARNESS.read_text(), version, *_OPTIONS)).encode()).hexdigest()[:32]
     full = cache_directory() / f"chip-{key}.so"
     library = cache_directory() / f"chip-{key}-quick.so" if quick else full
-    if full.exists() or library.exists():
-        return full if full.exists() else library
+    with _alone(library.stem):
+        if not full.exists() and not library.exists():
+            _compile(text, library, quick)
+    return full if full.exists() else library
+
+
+def _compile(text: str, library: Path, quick: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
         work = Path(name)
         (work / f"{TOP}.v").write_text(text)
@@ -69,4 +86,3 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
         with working("compiling the chip"):
             _run(["verilator", *mode, *_OPTIONS, "--top-module", TOP, "chip.vlt", f"{TOP}.v", "chip.cpp"], work)
         os.replace(work / "obj" / "chip.so", library)
-    return library

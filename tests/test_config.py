@@ -22,7 +22,10 @@ def test_mesh_shape(spes, shape):
     (dict(label_bits=7), ("label_bits is 7", "1 to 6")), (dict(sampler="x"), ("sampler is 'x'", "cdf, race")),
     (dict(address_bits=10), ("address_bits is 10", "need 16")), (dict(tile_rows=1024, tile_cols=128), ("65536", "more SPEs")),
     (dict(line_bits=32, counter_bits=16), ("line_bits is 32", "38 bits", "wider line")),
-    (dict(tile_rows=2.5), ("tile_rows is 2.5", "whole number")), (dict(hub_fan_in=3), ("hub_fan_in is 3", "2, 4, 8, 16")),
+    (dict(line_bits=95), ("line_bits is 95", "whole bytes", "give 96")),
+    (dict(mesh_rows=64, mesh_cols=64, tile_rows=256, tile_cols=256), ("34 bits", "limit is 30", "fewer SPEs")),
+    (dict(spus=True), ("spus is True", "1, 2, 4")), (dict(tile_rows=2.5), ("tile_rows is 2.5", "whole number")),
+    (dict(hub_fan_in=3), ("hub_fan_in is 3", "2, 4, 8, 16")),
 ])
 def test_wrong_parameter_is_named(change, words):
     with pytest.raises(ConfigError) as caught:
@@ -31,6 +34,18 @@ def test_wrong_parameter_is_named(change, words):
     assert "\n" not in text
     for word in words:
         assert word in text
+
+
+@pytest.mark.parametrize("spes", [0, 67, 4097, 10**18 + 3])
+def test_no_such_mesh(spes):
+    with pytest.raises(ConfigError, match=f"spes is {spes}; .*: give a number"):
+        mesh_shape(spes)
+
+
+def test_numpy_integers_are_integers():
+    config = Config(tile_rows=np.int64(8), spus=np.int64(2))
+    assert config.digest == Config(tile_rows=8).digest
+    assert type(config.spus) is int
 
 
 def test_unknown_preset_and_parameter():
@@ -57,7 +72,7 @@ def test_paper_presets_have_the_published_words():
 def test_digest_follows_every_parameter():
     base = Config()
     other = {"sampler": "cdf", "probability_floor": "power_of_two", "lmem_banks": 4, "spus": 1, "hub_fan_in": 2, "address_bits": 20,
-             "s2_words": 8192}
+             "s2_words": 8192, "line_bits": 256}
     digests = {base.digest}
     for field in dataclasses.fields(Config):
         value = other.get(field.name, getattr(base, field.name))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyslang.driver
 import pytest
 from click.testing import CliRunner
 
@@ -47,7 +48,7 @@ def test_files_and_manifest(verilog_16x2: Path):
     assert {p.name for p in directory.iterdir()} == {*manifest["files"], "manifest.json"}
     for name, digest in manifest["files"].items():
         assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest
-    assert (directory / f"{config.name}.core").read_text().startswith("CAPI=2:\n")
+    assert (directory / f"{TOP}.core").read_text().startswith("CAPI=2:\n")
 
 
 def test_manifest_ports_are_those_of_the_verilog(verilog_16x2: Path):
@@ -113,7 +114,8 @@ def test_verilator_lint(verilog_16x2: Path):
     done = subprocess.run(["verilator", "--lint-only", "-Wno-fatal", "--top-module", TOP, str(verilog_16x2)],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]
-    assert set(re.findall(r"^%Warning-([A-Z]+)", done.stderr, re.M)) <= set(LINT_EXPLAINED)
+    # Later versions split WIDTH into WIDTHTRUNC and WIDTHEXPAND.
+    assert all(kind.startswith(LINT_EXPLAINED) for kind in re.findall(r"^%Warning-([A-Z]+)", done.stderr, re.M))
     assert "%Error" not in done.stderr
 
 
@@ -133,8 +135,7 @@ def test_yosys(verilog_16x2: Path):
 
 
 def test_slang(verilog_16x2: Path):
-    pyslang = pytest.importorskip("pyslang.driver")
-    driver = pyslang.Driver()
+    driver = pyslang.driver.Driver()
     driver.addStandardArgs()
     assert driver.parseCommandLine(f"slang {verilog_16x2} --top {TOP} -Wextra -Werror")
     assert driver.processOptions()

@@ -7,7 +7,7 @@ import pytest
 
 from mrfhw.config import Config
 from mrfhw.placement import Placement
-from mrfhw.problem import Problem, ProblemError, Run
+from mrfhw.problem import Problem, ProblemError, Run, Schedule
 from support.random_problems import random_config, random_placement
 
 RUN = Run(sweeps=1)
@@ -100,6 +100,15 @@ def test_too_long_a_reach():
     config = Config(s2_words=1024)
     with pytest.raises(ProblemError, match=r"reach over 2 patches of 768 .* a tile holds 1024: .* s2_words = 1536"):
         stereo(128, 96, 40, config=config)
+
+
+def test_cooling_too_fast_for_the_register():
+    schedule = Schedule.geometric(30.0, 0.1, 1.0)
+    stereo(8, 8, 4, config=Config(sampler="race"), schedule=schedule)
+    with pytest.raises(ProblemError, match=r"ratio is 0\.1; the cdf machine cools by at least 0\.25 a sweep"):
+        stereo(8, 8, 4, config=Config(sampler="cdf"), schedule=schedule)
+    with pytest.raises(ProblemError, match="ratio is 1e-300"):
+        stereo(8, 8, 4, config=Config(sampler="cdf"), schedule=Schedule.geometric(30.0, 1e-300, 1.0))
 
 
 def test_words_too_wide():

@@ -71,6 +71,21 @@ def test_stop_ends_the_sweep_under_way(chip: CompiledChip):
     assert np.array_equal(histogram(5, messages, short.lmem), short.counts)
 
 
+def test_start_and_resume_do_nothing_while_busy(chip: CompiledChip):
+    whole = run_placed(chip, placement(12))
+    driver, again = Driver(CONFIG, chip), placement(12)
+    driver.load(again)
+    driver.start()
+    for _ in range(5):
+        chip.advance(300)
+        driver.start()
+        driver.start(resume=True)
+    wait(chip)
+    chip.take_log()
+    assert np.array_equal(driver.lmem(again), whole.lmem)
+    assert driver.get("cycles") == [whole.cycles]
+
+
 def test_tile_memory_is_refused_while_running(chip: CompiledChip):
     driver, long = Driver(CONFIG, chip), placement(1000)
     driver.load(long)

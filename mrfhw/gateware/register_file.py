@@ -38,8 +38,10 @@ class RegisterFile(wiring.Component):
 
     bus: a write or register read is acknowledged two cycles after stb and carried out in between; a tile
     read five cycles after stb and two more for each level of the control tree. Tile accesses while
-    `running` and addresses that nothing answers end with err.
-    problem, parameters: registers. start, resume, stop: pulses. table_*: writes to the tables behind.
+    `running`, and addresses below the tiles that are no register (or no table, when written), end with
+    err. Other tile addresses without a memory are acknowledged; reads of them give 0.
+    problem, parameters: registers. start, resume, stop: pulses, the first two only while not busy.
+    table_*: writes to the tables behind.
     tile_bus, tile_data: to and from the control tree. Counters count the pulses of the same name and
     are cleared by start.
     """
@@ -107,7 +109,8 @@ class RegisterFile(wiring.Component):
 
         values = self._registers(m, register_write, index, data)
         for name, bit in CONTROL_BITS.items():
-            m.d.comb += getattr(self, name).eq(register_write & (index == REGISTERS["control"].index) & data[bit])
+            allowed = name == "stop" or ~self.busy
+            m.d.comb += getattr(self, name).eq(register_write & (index == REGISTERS["control"].index) & data[bit] & allowed)
         self._counters(m, values)
         digest = int(c.digest[:32], 16)
         values |= {"identity": IDENTITY, "version": INTERFACE_VERSION, "status": self.running | self.busy << 1,  # type: ignore[dict-item]

@@ -17,6 +17,7 @@ class SamplerSignature(wiring.Signature):
 
     valid, first, last, label, energy: one label of a site a cycle; a site's labels follow one another
     without a pause, labels 0 to L-1 in order. Sites of the same L may follow without a pause too.
+    soon: `valid`, `lead` cycles ahead.
     temperature: the coefficient of `mrfhw.temperature`, at the cycle that each sampler states.
     advance: step the lane's generator; uniform: its value, two cycles later.
     result: the label drawn, held until the next one.
@@ -26,14 +27,14 @@ class SamplerSignature(wiring.Signature):
         super().__init__({
             "valid": In(1), "first": In(1), "last": In(1), "label": In(config.label_bits),
             "energy": In(config.energy_bits), "temperature": In(config.temperature_bits),
-            "advance": Out(1), "uniform": In(uniform_bits), "result": Out(config.label_bits),
+            "soon": In(1), "advance": Out(1), "uniform": In(uniform_bits), "result": Out(config.label_bits),
         })
 
 
 class RaceSampler(wiring.Component):
     """Gumbel-max: the label with the least E(l) - T G(u), the lowest on ties, u fresh for each label.
 
-    `soon` is `valid` five cycles ahead: it steps the generator, whose value, looked up and multiplied,
+    `soon`, five cycles ahead, steps the generator, whose value, looked up and multiplied,
     then meets the label's energy. temperature: T of a label two cycles before its energy.
     result: `RACE_TAIL` = 3 cycles after the last label. One label a cycle; no state between sites.
 
@@ -47,7 +48,7 @@ class RaceSampler(wiring.Component):
     def __init__(self, config: Config):
         self.config = config
         self.uniform_bits = config.gumbel_uniform_bits
-        super().__init__({**SamplerSignature(config, self.uniform_bits).members, "soon": In(1)})
+        super().__init__(SamplerSignature(config, self.uniform_bits))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -91,7 +92,7 @@ class CdfSampler(wiring.Component):
     def __init__(self, config: Config):
         self.config = config
         self.uniform_bits = config.uniform_bits
-        super().__init__({**SamplerSignature(config, self.uniform_bits).members, "soon": In(1)})
+        super().__init__(SamplerSignature(config, self.uniform_bits))
 
     def _delayed(self, m: Module, signal: Signal, cycles: int) -> list[Signal]:
         """`signal` delayed by 0, 1, ..., cycles."""

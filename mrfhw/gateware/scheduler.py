@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.config import SCHEDULER_LATENCY, Config, bits_for
+from mrfhw.config import S2_LATENCY, SCHEDULER_LATENCY, Config, bits_for
 from mrfhw.gateware.ops import KINDS, Direction, downlink
 from mrfhw.gateware.singleton_address import SingletonAddress
 from mrfhw.gateware.temperature import TemperatureSchedule
@@ -25,7 +25,7 @@ def problem_registers(config: Config) -> data.StructLayout:
         "label_stride": c.lmem_address_bits, "label_wrap": c.lmem_address_bits, "site_stride": c.site_address_bits,
         "raster_stride": bits_for(c.mesh_cols * c.tile_cols + 1), "overlap": 1, "sweeps": 32, "burn_in": 32,
         "temperature": c.temperature_bits, "temperature_mode": 2,
-        "temperature_ratio": c.ratio_fraction_bits + 2, "temperature_limit": c.temperature_bits,
+        "temperature_ratio": c.ratio_bits, "temperature_limit": c.temperature_bits,
         "temperature_stride": 32, "temperature_last": bits_for(c.temperature_table),
     })
 
@@ -347,7 +347,7 @@ class Scheduler(wiring.Component):
         for name, signal, cycles in (("s2_left", unit.left, 2), ("s2_right", unit.right, 2), ("s2_up", unit.up, 3),
                                      ("s2_down", unit.down, 3)):
             m.d.comb += getattr(down, name).eq(self._delay(m, signal, cycles, name))
-        wait = SCHEDULER_LATENCY + 4
+        wait = SCHEDULER_LATENCY + S2_LATENCY
         m.d.comb += down.swap.eq(self._delay(m, first, wait - 1, "swap"))
         for name, signal, cycles in (("valid", valid, wait), ("first", first, wait), ("last", last, wait),
                                      ("label", step[:c.label_bits], wait), ("vector", unit.vector, wait - 1),

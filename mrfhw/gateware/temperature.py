@@ -25,7 +25,7 @@ class TemperatureSchedule(wiring.Component):
 
     def __init__(self, config: Config):
         self.config = config
-        self.ratio_bits = config.ratio_fraction_bits + 2
+        self.ratio_bits = config.ratio_bits
         width = config.temperature_bits
         super().__init__({
             "load": In(1), "step": In(1), "mode": In(2), "start": In(width), "ratio": In(self.ratio_bits),

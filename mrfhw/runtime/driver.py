@@ -12,6 +12,7 @@ import numpy as np
 from mrfhw.config import Config
 from mrfhw.model.random import lane_states
 from mrfhw.placement import Placement
+from mrfhw.problem import ProblemError
 from mrfhw.registers import (
     CONTROL_BITS,
     DOUBLETON_CODES,
@@ -36,7 +37,7 @@ from mrfhw.temperature import coefficient, geometric_registers
 __all__ = ["Chip", "ChipError", "Driver", "unpack_lines"]
 
 
-class ChipError(RuntimeError):
+class ChipError(ProblemError):
     """The chip is not the one expected, or did not answer. One line: what, and what to do."""
 
 

@@ -16,7 +16,7 @@ SCHEDULES = (
     Schedule.constant(7.5),
     Schedule.geometric(30.0, 0.7, 2.0),  # meets its limit after eight sweeps
     Schedule.geometric(4.0, 0.999, 1.0),  # a step is less than one unit of the coefficient
-    Schedule.geometric(25.0, 0.01, 24.0),  # limit at once
+    Schedule.geometric(25.0, 0.26, 24.0),  # limit at once
     Schedule.geometric(6.0, 1.0, 6.0),  # the ratio's and the limit's ends
     Schedule.of_table((9.0, 3.5, 20.0, 1.0)),  # the whole table, not monotonic
     Schedule.of_table((12.0, 5.0), 3),
