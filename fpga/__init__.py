@@ -1,1 +1,1 @@
-"""See the package."""
+"""Boards, bitstreams and their reports; none yet."""

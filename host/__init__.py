@@ -1,1 +1,1 @@
-"""See the package."""
+"""Links to boards and their protocol; none yet."""
