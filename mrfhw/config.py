@@ -278,9 +278,14 @@ class Config:
 
     @cached_property
     def exponent_table(self) -> np.ndarray:
-        """floor((2^P - 1) 2^-f) for each fraction f of an octave (Equation 3.3); int64."""
+        """floor((2^P - 1) 2^-f) for each fraction f of an octave (Equation 3.3); int64.
+
+        With the power-of-two floor (Equation 3.4) its highest bit alone: shifted right by whole octaves, that
+        is the highest bit of the shifted value too.
+        """
         f = np.arange(1 << self.exponent_fraction_bits) / (1 << self.exponent_fraction_bits)
-        return np.floor(self.probability_max * np.exp2(-f)).astype(np.int64)
+        table = np.floor(self.probability_max * np.exp2(-f)).astype(np.int64)
+        return table if self.probability_floor == "integer" else 1 << np.log2(table).astype(np.int64)
 
     @property
     def raster_bits(self) -> int:

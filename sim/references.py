@@ -97,7 +97,7 @@ def draw(config: Config, energies: Sequence[int], temperature: int, twin: Twin) 
         return int(draw_race(energy, len(energy), temperature, twin.state, 0, config.gumbel_uniform_bits,
                               config.gumbel_table, config.gumbel_fraction_bits, t_fraction))
     return int(draw_cdf(energy, len(energy), temperature, twin.state, 0, config.uniform_bits, config.exponent_table,
-                         config.exponent_fraction_bits, t_fraction, config.probability_floor == "power_of_two",
+                         config.exponent_fraction_bits, t_fraction,
                          np.empty(len(energy), np.int64)))
 
 

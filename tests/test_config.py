@@ -90,6 +90,15 @@ def test_tables_against_their_definitions():
     assert config.exponent_table[-1] >= (config.probability_max + 1) // 2
 
 
+@pytest.mark.parametrize("bits", range(2, 17))
+def test_power_of_two_floor_before_the_shift_is_that_after_it(bits):
+    whole, floored = (Config(sampler="cdf", probability_bits=bits, exponent_fraction_bits=8, probability_floor=floor).exponent_table
+                      for floor in ("integer", "power_of_two"))
+    for octaves in range(bits + 1):
+        highest = [1 << (int(p) >> octaves).bit_length() - 1 if int(p) >> octaves else 0 for p in whole]
+        assert (floored >> octaves).tolist() == highest
+
+
 @pytest.mark.parametrize("sampler", ["cdf", "race"])
 def test_reserve_covers_what_is_in_flight(sampler):
     """Every group that can be between its issue and the FIFO at the moment of a wish to stall has a place."""

@@ -71,7 +71,7 @@ def test_cdf_counts_every_uniform_that_the_model_would_draw(widths):
             state = state_that_gives(uniform, 0, config.uniform_bits)
             counts[draw_cdf(energy, labels, value, state, 0, config.uniform_bits, config.exponent_table,
                              config.exponent_fraction_bits, config.temperature_fraction_bits,
-                             config.probability_floor == "power_of_two", sums)] += 1
+                             sums)] += 1
         assert np.array_equal(conditional(config, one_site(labels), energy, value) * (1 << config.uniform_bits), counts)
 
 

@@ -118,17 +118,7 @@ class CdfSampler(wiring.Component):
                 with m.Case(i):
                     m.d.sync += mantissa.eq(int(value))
         m.d.sync += shift.eq(Mux(octaves > c.probability_bits, c.probability_bits, octaves))
-        whole = Signal(c.probability_bits)
-        m.d.comb += whole.eq(mantissa >> shift)
-        if c.probability_floor == "power_of_two":
-            above = Signal()
-            for bit in reversed(range(c.probability_bits)):
-                seen = Signal()
-                m.d.sync += p[bit].eq(whole[bit] & ~above)
-                m.d.comb += seen.eq(above | whole[bit])
-                above = seen
-        else:
-            m.d.sync += p.eq(whole)
+        m.d.sync += p.eq(mantissa >> shift)
         return p
 
     def _minimum(self, m: Module, write: WritePort) -> tuple[Signal, Signal]:

@@ -48,7 +48,7 @@ def draw_race(energy: np.ndarray, labels: int, temperature: int, state: np.ndarr
 
 @numba.njit(cache=True, inline="always")
 def draw_cdf(energy: np.ndarray, labels: int, temperature: int, state: np.ndarray, lane: int, bits: int,
-              table: np.ndarray, fraction: int, temperature_fraction: int, power_of_two: bool, sums: np.ndarray) -> int:
+              table: np.ndarray, fraction: int, temperature_fraction: int, sums: np.ndarray) -> int:
     """Inverse transform (Equations 3.2-3.4); steps the generator once."""
     step(state, lane)
     uniform = output(state, lane, bits)
@@ -63,11 +63,6 @@ def draw_cdf(energy: np.ndarray, labels: int, temperature: int, state: np.ndarra
         p = np.int64(0)
         if octaves < 63:
             p = table[exponent & mask] >> octaves
-        if power_of_two and p > 0:
-            top = np.int64(1)
-            while top * 2 <= p:
-                top *= 2
-            p = top
         total += p
         sums[label] = total
     threshold = (uniform * total) >> bits
@@ -96,7 +91,7 @@ def write_label(row: int, col: int, new: int, old: int, count_max: int, mrp_coun
 
 @numba.njit(cache=True)
 def sweep_colour(colour: int, start_row: int, counted: bool, temperature: int, shape: np.ndarray, race: bool,
-                  power_of_two: bool, widths: np.ndarray, table: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
+                  widths: np.ndarray, table: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
                   flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray,
                   lrp_count: np.ndarray, state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
     """Update every site of a colour; returns the number of messages.
@@ -138,7 +133,7 @@ def sweep_colour(colour: int, start_row: int, counted: bool, temperature: int, s
                     new = draw_race(energy, count, temperature, state, lane, bits, table, fraction, t_fraction)
                 else:
                     new = draw_cdf(energy, count, temperature, state, lane, bits, table, fraction, t_fraction,
-                                    power_of_two, sums)
+                                    sums)
                 old = labels[row, col]
                 labels[row, col] = new
                 if not counted:

@@ -62,7 +62,7 @@ class Machine:
             start_row = (2 * self.sweeps + colour) % self.placement.tile_rows
             sent = sweep_colour(
                 colour, start_row, counted, temperature, self._shape, self.config.sampler == "race",
-                self.config.probability_floor == "power_of_two", self._widths, self._table, self._singles,
+                self._widths, self._table, self._singles,
                 self._doubles, self._flags, self.labels, self.mrp_count, self.lrp_label, self.lrp_count,
                 self.random, self._events, self._buffer)
             if sent:
