@@ -60,9 +60,9 @@ class Placement:
         self.problem.check_fits(self.config)
         c, (rows, cols) = self.config, self.problem.shape
         if self.tile_rows > c.tile_rows or self.tile_cols > c.tile_cols:
-            raise ProblemError(f"the image is {cols}x{rows}; a {c.mesh_cols}x{c.mesh_rows} mesh of {c.tile_cols}x{c.tile_rows} "
-                               f"tiles holds {c.mesh_cols * c.tile_cols}x{c.mesh_rows * c.tile_rows}: give a window, "
-                               "more SPEs or larger tiles")
+            raise ProblemError(f"the image is {cols}x{rows}; a {c.mesh_rows}x{c.mesh_cols} mesh of tiles of {c.tile_cols}x"
+                               f"{c.tile_rows} sites takes {c.mesh_cols * c.tile_cols}x{c.mesh_rows * c.tile_rows}: give a "
+                               "window, more SPEs or larger tiles")
         used = len(self.patches) * self.patch_words
         if used > c.s2_bank_depth:
             raise ProblemError(f"the labels reach over {len(self.patches)} patches of {self.patch_words * c.spus} singleton-2 "

@@ -10,19 +10,9 @@ from mrfhw.config import Config
 from mrfhw.problem import Problem, ProblemError, Run
 from mrfhw.result import Result
 
-__all__ = ["BACKENDS", "check_grid", "solve"]
+__all__ = ["BACKENDS", "solve"]
 
 BACKENDS = {"float": "mrfhw.model.exact", "model": "mrfhw.model.machine", "rtl": "mrfhw.sim.chip"}
-
-
-def check_grid(config: Config, problem: Problem) -> None:
-    """Raise ProblemError where the grid has more rows or columns than the machine's tiles hold."""
-    rows, cols = problem.shape
-    room = (config.mesh_rows * config.tile_rows, config.mesh_cols * config.tile_cols)
-    if rows > room[0] or cols > room[1]:
-        raise ProblemError(
-            f"the image is {cols}x{rows}; a {config.mesh_rows}x{config.mesh_cols} mesh of tiles of {config.tile_cols}x"
-            f"{config.tile_rows} sites takes {room[1]}x{room[0]}: give a window, more SPEs or larger tiles")
 
 
 def solve(backend: str, config: Config, problem: Problem, run: Run,
@@ -34,9 +24,6 @@ def solve(backend: str, config: Config, problem: Problem, run: Run,
     """
     if backend not in BACKENDS:
         raise ProblemError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}: choose one")
-    problem.check_fits(config)
-    if backend != "float":
-        check_grid(config, problem)
     module: Any = importlib.import_module(BACKENDS[backend])
     if backend == "float":
         return module.solve(problem, run, config=config, progress=progress)
