@@ -385,6 +385,16 @@ class Config:
         """Idle slots after the last write-back slot before its label may be read."""
         return self.slot_to_tile + LMEM_WRITE + 1
 
+    @property
+    def bus_write_cycles(self) -> int:
+        """Cycles of a bus write, or of a register's read, one after the other."""
+        return 3
+
+    @property
+    def bus_read_cycles(self) -> int:
+        """Cycles of a read from a tile: down the control tree and back."""
+        return 6 + 2 * self.tree_levels
+
     def overlaps(self, tile_rows: int, tile_cols: int, labels: int) -> bool:
         """Whether a colour may start while the last groups of the other are in flight.
 

@@ -1,4 +1,4 @@
-"""Pictures in: grey data of the machine's width, true disparities, and windows of both.
+"""Pictures in: grey data of the machine's width, true disparities, segments, masks, and windows of them.
 
 Every failure is a `ProblemError` of one line.
 """
@@ -15,7 +15,7 @@ from PIL import Image, UnidentifiedImageError
 
 from mrfhw.problem import ProblemError
 
-__all__ = ["crop", "load_disparity", "load_grey", "parse_window"]
+__all__ = ["Window", "crop", "load_disparity", "load_grey", "load_input", "load_segments", "parse_window"]
 
 FORMATS = ("PNG", "JPEG", "PPM", "BMP", "TIFF")
 READABLE = "give a PNG, JPEG, PPM/PGM, BMP or TIFF file"
@@ -59,15 +59,40 @@ def load_grey(path: str | Path, data_bits: int = 6) -> np.ndarray:
 
     Grey images of 16 bits give their upper byte. Raises ProblemError for what is not an image.
     """
-    image = _decode(path)
+    return _grey(_decode(path), path) >> (8 - data_bits)
+
+
+def _grey(image: Image.Image, path: str | Path) -> np.ndarray:
+    """8-bit grey, uint8 (H, W), of a decoded image of any mode."""
     if image.mode.startswith("I") or image.mode == "F":
         values = np.asarray(image)
         if image.mode == "F" or values.min() < 0 or values.max() > 0xFFFF:
             raise ProblemError(f"{path} has pixels of mode {image.mode}; grey data has 8 or 16 bits: convert it to 8")
-        grey = (values.astype(np.uint16) >> 8).astype(np.uint8)
-    else:
-        grey = np.array(image.convert("L"))
-    return grey >> (8 - data_bits)
+        return (values.astype(np.uint16) >> 8).astype(np.uint8)
+    return np.array(image.convert("L"))
+
+
+def load_input(path: str | Path, data_bits: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """(data, picture) of an image: what `load_grey` gives, and what is shown of it.
+
+    picture: uint8, (H, W) grey or (H, W, 3) colour. Raises ProblemError for what is not an image.
+    """
+    image = _decode(path)
+    grey = _grey(image, path)
+    colour = image.mode not in ("1", "L", "LA", "La", "F") and not image.mode.startswith("I")
+    return grey >> (8 - data_bits), np.array(image.convert("RGB")) if colour else grey
+
+
+def load_segments(path: str | Path) -> np.ndarray:
+    """Numbers of segments, int64 (H, W): the values of a grey image of 8 or 16 bits, or the indices of one with a palette.
+
+    0 is unknown. Raises ProblemError for what is not such an image.
+    """
+    image = _decode(path)
+    if image.mode not in ("1", "L", "P", "I", "I;16", "I;16B", "I;16L"):
+        raise ProblemError(f"{path} has pixels of mode {image.mode}; segments are one number of 8 or 16 bits a pixel: "
+                           "convert it to grey")
+    return np.asarray(image).astype(np.int64)
 
 
 def load_disparity(path: str | Path, scale: float = 1.0) -> np.ndarray:
@@ -99,11 +124,11 @@ def parse_window(text: str) -> Window:
 
 
 def crop(image: np.ndarray, window: Window | None, name: str = "image") -> np.ndarray:
-    """The part of (H, W) `image` in the window (x, y, width, height), or all of it for None."""
+    """The part of (H, W) or (H, W, n) `image` in the window (x, y, width, height), or all of it for None."""
     if window is None:
         return image
     x, y, width, height = window
-    rows, cols = image.shape
+    rows, cols = image.shape[:2]
     if x < 0 or y < 0 or x + width > cols or y + height > rows or width < 1 or height < 1:
         raise ProblemError(f"window is {x},{y},{width},{height}; the {name} has {cols}x{rows} pixels: "
                            "give a window inside it")

@@ -68,6 +68,27 @@ class Placement:
             raise ProblemError(f"the labels reach over {len(self.patches)} patches of {self.patch_words * c.spus} singleton-2 "
                                f"words; a tile holds {c.s2_bank_depth * c.spus}: give fewer labels, fewer SPEs or s2_words "
                                f"= {used * c.spus} or more")
+        self._check_reach()
+
+    def _check_reach(self) -> None:
+        """Raise ProblemError where a site that is drawn needs a pixel of the second image that lies beyond the mesh."""
+        problem = self.problem
+        if problem.singleton2 is None:
+            return
+        drawn = np.ones(problem.shape, bool) if problem.clamped is None else ~problem.clamped
+        for axis in (0, 1):
+            sites = np.flatnonzero(drawn.any(1 - axis))
+            if not len(sites):
+                return
+            low, high = int(self._offsets[:, axis].min()), int(self._offsets[:, axis].max())
+            span, over = self.padded_shape[axis], self._over[axis]
+            pixels = problem.singleton2.shape[axis]
+            # The words [first, last] on either side of the mesh, as pixels of the second image.
+            for first, last in ((sites[0] + low, -1), (span, sites[-1] + high)):
+                if max(first + over, 0) <= min(last + over, pixels - 1):
+                    raise ProblemError(f"the labels reach {'rows' if axis == 0 else 'columns'} {first} to {last} beyond the "
+                                       f"{span} of the mesh, where the second image goes on: clamp the sites that far from "
+                                       "the grid's edge")
 
     # -- shape
 
@@ -183,6 +204,12 @@ class Placement:
         return row, col
 
     @cached_property
+    def _over(self) -> tuple[int, int]:
+        """The (row, column) of the second image that is placed on site (0, 0)."""
+        (row, col), origin = self._moved, self.problem.singleton2_origin
+        return row + origin[0], col + origin[1]
+
+    @cached_property
     def _offsets(self) -> np.ndarray:
         """(L, 2) offsets in the moved second image."""
         if self.problem.offsets is None:
@@ -230,9 +257,9 @@ class Placement:
     def s2_patch(self, patch: tuple[int, int]) -> np.ndarray:
         """(tile, local row, local column) words of a patch: datum, and a valid bit above it."""
         assert self.problem.singleton2 is not None
-        c, (rows, cols) = self.config, self.problem.shape
-        origin_r, origin_c = (p * size + moved for p, size, moved in
-                              zip(patch, (self.tile_rows, self.tile_cols), self._moved, strict=True))
+        c, (rows, cols) = self.config, self.problem.singleton2.shape
+        origin_r, origin_c = (p * size + over for p, size, over in
+                              zip(patch, (self.tile_rows, self.tile_cols), self._over, strict=True))
         r = np.arange(self.padded_shape[0])[:, None] + origin_r
         col = np.arange(self.padded_shape[1])[None, :] + origin_c
         valid = (r >= 0) & (r < rows) & (col >= 0) & (col < cols)

@@ -9,7 +9,10 @@ import numpy as np
 
 from mrfhw.config import Config
 
-__all__ = ["Problem", "ProblemError", "Run", "Schedule", "doubleton_table", "initial_labels", "singleton_energies"]
+__all__ = [
+    "Problem", "ProblemError", "Run", "Schedule", "check_one_size", "doubleton_table", "initial_labels", "least_singleton",
+    "singleton_energies", "singleton_energy",
+]
 
 SINGLETONS = ("absolute", "squared")
 DOUBLETONS = ("absolute", "squared", "potts")
@@ -93,8 +96,9 @@ class Problem:
     """An MRF on an H x W grid (docs/machine.md, The mathematics).
 
     labels: L, 2..64. singleton1: (H, W) integers, each site's datum.
-    singleton2: (H, W) integers, the second image, with `offsets` (L, 2) as (row, column) per label, or
-    None with `constants` (L,), one datum per label.
+    singleton2: (H2, W2) integers, the second image, with `offsets` (L, 2) as (row, column) per label, or
+    None with `constants` (L,), one datum per label. singleton2_origin: the (row, column) of the second image that
+    lies over site (0, 0), so s2(l) = singleton2[site + singleton2_origin + offset(l)].
     singleton, doubleton: names from SINGLETONS, DOUBLETONS. vectors: (L, 2) integers for "squared".
     alpha, beta: whole weights. tau: truncation of each doubleton, None for none.
     energy_shift: bits dropped from the sum. out_of_range: E_singleton where the second image has no pixel.
@@ -107,6 +111,7 @@ class Problem:
     singleton1: np.ndarray
     singleton2: np.ndarray | None = None
     offsets: np.ndarray | None = None
+    singleton2_origin: tuple[int, int] = (0, 0)
     constants: np.ndarray | None = None
     singleton: str = "absolute"
     doubleton: str = "absolute"
@@ -136,9 +141,9 @@ class Problem:
             if self.offsets is None or _shape(self.offsets) != (self.labels, 2):
                 raise ProblemError(f"offsets has shape {_shape(self.offsets)}; {self.labels} labels need "
                                    f"({self.labels}, 2): give one (row, column) a label")
-            if self.singleton2.shape != self.singleton1.shape:
-                raise ProblemError(f"the second image is {self.singleton2.shape[1]}x{self.singleton2.shape[0]}; the first is "
-                                   f"{self.singleton1.shape[1]}x{self.singleton1.shape[0]}: give images of one size")
+            if self.singleton2.ndim != 2 or 0 in self.singleton2.shape:
+                raise ProblemError(f"the second image has shape {self.singleton2.shape}; it has rows and columns: "
+                                   "give a two-dimensional array that is not empty")
         elif _shape(self.constants) != (self.labels,):
             raise ProblemError(f"constants has shape {_shape(self.constants)}; {self.labels} labels need "
                                f"({self.labels},): give one a label")
@@ -209,17 +214,19 @@ class Run:
     """How long a problem is sampled. Sweeps include the burn-in; the rest is counted into the histogram.
 
     initial: "random", "minimum" (of the singleton) or an (H, W) array of labels.
+    partial: a piece of a longer run, in which nothing need be counted.
     """
 
     sweeps: int
     burn_in: int = 0
     seed: int = 0
     initial: str | np.ndarray = "random"
+    partial: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.sweeps < 1 << 31:
             raise ProblemError(f"sweeps is {self.sweeps}; a run has at least 1 (and fewer than 2^31): give more")
-        if not 0 <= self.burn_in < self.sweeps:
+        if not 0 <= self.burn_in < self.sweeps + self.partial:
             raise ProblemError(f"burn_in is {self.burn_in}; with {self.sweeps} sweeps it must be 0 to {self.sweeps - 1}, "
                                "so that at least one sweep is counted: give fewer burn-in sweeps or more sweeps")
         if not 0 <= self.seed < 1 << 64:
@@ -232,28 +239,46 @@ class Run:
         return self.sweeps - self.burn_in
 
 
-def singleton_energies(problem: Problem) -> np.ndarray:
-    """E_singleton of every site and label, before alpha; int64 (H, W, L) (Equation 3.1, first term)."""
+def check_one_size(first: np.ndarray, second: np.ndarray) -> None:
+    """Raise ProblemError unless two images have one shape."""
+    if first.shape != second.shape:
+        raise ProblemError(f"the second image is {second.shape[-1]}x{second.shape[0]}; the first is "
+                           f"{first.shape[-1]}x{first.shape[0]}: give images of one size")
+
+
+def singleton_energy(problem: Problem, label: int) -> np.ndarray:
+    """E_singleton of every site for one label, before alpha; int64 (H, W) (Equation 3.1, first term)."""
     rows, cols = problem.shape
     s1 = problem.singleton1.astype(np.int64)
-    out = np.empty((rows, cols, problem.labels), np.int64)
-    for label in range(problem.labels):
-        if problem.constants is not None:
-            difference = np.abs(s1 - int(problem.constants[label]))
-            inside = np.ones_like(s1, bool)
-        else:
-            assert problem.singleton2 is not None
-            assert problem.offsets is not None
-            r = np.arange(rows)[:, None] + int(problem.offsets[label][0])
-            c = np.arange(cols)[None, :] + int(problem.offsets[label][1])
-            inside = (r >= 0) & (r < rows) & (c >= 0) & (c < cols)
-            s2 = problem.singleton2.astype(np.int64)[r.clip(0, rows - 1), c.clip(0, cols - 1)]
-            difference = np.abs(s1 - s2)
-        energy = difference if problem.singleton == "absolute" else difference * difference
-        out[..., label] = np.where(inside, energy, problem.out_of_range)
-    if problem.observed is not None:
-        out[~problem.observed] = 0
-    return out
+    inside = np.ones((rows, cols), bool)
+    if problem.constants is not None:
+        difference = np.abs(s1 - int(problem.constants[label]))
+    else:
+        assert problem.singleton2 is not None
+        assert problem.offsets is not None
+        (rows2, cols2), origin = problem.singleton2.shape, problem.singleton2_origin
+        r = np.arange(rows)[:, None] + int(problem.offsets[label][0]) + origin[0]
+        c = np.arange(cols)[None, :] + int(problem.offsets[label][1]) + origin[1]
+        inside = (r >= 0) & (r < rows2) & (c >= 0) & (c < cols2)
+        difference = np.abs(s1 - problem.singleton2.astype(np.int64)[r.clip(0, rows2 - 1), c.clip(0, cols2 - 1)])
+    energy = difference if problem.singleton == "absolute" else difference * difference
+    energy = np.where(inside, energy, problem.out_of_range)
+    return energy if problem.observed is None else np.where(problem.observed, energy, 0)
+
+
+def singleton_energies(problem: Problem) -> np.ndarray:
+    """E_singleton of every site and label, before alpha; int64 (H, W, L) (Equation 3.1, first term)."""
+    return np.stack([singleton_energy(problem, label) for label in range(problem.labels)], -1)
+
+
+def least_singleton(problem: Problem) -> np.ndarray:
+    """The label of the least singleton energy at each site, the lowest on ties; uint8 (H, W)."""
+    label, least = np.zeros(problem.shape, np.uint8), singleton_energy(problem, 0)
+    for other in range(1, problem.labels):
+        energy = singleton_energy(problem, other)
+        better = energy < least
+        label[better], least[better] = other, energy[better]
+    return label
 
 
 def doubleton_table(problem: Problem) -> np.ndarray:
@@ -285,6 +310,6 @@ def initial_labels(problem: Problem, run: Run) -> np.ndarray:
                                f"0 to {problem.labels - 1}: give labels in that range")
         return run.initial.astype(np.uint8)
     if run.initial == "minimum":
-        return singleton_energies(problem).argmin(-1).astype(np.uint8)
+        return least_singleton(problem)
     rng = np.random.Generator(np.random.PCG64([run.seed, 1]))
     return rng.integers(0, problem.labels, problem.shape).astype(np.uint8)

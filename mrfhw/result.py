@@ -44,6 +44,11 @@ class Result:
         return np.where(self.counts.any(-1), mode, self.last)
 
     @property
+    def log_messages(self) -> int | None:
+        """Messages that were sent; None where there is no log."""
+        return self.extra.get("log_messages") if self.messages is None else len(self.messages)
+
+    @property
     def utilization(self) -> float | None:
         """label_evaluations / (lanes x cycles); None without cycles."""
         if not self.cycles or not self.lanes:
@@ -74,7 +79,7 @@ def first_difference(a: Result, b: Result) -> str | None:
         if not np.array_equal(x, y):
             row = int(np.argwhere((x != y).any(1))[0, 0])
             return f"{names} differ in the sorted log messages at {row}: {x[row].tolist()}, {y[row].tolist()}"
-    for key in ("cycles", "stall_cycles", "gap_cycles"):
+    for key in ("cycles", "stall_cycles", "gap_cycles", "log_messages"):
         if getattr(a, key) != getattr(b, key):
             return f"{names} differ in {key}: {getattr(a, key)}, {getattr(b, key)}"
     return None

@@ -18,7 +18,7 @@ from mrfhw.runtime.driver import ChipError, Driver, unpack_lines
 from mrfhw.runtime.progress import working
 from mrfhw.sim.compiled import compile_chip
 
-__all__ = ["CompiledChip", "run_placed", "solve"]
+__all__ = ["ChipSession", "CompiledChip", "run_placed", "solve"]
 
 # Below this many cycles a 16x2 machine is compiled and run sooner in the quick way.
 QUICK_CYCLES = 5_000_000
@@ -97,10 +97,11 @@ class CompiledChip:
 
 
 def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int], object] | None = None,
-               patience: int = 1 << 40) -> Result:
+               patience: int = 1 << 40, fresh: bool = True) -> Result:
     """Load, run and read back one placed problem.
 
-    patience: cycles after which a run that has not ended raises ChipError.
+    patience: cycles after which a run that has not ended raises ChipError. fresh: load the generators from the
+    run's seed; else they go on where the last run left them.
     """
     config, problem, run = placement.config, placement.problem, placement.run
     driver = Driver(config, chip)
@@ -108,7 +109,7 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int
     chip.take_log()
     loading = chip.cycles
     with working("loading the chip"):
-        driver.load(placement)
+        driver.load(placement, generators=fresh)
     loading = chip.cycles - loading
     began, start = time.perf_counter(), chip.cycles
     driver.start()
@@ -136,8 +137,25 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int
         backend="rtl", counts=counts, last=lmem[..., 0].astype(np.uint8), lmem=lmem, initial=placement.initial,
         label_evaluations=problem.labels * problem.unclamped_sites * run.sweeps, wall_seconds=wall, messages=messages,
         cycles=cycles, stall_cycles=stalls, gap_cycles=gaps, lanes=config.lanes,
-        extra={"simulated_cycles": simulated, "loading_cycles": loading, "reading_cycles": reading,
-               "label_cycles": label_cycles, "messages_counted": sent})
+        extra={"replication": placement.replication, "simulated_cycles": simulated, "loading_cycles": loading,
+               "reading_cycles": reading, "label_cycles": label_cycles, "messages_counted": sent})
+
+
+class ChipSession:
+    """One compiled chip that runs problem after problem (`mrfhw.runtime.windows.Session`). Use as a context manager."""
+
+    def __init__(self, config: Config, quick: bool = False):
+        self.config = config
+        self._chip = CompiledChip(config, quick=quick)
+
+    def __enter__(self) -> ChipSession:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._chip.close()
+
+    def solve(self, problem: Problem, run: Run, *, fresh: bool = True) -> Result:
+        return run_placed(self._chip, Placement(self.config, problem, run), fresh=fresh)
 
 
 def solve(config: Config, problem: Problem, run: Run, progress: Callable[[int], object] | None = None,
@@ -147,6 +165,10 @@ def solve(config: Config, problem: Problem, run: Run, progress: Callable[[int], 
     A short run is compiled in the quick way.
     """
     placement = Placement(config, problem, run)
-    cycles = run.sweeps * placement.tile_rows * 2 * placement.groups_per_row * placement.interval
-    with CompiledChip(config, log_ready, quick=cycles < QUICK_CYCLES) as chip:
+    with CompiledChip(config, log_ready, quick=is_short(config, problem, run)) as chip:
         return run_placed(chip, placement, progress)
+
+
+def is_short(config: Config, problem: Problem, run: Run) -> bool:
+    """Whether a chip that is compiled sooner and runs slower is done sooner."""
+    return run.sweeps * problem.sites * config.interval(problem.labels) < QUICK_CYCLES * config.lanes

@@ -13,6 +13,10 @@ from click.testing import CliRunner
 from PIL import Image
 
 from mrfhw import __version__, cli
+from mrfhw.apps.job import Job
+from mrfhw.apps.stereo import disparity_scale
+from mrfhw.commands import application
+from mrfhw.commands.options import schedule_from_options
 from mrfhw.config import PRESETS, Config, ConfigError
 from mrfhw.machine_options import HELP, MESH_FIELDS, NAMES, config_from_options
 from mrfhw.model import exact
@@ -44,8 +48,8 @@ def arguments(pictures, *more, command="run", left="left.png", right="right.png"
 
 
 def run(pictures, output, *more, **files):
-    return invoke(*arguments(pictures, "--backend", "float", "--sweeps", 6, "--burn-in", 2, "-o", output, *more,
-                             **files))
+    return invoke(*arguments(pictures, "--backend", "float", "--sweeps", 6, "--burn-in", 2, "--chains", 1, "-o", output,
+                             *more, **files))
 
 
 def assert_refused(result, message, directory):
@@ -63,7 +67,10 @@ def test_a_run_writes_everything(pictures, tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     assert "bad 1 px" in result.stdout
-    assert sorted(path.name for path in out.iterdir()) == sorted(FILES)
+    names = {path.name for path in out.iterdir()}
+    assert set(FILES) | {"truth.png", "error.png"} <= names
+    assert all(name in result.stdout for name in names)
+    assert str(out / "report.html") in result.stdout
     with np.load(out / "histogram.npz") as archive:
         assert archive["counts"].shape == (24, 40, LABELS)
         assert (archive["counts"].sum(-1) == 4).all()
@@ -90,41 +97,47 @@ def test_a_run_is_the_library_and_depends_on_the_seed(pictures, tmp_path):
 def test_options_reach_the_problem(pictures, monkeypatch):
     options = ("--alpha", 2, "--beta", 9, "--tau", 5, "--temperature", 4.5, "--singleton", "squared", "--doubleton",
                "potts", "--out-of-range", 33, "--energy-shift", 1, "--min-disparity", 2, "--window", "3,2,20,10",
-               "--initial", "minimum", "--mesh", "2x3", "--tile-rows", 8, "--tile-cols", 12, "--spus", 1)
+               "--initial", "minimum", "--mesh", "2x3", "--tile-rows", 8, "--tile-cols", 12, "--spus", 1,
+               "--chains", 3, "--visit", 7)
     seen = []
-    monkeypatch.setattr(cli, "solve_with_bar", lambda backend, job: seen.append((backend, job)) or 1 / 0)
+    monkeypatch.setattr(application, "solve_with_bar", lambda *given: seen.append(given) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         CliRunner().invoke(cli.main, [str(a) for a in arguments(pictures, *options, "-o", "x")], catch_exceptions=False)
-    backend, job = seen[0]
+    backend, job, chains, visit = seen[0]
     scene = stereo_scene(24, 40, LABELS, 1)
     problem: Problem = job.problem
-    assert backend == "model"
+    assert (backend, chains, visit) == ("model", 3, 7)
     assert (problem.alpha, problem.beta, problem.tau, problem.schedule) == (2, 9, 5, Schedule.constant(4.5))
     assert (problem.singleton, problem.doubleton) == ("squared", "potts")
     assert (problem.out_of_range, problem.energy_shift) == (33, 1)
     assert np.array_equal(problem.offsets, [[0, -(2 + label)] for label in range(LABELS)])
     assert np.array_equal(problem.singleton1, scene.left[2:12, 3:23] >> 2)
     assert np.array_equal(problem.singleton2, scene.right[2:12, 3:23] >> 2)
-    assert (job.run.sweeps, job.run.burn_in, job.run.initial) == (200, 100, "minimum")
+    assert job.scale.values[0] == 2
+    assert (job.run.sweeps, job.run.burn_in, job.run.initial) == (500, 250, "minimum")
     assert job.config == Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, spus=1)
 
 
-def test_defaults_are_the_librarys():
-    from mrfhw.apps.stereo import stereo_problem
-
-    library = {name: p.default for name, p in inspect.signature(stereo_problem).parameters.items()}
-    stereo = cli.main.get_command(None, "run").get_command(None, "stereo")
-    options = {p.name: p.default for p in stereo.params}
-    for name in ("alpha", "beta", "tau", "temperature", "singleton", "doubleton", "out_of_range", "energy_shift",
-                 "min_disparity"):
-        assert options[name] == library[name], name
+@pytest.mark.parametrize("app", cli.APPLICATIONS, ids=lambda app: app.verb)
+@pytest.mark.parametrize("group", ["run", "verify"])
+def test_defaults_are_the_librarys(group, app):
+    library = {name: p.default for name, p in inspect.signature(app.problem).parameters.items()}
+    verb = cli.main.get_command(None, group).get_command(None, app.verb)
+    options = {p.name: p.default for p in verb.params}
+    for name in ("alpha", "beta", "tau", "singleton", "doubleton", "energy_shift"):
+        assert options[name] == (None if name in app.found else library[name]), name
+    for name in ("out_of_range", "min_disparity"):
+        assert options.get(name) == library.get(name), name
+    if app.verb == "stereo":
+        assert options["labels"] == library["labels"]
 
 
 @pytest.mark.parametrize(("options", "message"), [
     (("--temperature", "nan"), "temperature is nan"), (("--temperature", 0), "temperature is 0"),
     (("--temperature", -1), "temperature is -1"), (("--temperature", "inf"), "temperature is inf"),
     (("--temperature", 0.001), "this machine realizes"), (("--temperature", "warm"), "'warm' is not a valid float"),
-    (("--sweeps", 0), "sweeps is 0"), (("--sweeps", 2), "burn_in is 2"), (("--burn-in", -1), "burn_in is -1"),
+    (("--sweeps", 0), "sweeps is 0"), (("--sweeps", 2), "burn_in is 2"),
+    (("--chains", 0), "chains is 0"), (("--visit", 0), "visit is 0"), (("--burn-in", -1), "burn_in is -1"),
     (("--sweeps", "many"), "'many' is not a valid integer"), (("--seed", -1), "seed is -1"),
     (("--labels", 1), "labels is 1"), (("--labels", 65), "labels is 65"), (("--labels", 0), "labels is 0"),
     (("--label-bits", 2), "label_bits = 2"), (("--min-disparity", 40), "min-disparity is 40"),
@@ -171,15 +184,16 @@ def test_wrong_truth(pictures, tmp_path, truth, options, message):
     assert_refused(run(pictures, tmp_path / "out", "--truth", pictures / truth, *options), message, tmp_path)
 
 
-def test_an_image_too_large_for_the_tiles(pictures, tmp_path):
-    small = ("--spes", 1, "--tile-rows", 16, "--tile-cols", 16)
+def test_an_image_larger_than_the_machine_goes_window_by_window(pictures, tmp_path):
+    small = ("--spes", 1, "--tile-rows", 16, "--tile-cols", 16, "--visit", 2)
     result = run(pictures, tmp_path / "out", *small, "--backend", "model")
-    assert_refused(result, "the image is 40x24; a 1x1 mesh of tiles of 16x16 sites takes 16x16", tmp_path)
-    assert run(pictures, tmp_path / "out", *small).exit_code == 0
+    assert result.exit_code == 0, result.output
+    with np.load(tmp_path / "out" / "histogram.npz") as archive:
+        assert (archive["counts"].sum(-1) == 4).all()
 
 
-@pytest.mark.parametrize("command", [("run", "stereo"), ("run", "stereo", "a.png"), ("run", "stereo", "a", "b"),
-                                     ("walk",), ("run", "walk"), ("verify", "stereo"), ("demo-scene",)])
+@pytest.mark.parametrize("command", [("run", "stereo"), ("run", "stereo", "a.png"), ("run", "motion", "a.png"),
+                                     ("run", "segment"), ("walk",), ("run", "walk"), ("verify", "denoise"), ("demo-scene",)])
 def test_what_is_missing(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     assert_refused(invoke(*command), "--help", tmp_path)
@@ -187,7 +201,7 @@ def test_what_is_missing(tmp_path, monkeypatch, command):
 
 def test_output_that_cannot_be_written(pictures, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("mine")
-    monkeypatch.setattr(cli, "solve_with_bar", lambda backend, job: 1 / 0)  # refused before the work, not after it
+    monkeypatch.setattr(application, "solve_with_bar", lambda *given: 1 / 0)  # refused before the work, not after it
     for place in ("file", "file/below"):
         result = run(pictures, tmp_path / place)
         assert result.exit_code == 2
@@ -216,21 +230,20 @@ def test_out_of_memory(pictures, tmp_path, monkeypatch):
     ({}, Schedule.constant(8.0)),
     ({"final_temperature": 2.0, "cooling_ratio": 0.5}, Schedule.geometric(8.0, 0.5, 2.0)),
     ({"final_temperature": 2.0}, Schedule.geometric(8.0, 0.25 ** (1 / 20), 2.0)),
+    ({"final_temperature": 2.0, "anneal": True}, Schedule.geometric(8.0, 0.25 ** (1 / 49), 2.0)),
     ({"final_temperature": 2.0, "burn_in": 0}, Schedule.geometric(8.0, 0.25 ** (1 / 49), 2.0)),
     ({"final_temperature": 2.0, "burn_in": 0, "sweeps": 1}, Schedule.geometric(8.0, 0.25, 2.0)),
     ({"cooling_table": "9, 3,1.5", "cooling_stride": 4}, Schedule.of_table((9.0, 3.0, 1.5), 4)),
 ])
 def test_schedules(options, schedule):
-    built = cli.schedule_from_options(**{**{
-        "sweeps": 50, "burn_in": 20, "temperature": 8.0, "final_temperature": None, "cooling_ratio": None,
-        "cooling_table": None, "cooling_stride": 1}, **options})
+    built = schedule_from_options(**{"sweeps": 50, "burn_in": 20, "temperature": 8.0, **options})
     assert built == schedule
 
 
 def fake_backends(monkeypatch, change=None):
     """rtl and model by the float sampler, named as they are; rtl's last sample is changed where asked."""
 
-    def solve(backend, config, problem, run, progress=None):
+    def solve(backend, config, problem, run, progress=None, observe=None, visit=1):
         result = exact.solve(problem, run, config=config, progress=progress)
         result = dataclasses.replace(result, backend=backend, messages=np.zeros((5, 3), np.int64), cycles=77, lanes=32,
                                      stall_cycles=0)
@@ -262,25 +275,10 @@ def test_verify_says_where_they_differ(pictures, monkeypatch):
     assert "different: rtl and model differ first in the last sample at (3, 7)" in result.stdout
 
 
-def test_backends_are_called_as_agreed(monkeypatch):
-    calls = []
-
-    class Module:
-        @staticmethod
-        def solve(*arguments, **options):
-            calls.append((arguments, options))
-
-    monkeypatch.setattr(backends.importlib, "import_module", lambda name: calls.append(name) or Module)
+def test_an_unknown_backend_is_refused():
     problem = Problem(labels=2, singleton1=np.zeros((4, 4), int), constants=np.array([0, 1]))
-    config, length = Config(), Run(sweeps=1)
-    for backend in ("float", "model", "rtl"):
-        backends.solve(backend, config, problem, length, print)
-    assert calls == [
-        "mrfhw.model.exact", ((problem, length), {"config": config, "progress": print}),
-        "mrfhw.model.machine", ((config, problem, length), {"progress": print}),
-        "mrfhw.sim.chip", ((config, problem, length), {"progress": print})]
     with pytest.raises(ProblemError, match="abacus"):
-        backends.solve("abacus", config, problem, length)
+        backends.solve("abacus", Config(), problem, Run(sweeps=1))
 
 
 def test_every_field_of_a_machine_has_an_option():
@@ -299,20 +297,24 @@ def test_presets_and_their_changes(preset):
         config_from_options(preset=preset, spes=6, mesh=(2, 2))
 
 
-def test_demo_scene_can_be_solved(tmp_path):
-    result = invoke("demo-scene", "--rows", 24, "--cols", 40, "--labels", 8, "-o", tmp_path / "scene")
+@pytest.mark.parametrize("name", ["stereo", "motion", "segment", "denoise", None])
+def test_demo_scene_can_be_solved(tmp_path, name):
+    given = () if name is None else (name,)
+    result = invoke("demo-scene", *given, "--rows", 24, "--cols", 40, "--labels", 8, "-o", tmp_path / "scene")
     assert result.exit_code == 0, result.output
     command = result.stdout.split("mrfhw ", 1)[1].replace("-o DIR", f"-o {tmp_path / 'out'}").split()
-    solved = invoke(*command, "--backend", "float", "--sweeps", 30, "--burn-in", 15)
+    assert command[1] == (name or "stereo")
+    solved = invoke(*command, "--backend", "float", "--sweeps", 6, "--burn-in", 3)
     assert solved.exit_code == 0, solved.output
-    assert (tmp_path / "out" / "estimate.png").is_file()
+    assert (tmp_path / "out" / "error.png").is_file()
 
 
 def test_demo_scene_refuses(tmp_path):
     assert_refused(invoke("demo-scene", "--rows", 3, "-o", tmp_path / "scene"), "16x16", tmp_path)
 
 
-@pytest.mark.parametrize("command", [(), ("run",), ("run", "stereo"), ("verify", "stereo"), ("demo-scene",)])
+@pytest.mark.parametrize("command", [(), ("run",), *((group, app.verb) for group in ("run", "verify")
+                                                     for app in cli.APPLICATIONS), *((name,) for name in cli.LAZY)])
 def test_help(command):
     result = invoke(*command, "--help")
     assert result.exit_code == 0
@@ -337,13 +339,23 @@ def test_as_a_program(pictures, tmp_path):
 
 def test_a_bar_appears_after_two_seconds(monkeypatch, capsys):
     bars = []
-    real = cli.tqdm
-    monkeypatch.setattr(cli, "tqdm", lambda **options: bars.append(real(**options)) or bars[-1])
-    monkeypatch.setattr(backends, "solve", lambda *arguments: [arguments[-1](n) for n in (1, 2, 5)])
-    options = {"sweeps": 5, "burn_in": 1}
-    job = cli.StereoJob(config=Config(), problem=Problem(labels=2, singleton1=np.zeros((2, 2), int),
-                                                         constants=np.array([0, 1])),
-                        run=Run(**options), min_disparity=0, truth=None, settings={})
-    cli.solve_with_bar("float", job)
-    assert (bars[0].n, bars[0].total, bars[0].delay) == (5, 5, 2)
+    real = application.tqdm
+    monkeypatch.setattr(application, "tqdm", lambda **options: bars.append(real(**options)) or bars[-1])
+    monkeypatch.setattr(application.sampling, "sample",
+                        lambda *given, progress, **options: [progress(n) for n in (1, 2, 5, 8, 10)])
+    problem = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]))
+    job = Job(application="stereo", config=Config(), problem=problem, run=Run(sweeps=5, burn_in=1), inputs={},
+              scale=disparity_scale(2, 0))
+    application.solve_with_bar("float", job, 2, 1)
+    assert (bars[0].n, bars[0].total, bars[0].delay) == (10, 10, 2)
     assert capsys.readouterr().err == ""
+
+
+def test_the_report_has_the_command(pictures, tmp_path):
+    out = tmp_path / "o u t"
+    assert run(pictures, out, "--mesh", "2x3", "--anneal", "--min-disparity", -1).exit_code == 0
+    page = (out / "report.html").read_text().replace("&#x27;", "'")
+    assert "mrfhw run stereo" in page
+    for part in ("--mesh 2x3", "--anneal", "--min-disparity -1", f"-o '{out}'", f"--labels {LABELS}"):
+        assert part.replace("-o ", "--output ") in page, part
+    assert "--alpha" not in page.split("mrfhw run stereo", 1)[1].split("<", 1)[0]

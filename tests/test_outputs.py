@@ -1,7 +1,7 @@
 """The files of a run: complete, exact, and all or none."""
 
+import dataclasses
 import json
-import math
 import os
 from pathlib import Path
 
@@ -10,24 +10,62 @@ import pytest
 from PIL import Image
 
 from mrfhw import __version__
+from mrfhw.apps.job import Job, LabelScale
 from mrfhw.config import Config
+from mrfhw.problem import Problem, Run
 from mrfhw.result import Result
 from mrfhw.runtime import outputs
-from mrfhw.runtime.outputs import FILES, check_writable, entropy, report, staged, write_outputs
+from mrfhw.runtime.outputs import ALL_FILES, FILES, check_writable, staged, write_outputs
+from mrfhw.runtime.solution import Solution
+from mrfhw.runtime.trace import Trace
+from mrfhw.runtime.uncertainty import entropy, quantify
+
+ROWS, COLS, LABELS = 6, 8, 5
 
 
-def result(**changes):
-    rng = np.random.default_rng(0)
-    counts = rng.integers(0, 9, (6, 8, 5)).astype(np.uint32)
+class Truth:
+    error_name = "error of disparity (pixels)"
+    wrong_above = 1.0
+
+    def __init__(self):
+        self.picture = np.random.default_rng(5).uniform(10, 14, (ROWS, COLS, 1))
+        self.picture[0, :3] = np.nan
+
+    def metrics(self, labels, mean):
+        return {"bad_1": 12.5, "bad_2": None, "labels": float(labels.sum()), "mean": None if mean is None else float(mean.sum())}
+
+    def error(self, labels):
+        return np.abs(labels + 10.0 - self.picture[..., 0])
+
+
+def job(kind="scalar", **changes):
+    values = np.arange(LABELS, dtype=float)[:, None] + 10
+    if kind == "flow":
+        values = np.concatenate([values, -values], 1)
+    problem = Problem(labels=LABELS, singleton1=np.zeros((ROWS, COLS), np.int64), constants=np.arange(LABELS))
+    return Job(**{**dict(
+        application="stereo", config=Config(), problem=problem, run=Run(sweeps=40, burn_in=10, seed=3),
+        inputs={"left": np.zeros((ROWS, COLS), np.uint8)}, settings={"labels": LABELS},
+        scale=LabelScale(values=values, name="disparity (pixels)", kind=kind)), **changes})
+
+
+def result(seed=0, **changes):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 9, (ROWS, COLS, LABELS)).astype(np.uint32)
     counts[0, 0] = 0
-    last = rng.integers(0, 5, (6, 8)).astype(np.uint8)
+    last = rng.integers(0, LABELS, (ROWS, COLS)).astype(np.uint8)
     return Result(**{**{"backend": "float", "counts": counts, "last": last, "initial": last, "label_evaluations": 480,
-                            "wall_seconds": 0.5}, **changes})
+                        "wall_seconds": 0.5}, **changes})
 
 
-def write(directory, res=None, **changes):
-    return write_outputs(directory, res or result(), Config(), **{**{
-        "title": "a scene", "settings": {"labels": 5}, "metrics": {"bad_1": 12.5, "bad_2": None}}, **changes})
+def trace(chains=2, looks=40):
+    rng = np.random.default_rng(1)
+    return Trace(sweeps=np.arange(1, looks + 1), burn_in=10, energy=rng.normal(1000, 10, (chains, looks)),
+                 sites=np.array([[1, 1], [2, 3]]), labels=rng.integers(0, LABELS, (chains, looks, 2)).astype(np.uint8))
+
+
+def write(directory, what=None, results=None, trace=None, **changes):
+    return write_outputs(directory, what or job(), Solution(results=results or [result()], trace=trace), **changes)
 
 
 def strict_json(path):
@@ -37,26 +75,96 @@ def strict_json(path):
     return json.loads(path.read_text(), parse_constant=refuse)
 
 
+def names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
 def test_all_files_and_what_is_in_them(tmp_path):
-    res = result()
-    write(tmp_path / "out", res)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(FILES)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    labels, last = np.load(tmp_path / "out" / "labels.npy"), np.load(tmp_path / "out" / "last.npy")
-    assert labels.dtype == last.dtype == np.uint8
-    assert np.array_equal(labels, res.mode)
-    assert np.array_equal(last, res.last)
-    with np.load(tmp_path / "out" / "histogram.npz") as archive:
+    out = tmp_path / "out"
+    results = [result(0), result(1)]
+    returned = write(out, job(truth=Truth()), results, trace())
+    assert names(out) == sorted(ALL_FILES)
+    assert names(tmp_path) == ["out"]
+    solution = Solution(results=results)
+    found = quantify(solution.counts, solution.last, job().scale)
+    expected = {"labels": solution.mode, "last": results[0].last, "entropy": entropy(solution.counts), "mean": found.mean,
+                "std": found.std, "interval": found.interval}
+    for name, array in expected.items():
+        read = np.load(out / f"{name}.npy")
+        assert read.dtype == (np.uint8 if name in ("labels", "last") else np.float64)
+        assert np.array_equal(read, array)
+    with np.load(out / "histogram.npz") as archive:
         assert list(archive) == ["counts"]
-        assert np.array_equal(archive["counts"], res.counts)
-    for name in ("estimate.png", "entropy.png"):
-        with Image.open(tmp_path / "out" / name) as image:
-            assert min(image.size) > 200
-            assert len(image.convert("RGB").getcolors(1 << 24)) > 20
-    read = strict_json(tmp_path / "out" / "report.json")
-    assert read["metrics"] == {"bad_1": 12.5, "bad_2": None}
-    assert read["settings"]["labels"] == 5
+        assert archive["counts"].dtype == np.uint8
+        assert np.array_equal(archive["counts"], results[0].counts + results[1].counts)
+    for name in ALL_FILES:
+        if name.endswith(".png"):
+            with Image.open(out / name) as image:
+                assert min(image.size) > 200
+                assert len(image.convert("RGB").getcolors(1 << 24)) > 20
+    read = strict_json(out / "report.json")
+    assert read == returned
+    assert sorted(read["files"]) == sorted(ALL_FILES)
+    assert read["metrics"]["labels"] == solution.mode.sum()
+    assert read["metrics"]["mean"] == pytest.approx(found.mean.sum())
+    assert read["settings"]["labels"] == LABELS
     assert read["settings"]["machine"] == Config().to_dict()
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [(np.uint8, 255), (np.uint16, 256), (np.uint16, 65535), (np.uint32, 65536)])
+def test_the_histogram_is_kept_whole(tmp_path, dtype, largest):
+    one = result()
+    one.counts[1, 1, 2] = largest
+    write(tmp_path, results=[one])
+    with np.load(tmp_path / "histogram.npz") as archive:
+        assert archive["counts"].dtype == dtype
+        assert np.array_equal(archive["counts"], one.counts)
+
+
+def test_without_truth_and_trace(tmp_path):
+    what = write(tmp_path)
+    assert names(tmp_path) == sorted({*FILES, "mean.npy", "std.npy", "std.png", "interval.npy"}) == sorted(what["files"])
+    assert what["metrics"] == {}
+    assert what["calibration"] is None
+    assert what["convergence"] is None
+    assert what["uncertainty"]["sites"] == ROWS * COLS - 1
+
+
+def test_classes_have_no_mean(tmp_path):
+    what = write(tmp_path, job("classes", truth=Truth()), trace=trace())
+    assert names(tmp_path) == sorted(set(ALL_FILES) - {"mean.npy", "std.npy", "std.png", "interval.npy"})
+    assert what["metrics"]["mean"] is None
+    assert list(what["calibration"]["auroc"]) == ["entropy"]
+
+
+def test_motions(tmp_path):
+    write(tmp_path, job("flow"))
+    assert np.load(tmp_path / "mean.npy").shape == (ROWS, COLS, 2)
+    assert np.load(tmp_path / "interval.npy").shape == (ROWS, COLS, 2, 2)
+
+
+def test_annealing_has_the_last_sample(tmp_path):
+    what = write(tmp_path, job(annealing=True, truth=Truth()), trace=trace())
+    assert np.array_equal(np.load(tmp_path / "labels.npy"), result().last)
+    assert what["estimate"] == "last sample"
+    assert what["metrics"]["labels"] == result().last.sum()
+    assert "cooled" in what["convergence"]["note"]
+
+
+def test_annealing_may_count_nothing(tmp_path):
+    one = result(counts=np.zeros((ROWS, COLS, LABELS), np.uint32))
+    what = write(tmp_path, job(annealing=True, truth=Truth()), [one])
+    assert what["calibration"]["pixels"] == 0
+    assert what["uncertainty"]["mean_entropy"] is None
+    assert np.array_equal(np.load(tmp_path / "mean.npy")[..., 0], one.last + 10.0)
+
+
+def test_files_of_an_earlier_run_go_where_they_would_mislead(tmp_path):
+    write(tmp_path, job(truth=Truth()), trace=trace())
+    (tmp_path / "note.txt").write_text("mine")
+    what = write(tmp_path)
+    assert names(tmp_path) == sorted([*what["files"], "note.txt"])
+    assert "truth.png" not in names(tmp_path)
 
 
 def test_a_new_directory_has_the_usual_permissions(tmp_path):
@@ -65,48 +173,70 @@ def test_a_new_directory_has_the_usual_permissions(tmp_path):
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (300, 1)])
-def test_pictures_of_narrow_grids(tmp_path, shape):
-    counts = np.ones((*shape, 2), np.uint32)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 30), (30, 1)])
+def test_narrow_grids(tmp_path, shape):
+    counts = np.ones((*shape, LABELS), np.uint32)
     last = np.zeros(shape, np.uint8)
-    write(tmp_path / "out", result(counts=counts, last=last, initial=last))
+    problem = Problem(labels=LABELS, singleton1=np.zeros(shape, np.int64), constants=np.arange(LABELS))
+    write(tmp_path / "out", job(problem=problem, inputs={}), [result(counts=counts, last=last, initial=last)])
 
 
-def test_entropy_by_hand():
-    counts = np.array([[[4, 0, 0, 0], [2, 2, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0], [6, 2, 0, 0]]], np.uint32)
-    expected = [0, 1, 2, 0, -(0.75 * math.log2(0.75) + 0.25 * math.log2(0.25))]
-    assert entropy(counts)[0] == pytest.approx(expected)
-    assert not np.signbit(entropy(counts)).any()
-
-
-def test_report_of_float_has_null_where_there_is_nothing():
-    what = report(result(), Config(), {}, {})
-    for key in ("cycles", "utilization", "stall_cycles", "log_messages"):
+def test_report_of_float_has_null_where_there_is_nothing(tmp_path):
+    what = write(tmp_path)
+    for key in ("cycles", "utilization", "stall_cycles", "gap_cycles", "lanes", "log_messages"):
         assert what[key] is None
     assert what["backend"] == "float"
     assert what["version"] == __version__
-    assert what["metrics"] == {}
+    assert what["application"] == "stereo"
     assert what["config_digest"] == Config().digest
     assert what["speed"] == {"label_evaluations_per_second": 960.0}
+    assert (what["rows"], what["columns"], what["sweeps"], what["burn_in"]) == (ROWS, COLS, 40, 10)
 
 
-def test_report_of_rtl():
-    res = result(backend="rtl", cycles=1000, stall_cycles=7, gap_cycles=9, lanes=2,
-                 messages=np.zeros((11, 3), np.int64), extra={"path": Path("x"), "array": np.arange(2)})
-    what = report(res, Config(), {}, {"bad_1": float("nan")})
+def hardware(seed=0, **changes):
+    return result(seed, **{**dict(backend="rtl", cycles=1000, stall_cycles=7, gap_cycles=9, lanes=2,
+                                  messages=np.zeros((11, 3), np.int64),
+                                  extra={"path": Path("x"), "array": np.arange(2), "loading_cycles": 100, "windows": 3}),
+                           **changes})
+
+
+def test_report_of_rtl(tmp_path):
+    what = write(tmp_path, results=[hardware()])
     assert (what["cycles"], what["stall_cycles"], what["log_messages"]) == (1000, 7, 11)
     assert what["utilization"] == pytest.approx(0.24)
     assert what["speed"]["cycles_per_second"] == 2000.0
-    assert what["metrics"] == {"bad_1": None}
-    assert what["extra"] == {"path": "x", "array": [0, 1]}
-    assert report(result(wall_seconds=0.0), Config(), {}, {})["speed"] == {"label_evaluations_per_second": None}
+    assert what["extra"] == {"path": "x", "array": [0, 1], "loading_cycles": 100, "windows": 3}
+
+
+def test_report_of_several_chains(tmp_path):
+    second = hardware(1, cycles=3000, stall_cycles=1, gap_cycles=2, messages=None, wall_seconds=1.5,
+                      extra={"log_messages": 5, "loading_cycles": 50, "windows": 3})
+    what = write(tmp_path, results=[hardware(), second])
+    assert (what["cycles"], what["stall_cycles"], what["gap_cycles"], what["log_messages"]) == (4000, 8, 11, 16)
+    assert what["label_evaluations"] == 960
+    assert what["wall_seconds"] == 2.0
+    assert what["utilization"] == pytest.approx(960 / (2 * 4000))
+    assert what["extra"]["loading_cycles"] == 150
+    assert what["extra"]["windows"] == 3
+    assert [chain["seed"] for chain in what["chains"]] == [3, 4]
+    assert [chain["cycles"] for chain in what["chains"]] == [1000, 3000]
+    assert [chain["log_messages"] for chain in what["chains"]] == [11, 5]
+
+
+def test_no_speed_without_time(tmp_path):
+    assert write(tmp_path, results=[result(wall_seconds=0.0)])["speed"] == {"label_evaluations_per_second": None}
 
 
 def test_json_never_has_nan(tmp_path):
+    truth = Truth()
+    truth.metrics = lambda labels, mean: {"bad_1": float("nan")}
     settings = {"a": float("inf"), "b": np.float64("nan"), "c": (np.int64(3), np.bool_(True)), 4: Path("p")}
-    write(tmp_path / "out", settings=settings, metrics={"bad_1": float("nan")})
+    stuck = dataclasses.replace(trace(), labels=np.array([0, 1], np.uint8)[:, None, None].repeat(40, 1).repeat(2, 2))
+    write(tmp_path / "out", job(settings=settings, truth=truth), trace=stuck)
     read = strict_json(tmp_path / "out" / "report.json")
     assert read["metrics"] == {"bad_1": None}
+    assert read["convergence"]["sites"]["rhat_infinite"] == 1
+    assert read["convergence"]["sites"]["rhat_worst"] is None
     assert {k: v for k, v in read["settings"].items() if k != "machine"} == {"a": None, "b": None, "c": [3, True],
                                                                           "4": "p"}
 
@@ -123,7 +253,7 @@ def test_an_error_leaves_nothing_behind(tmp_path, monkeypatch, existing):
 
     monkeypatch.setattr(outputs.np, "savez_compressed", broken)
     with pytest.raises(OSError, match="No space"):
-        write(out)
+        write(out, job())
     if existing:
         assert [path.name for path in out.iterdir()] == ["labels.npy"]
         assert (out / "labels.npy").read_text() == "old"
@@ -134,8 +264,8 @@ def test_an_error_leaves_nothing_behind(tmp_path, monkeypatch, existing):
 def test_an_existing_directory_keeps_its_other_files(tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     (tmp_path / "labels.npy").write_text("old")
-    write(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*FILES, "note.txt"])
+    what = write(tmp_path)
+    assert names(tmp_path) == sorted([*what["files"], "note.txt"])
     assert np.load(tmp_path / "labels.npy").shape == (6, 8)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mrfhw.apps.stereo import bad_pixels, stereo_problem
+from mrfhw.apps.stereo import StereoTruth, bad_pixels, disparity_scale, stereo_problem
 from mrfhw.config import PRESETS, Config
 from mrfhw.images import load_disparity, load_grey
 from mrfhw.model.exact import solve
@@ -76,18 +76,36 @@ def test_bad_pixels_by_hand():
         bad_pixels(labels, 10, truth.T, 1)
 
 
+def test_truth_by_hand():
+    labels = np.array([[0, 1, 2], [3, 4, 5]], np.uint8)
+    truth = StereoTruth(np.array([[10.0, 12.0, 14.5], [0.0, 14.0, 17.25]]), 10)
+    assert np.array_equal(truth.error(labels), [[0, 1, 2.5], [np.nan, 0, 2.25]], equal_nan=True)
+    assert np.array_equal(truth.picture[..., 0], [[10, 12, 14.5], [np.nan, 14, 17.25]], equal_nan=True)
+    mean = np.array([[[10.0], [11.0], [14.0]], [[99.0], [14.0], [17.0]]])
+    assert truth.metrics(labels, mean) == pytest.approx({"bad_1": 40, "bad_2": 40, "epe": 5.75 / 5, "epe_mean": 1.75 / 5})
+    assert set(truth.metrics(labels, None)) == {"bad_1", "bad_2", "epe"}
+    unknown = StereoTruth(np.zeros((2, 3)), 10)
+    assert unknown.metrics(labels, mean) == dict.fromkeys(("bad_1", "bad_2", "epe", "epe_mean"))
+    assert np.isnan(unknown.error(labels)).all()
+
+
+def test_scale():
+    assert disparity_scale(3, -2).values.tolist() == [[-2], [-1], [0]]
+    assert disparity_scale(3, 0).ordered
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_defaults_fit_every_machine_without_saturation(preset):
     config = Config.preset(preset)
     image = np.zeros((8, 60), int)
-    problem = stereo_problem(image, image, labels=40)
+    problem = stereo_problem(image, image)
     problem.check_fits(config)
     assert problem.tau is not None
     assert problem.alpha * config.data_max + 4 * problem.beta * problem.tau <= config.energy_max
 
 
 def test_defaults_on_the_built_in_scene():
-    """11.6 % when measured; 11.8 % of the pixels are hidden from the right camera or outside its picture."""
+    """10.4 % when measured; 11.8 % of the pixels are hidden from the right camera or outside its picture."""
     scene = stereo_scene()
     problem = stereo_problem(scene.left >> 2, scene.right >> 2, labels=scene.labels)
     result = solve(problem, Run(sweeps=200, burn_in=100))

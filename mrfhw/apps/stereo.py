@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.problem import Problem, ProblemError, Schedule
+from mrfhw.apps.job import Cooling, LabelScale
+from mrfhw.problem import Problem, ProblemError, Schedule, check_one_size
 
-__all__ = ["bad_pixels", "stereo_problem"]
+__all__ = ["COOLING", "SWEEPS", "StereoTruth", "bad_pixels", "disparity_scale", "stereo_problem"]
+
+SWEEPS = 500
+COOLING = Cooling(1.3, 0.7)
 
 
 def stereo_problem(
-    left: np.ndarray, right: np.ndarray, *, labels: int, min_disparity: int = 0, alpha: int = 1, beta: int = 4,
+    left: np.ndarray, right: np.ndarray, *, labels: int = 64, min_disparity: int = 0, alpha: int = 1, beta: int = 4,
     temperature: float = 3.5, schedule: Schedule | None = None, tau: int | None = 2, singleton: str = "absolute",
-    doubleton: str = "absolute", out_of_range: int = 10, energy_shift: int = 0, clamped: np.ndarray | None = None,
+    doubleton: str = "absolute", out_of_range: int = 4, energy_shift: int = 0, clamped: np.ndarray | None = None,
 ) -> Problem:
     """The MRF whose label l at a pixel of the left picture stands for a disparity of min_disparity + l pixels.
 
     left, right: (H, W) integers, data of the machine's width: s1 is `left`, s2(l) is `right` at
     column - (min_disparity + l). The other arguments are those of `Problem`; `schedule` takes the place of
     the constant `temperature`, in units of unshifted energy. The "squared" doubleton is that of the labels.
-    The defaults were the best of a small search on 6-bit data; their energies stay below
-    256, so that 8-bit machines do not saturate.
+    The defaults come from a search on 6-bit data (docs/applications.md); their energies stay below 256, so that
+    machines of 8 bits do not saturate.
     Raises ProblemError for what `Problem` refuses, and where no disparity has a pixel in the right picture.
     """
     if not 2 <= labels <= 64:
         raise ProblemError(f"labels is {labels}; the limits are 2 to 64: give a number between them")
+    check_one_size(left, right)
     cols = left.shape[-1]
     if min_disparity >= cols or min_disparity + labels <= 1 - cols:
         raise ProblemError(f"min-disparity is {min_disparity}; {labels} labels from there have no pixel in pictures of "
@@ -41,6 +46,11 @@ def stereo_problem(
     )
 
 
+def disparity_scale(labels: int, min_disparity: int) -> LabelScale:
+    """What the labels of `stereo_problem` stand for."""
+    return LabelScale(values=(min_disparity + np.arange(labels, dtype=np.float64))[:, None], name="disparity (pixels)")
+
+
 def bad_pixels(labels: np.ndarray, min_disparity: int, truth: np.ndarray, threshold: float) -> float | None:
     """Percent of the pixels of known truth, occluded ones included, whose disparity is off by more than `threshold`.
 
@@ -55,3 +65,33 @@ def bad_pixels(labels: np.ndarray, min_disparity: int, truth: np.ndarray, thresh
         return None
     error = np.abs(labels.astype(np.float64) + min_disparity - truth)[known]
     return float(100 * np.count_nonzero(error > threshold) / error.size)
+
+
+class StereoTruth:
+    """True disparities. disparity: (H, W) float64 in pixels, 0 where unknown (Middlebury's convention).
+
+    Quality: `bad_1` and `bad_2`, percent of known pixels, occluded ones included, that are off by more than 1 and 2
+    pixels; `epe`, their mean absolute error in pixels, and `epe_mean`, that of the posterior mean.
+    """
+
+    error_name = "error of disparity (pixels)"
+    wrong_above = 1.0
+
+    def __init__(self, disparity: np.ndarray, min_disparity: int):
+        self.disparity, self.min_disparity = disparity, min_disparity
+        self.picture = np.where(disparity > 0, disparity, np.nan)[..., None]
+
+    def error(self, labels: np.ndarray) -> np.ndarray:
+        """|disparity - truth| in pixels, float64 (H, W), NaN where unknown; labels: (H, W)."""
+        return np.abs(labels.astype(np.float64) + self.min_disparity - self.picture[..., 0])
+
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None) -> dict[str, float | None]:
+        """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the disparity."""
+        known = self.disparity > 0
+        quality: dict[str, float | None] = {
+            f"bad_{limit}": bad_pixels(labels, self.min_disparity, self.disparity, limit) for limit in (1, 2)}
+        quality["epe"] = float(self.error(labels)[known].mean()) if known.any() else None
+        if mean is not None:
+            error = np.abs(mean - self.picture)[known]
+            quality["epe_mean"] = float(error.mean()) if known.any() else None
+        return quality

@@ -18,38 +18,42 @@ __all__ = ["LogTiming"]
 _NOW, _STALLS, _HEAD, _COUNT, _WAITING = range(5)
 
 
-@numba.njit(cache=True)
-def _step_network(levels: np.ndarray, served: np.ndarray, first: np.ndarray, children: np.ndarray, hub_depth: int,
-                  tiles: int) -> int:
-    """One cycle of the hubs and of an always-ready packer, on the levels at its start; returns what is left.
+@numba.njit(cache=True, nogil=True)
+def _step_network(levels: np.ndarray, served: np.ndarray, first: np.ndarray, children: np.ndarray, given: np.ndarray,
+                  hub_depth: int, tiles: int) -> int:
+    """One cycle of the hubs and of an always-ready packer, on the levels at its start; returns what left: 0 or 1.
 
-    Nodes are numbered tiles first, then hubs, the root last. first, children: of each hub.
+    Nodes are numbered tiles first, then hubs, the root last. first, children: of each hub. From the root to the
+    leaves: a hub's children then still have the level of the cycle's start, and given (nodes,) says which hubs have
+    not. All of `given` is 0 between calls.
     """
-    nodes = len(levels)
-    before = levels.copy()
-    if before[nodes - 1] > 0:
-        levels[nodes - 1] -= 1
-    for hub in range(nodes - tiles):
-        if before[tiles + hub] == hub_depth:
+    root = len(levels) - 1
+    left = 1 if levels[root] > 0 else 0
+    levels[root] -= left
+    given[root] = left
+    for hub in range(root - tiles, -1, -1):
+        full = levels[tiles + hub] + given[tiles + hub] == hub_depth
+        given[tiles + hub] = 0
+        if full:
             continue
-        fan_in = children[hub, 1]
-        for distance in range(1, fan_in + 1):
-            k = (served[hub] + distance) % fan_in
-            if k < children[hub, 0] and before[first[hub] + k] > 0:
-                levels[first[hub] + k] -= 1
+        k = served[hub]
+        for _ in range(children[hub, 1]):
+            k = k + 1 if k + 1 < children[hub, 1] else 0
+            if k < children[hub, 0] and levels[first[hub] + k] > 0:
+                child = first[hub] + k
+                levels[child] -= 1
+                given[child] = 1 if child >= tiles else 0
                 levels[tiles + hub] += 1
                 served[hub] = k
                 break
-    left = 0
-    for node in range(nodes):
-        left += levels[node]
+    given[root] = 0
     return left
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, served: np.ndarray, first: np.ndarray,
-             children: np.ndarray, stalled: np.ndarray, pending_cycle: np.ndarray, pending: np.ndarray, hub_depth: int,
-             limit: int, delay: int) -> int:
+             children: np.ndarray, given: np.ndarray, stalled: np.ndarray, pending_cycle: np.ndarray, pending: np.ndarray,
+             hub_depth: int, limit: int, delay: int) -> int:
     """Step the network to cycle `until`; with `proceed`, on to the first cycle from there without a stall.
 
     stalled: ring of the tiles' wishes by cycle; one is seen `delay` cycles later. pending: ring of the
@@ -72,11 +76,12 @@ def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, s
                 now = target
                 continue
         wish = False
-        for tile in range(tiles):
-            wish |= levels[tile] > limit
+        if state[_WAITING] > limit:  # else no tile can hold so many
+            for tile in range(tiles):
+                wish |= levels[tile] > limit
         stalled[now % ring] = wish
         if state[_WAITING] > 0:
-            state[_WAITING] = _step_network(levels, served, first, children, hub_depth, tiles)
+            state[_WAITING] -= _step_network(levels, served, first, children, given, hub_depth, tiles)
         if state[_COUNT] > 0:
             lane = now - pending_cycle[head]
             if lane >= 0:
@@ -92,10 +97,31 @@ def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, s
     return now
 
 
+@numba.njit(cache=True, nogil=True)
+def _issue_groups(ready: int, interval: int, enters: int, events: np.ndarray, state: np.ndarray, levels: np.ndarray,
+                  served: np.ndarray, first: np.ndarray, children: np.ndarray, given: np.ndarray, stalled: np.ndarray,
+                  pending_cycle: np.ndarray, pending: np.ndarray, hub_depth: int, limit: int, delay: int) -> int:
+    """Issue the groups of `events` (groups, tiles, lanes) from cycle `ready` on; returns the cycle of the last one.
+
+    enters: cycles from a group's issue until its first lane's message enters the tile's FIFO.
+    """
+    slots, issue = len(pending_cycle), 0
+    for group in range(len(events)):
+        issue = 1 + _advance(ready, True, state, levels, served, first, children, given, stalled, pending_cycle, pending,
+                             hub_depth, limit, delay)
+        if events[group].any():
+            slot = (state[_HEAD] + state[_COUNT]) % slots
+            pending_cycle[slot] = issue + enters
+            pending[slot] = events[group]
+            state[_COUNT] += 1
+        ready = issue + interval - 1
+    return issue
+
+
 class LogTiming:
     """Cycle counts of a run with an always-ready log, equal to the hardware's counters.
 
-    colour(events, any): one colour's groups, events (groups, tiles, lanes) uint8. finish(): after the
+    colour(events, any): one colour's groups, events (groups, tiles x lanes) uint8. finish(): after the
     last. cycles, stall_cycles, gap_cycles: then.
     """
 
@@ -116,6 +142,7 @@ class LogTiming:
                 children.append((min(c.hub_fan_in, width - n * c.hub_fan_in), c.hub_fan_in))
             start, width = start + width, hubs
         self._levels = np.zeros(c.spes + len(first), np.int64)
+        self._given = np.zeros(c.spes + len(first), np.int64)
         self._served = np.zeros(len(first), np.int64)
         self._first = np.array(first, np.int64)
         self._children = np.array(children, np.int64).reshape(-1, 2)
@@ -125,12 +152,10 @@ class LogTiming:
         slots = c.commit_queue_depth + c.in_flight(labels, c.slot_to_tile + LMEM_WRITE + c.spus) + 2
         self._pending_cycle = np.zeros(slots, np.int64)
         self._pending = np.zeros((slots, c.spes, c.spus), np.uint8)
-
-    def _run(self, until: int, proceed: bool) -> int:
-        c = self.config
-        return _advance(until, proceed, self._state, self._levels, self._served, self._first, self._children,
-                        self._stalled, self._pending_cycle, self._pending, c.hub_depth, c.log_depth - c.log_reserve,
-                        self._seen_after)
+        # Where a group's messages, were every lane to send one, are gone before the next group's come, no FIFO fills.
+        # A hub of depth 1 takes a message every other cycle.
+        gone = c.lanes * (1 if c.hub_depth > 1 else 2) + 2 * c.tree_levels + c.spus + 4
+        self._never_stalls = gone <= self.interval
 
     @property
     def stall_cycles(self) -> int:
@@ -158,22 +183,17 @@ class LogTiming:
         else:
             ready = self._begin(self._drain() + 1)
         quiet = not any_sent and not self._state[_COUNT] and not self._state[_WAITING]
-        if quiet:
-            # No message anywhere: every group starts an interval after the last.
+        if quiet or self._never_stalls:
+            # Every group starts an interval after the last.
             self._state[_NOW] = ready
             self._stalled[:] = False
             self._issue = ready + 1 + (len(events) - 1) * self.interval
             self._state[_NOW] = self._issue
             return
-        slots = len(self._pending_cycle)
-        for group in events:
-            self._issue = self._run(ready, True) + 1
-            if group.any():
-                slot = (self._state[_HEAD] + self._state[_COUNT]) % slots
-                self._pending_cycle[slot] = self._issue + self.delay + c.slot_to_tile + LMEM_WRITE
-                self._pending[slot] = group
-                self._state[_COUNT] += 1
-            ready = self._issue + self.interval - 1
+        self._issue = _issue_groups(
+            ready, self.interval, self.delay + c.slot_to_tile + LMEM_WRITE, events.reshape(-1, c.spes, c.spus), self._state,
+            self._levels, self._served, self._first, self._children, self._given, self._stalled, self._pending_cycle,
+            self._pending, c.hub_depth, c.log_depth - c.log_reserve, self._seen_after)
 
     def finish(self) -> None:
         """End of the run: wait for the last write-back."""

@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from typing import Any
+
+import numpy as np
 
 from mrfhw.config import Config
 from mrfhw.problem import Problem, ProblemError, Run
 from mrfhw.result import Result
+from mrfhw.runtime.windows import WindowPlan, sweep_windows
 
-__all__ = ["BACKENDS", "solve"]
+__all__ = ["BACKENDS", "VISIT", "solve"]
 
-BACKENDS = {"float": "mrfhw.model.exact", "model": "mrfhw.model.machine", "rtl": "mrfhw.sim.chip"}
+BACKENDS = ("float", "model", "rtl")
+VISIT = 20  # sweeps of a window at a time
 
 
-def solve(backend: str, config: Config, problem: Problem, run: Run,
-          progress: Callable[[int], None] | None = None) -> Result:
+def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Callable[[int], object] | None = None,
+          observe: Callable[[int, np.ndarray], object] | None = None, visit: int = VISIT) -> Result:
     """Solve `problem` by a backend: "float" (double precision), "model" (bit-exact) or "rtl" (compiled Verilog).
 
-    progress: called with the number of finished sweeps. "float" takes grids of any size; the others those that
-    the machine's tiles hold. Raises ProblemError for an unknown backend and a problem that does not fit.
+    progress: called with the number of finished sweeps. observe: called with it and the labels (H, W) whenever the
+    backend shows them: after each sweep, after each round of windows, or not at all (one run of `rtl`).
+    visit: sweeps of a window at a time where the grid is larger than the machine; "float" takes grids of any size.
+    Result.extra has the loading and reading cycles of the chip's bus.
+    Raises ProblemError for an unknown backend and a problem that does not fit.
     """
     if backend not in BACKENDS:
         raise ProblemError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}: choose one")
-    module: Any = importlib.import_module(BACKENDS[backend])
     if backend == "float":
-        return module.solve(problem, run, config=config, progress=progress)
-    return module.solve(config, problem, run, progress=progress)
+        from mrfhw.model import exact
+
+        return exact.solve(problem, run, config=config, progress=progress, observe=observe)
+    problem.check_fits(config)
+    plan = WindowPlan(config, problem)
+    whole = len(plan.windows) == 1
+    if backend == "model":
+        from mrfhw.runtime.model_session import ModelSession
+
+        session = ModelSession(config)
+        if whole:
+            return session.solve(problem, run, progress=progress, observe=observe)
+        return sweep_windows(session, plan, run, visit, progress, observe)
+    from mrfhw.sim import chip
+
+    if whole:
+        return chip.solve(config, problem, run, progress)
+    with chip.ChipSession(config, chip.is_short(config, problem, run)) as held:
+        return sweep_windows(held, plan, run, visit, progress, observe)

@@ -34,7 +34,7 @@ from mrfhw.registers import (
 )
 from mrfhw.temperature import coefficient, geometric_registers
 
-__all__ = ["Chip", "ChipError", "Driver", "unpack_lines"]
+__all__ = ["Chip", "ChipError", "Driver", "transfer_cycles", "unpack_lines"]
 
 
 class ChipError(ProblemError):
@@ -47,6 +47,30 @@ class Chip(Protocol):
     def write(self, addresses: np.ndarray, data: np.ndarray) -> None: ...
 
     def read(self, addresses: np.ndarray) -> np.ndarray: ...
+
+
+class _Counter:
+    """A `Chip` that counts the cycles of its bus: reads are taken as those of tiles."""
+
+    def __init__(self, config: Config):
+        self.config, self.cycles = config, 0
+
+    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
+        self.cycles += len(addresses) * self.config.bus_write_cycles
+
+    def read(self, addresses: np.ndarray) -> np.ndarray:
+        self.cycles += len(addresses) * self.config.bus_read_cycles
+        return np.zeros(len(addresses), np.uint32)
+
+
+def transfer_cycles(placement: Placement, generators: bool = True) -> tuple[int, int]:
+    """(loading, reading): bus cycles to load a placed problem and to read its LMem back, one access after the other."""
+    counter = _Counter(placement.config)
+    driver = Driver(placement.config, counter)
+    driver.load(placement, generators)
+    loading = counter.cycles
+    driver.lmem(placement)
+    return loading, counter.cycles - loading
 
 
 def unpack_lines(config: Config, lines: np.ndarray) -> np.ndarray:
@@ -97,11 +121,13 @@ class Driver:
 
     # -- load
 
-    def load(self, placement: Placement) -> None:
-        """Write all memories, tables and registers of a placed problem."""
+    def load(self, placement: Placement, generators: bool = True) -> None:
+        """Write all memories, tables and registers of a placed problem. Without `generators` those go on where they are."""
         self._load_registers(placement)
         self._load_tables(placement)
         self._load_sites(placement)
+        if not generators:
+            return
         states = lane_states(placement.run.seed, self.config.lanes)
         lanes = np.arange(self.config.lanes)
         addresses = self._tile_addresses(lanes // self.config.spus, Region.RANDOM, lanes % self.config.spus)

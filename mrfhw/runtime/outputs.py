@@ -10,18 +10,29 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mrfhw import __version__
-from mrfhw.config import Config
+from mrfhw.apps.job import Job
 from mrfhw.result import Result
+from mrfhw.runtime import html_report, pictures
+from mrfhw.runtime.calibration import Calibration, calibrate
+from mrfhw.runtime.convergence import diagnose, undiagnosed
+from mrfhw.runtime.solution import Solution
+from mrfhw.runtime.uncertainty import Uncertainty, entropy, quantify
 
-__all__ = ["FILES", "check_writable", "entropy", "report", "staged", "write_outputs"]
+__all__ = ["ALL_FILES", "FILES", "check_writable", "entropy", "plain", "report", "staged", "write_outputs"]
 
-FILES = ("estimate.png", "entropy.png", "labels.npy", "last.npy", "histogram.npz", "report.json")
+# Of every run; of ordered labels; where there is truth; where the sweeps were seen.
+FILES = ("estimate.png", "entropy.png", "labels.npy", "last.npy", "entropy.npy", "histogram.npz", "report.json", "report.html")
+ORDERED_FILES = ("std.png", "mean.npy", "std.npy", "interval.npy")
+TRUTH_FILES = ("truth.png", "error.png", "sparsification.png")
+TRACE_FILES = ("energy.png",)
+ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES)
 
 
 @contextlib.contextmanager
@@ -84,31 +95,6 @@ def _umask() -> int:
     return mask
 
 
-def entropy(counts: np.ndarray) -> np.ndarray:
-    """Entropy in bits of each site's histogram, float64 (H, W); counts: (H, W, L). 0 where nothing was counted."""
-    total = counts.sum(-1, keepdims=True)
-    share = counts / np.maximum(total, 1)
-    # + 0.0 turns the -0.0 of a certain site into 0.0.
-    return -np.sum(share * np.log2(np.where(share > 0, share, 1.0)), -1) + 0.0
-
-
-def _picture(path: Path, values: np.ndarray, title: str, bar: str, colours: str, low: float, high: float) -> None:
-    # Imported here because it takes most of a second.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    rows, cols = values.shape
-    width = 6.4
-    figure = Figure(figsize=(width, min(12.0, max(2.0, width * 0.82 * rows / cols + 0.6))), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    shown = axes.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
-    axes.set_title(title, fontsize=10)
-    axes.set_axis_off()
-    figure.colorbar(shown, ax=axes, label=bar)
-    figure.savefig(path, dpi=130)
-
-
 def plain(value: Any) -> Any:
     """`value` for JSON: no NumPy types, and None for what is no finite number."""
     if isinstance(value, dict):
@@ -126,46 +112,143 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def report(result: Result, config: Config, settings: dict[str, Any],
-           metrics: dict[str, float | None]) -> dict[str, Any]:
-    """What report.json holds. Quantities that a backend does not have are None (null), never NaN.
+@dataclass(frozen=True, kw_only=True)
+class _Analysis:
+    """What is made of a solution. labels: (H, W) uint8, the estimate. error: (H, W) float64 or None. convergence: of `diagnose`."""
 
-    metrics: `bad_1`, `bad_2` in percent where there is truth, else empty.
+    labels: np.ndarray
+    uncertainty: Uncertainty
+    error: np.ndarray | None
+    metrics: dict[str, float | None]
+    calibration: Calibration | None
+    convergence: dict[str, Any] | None
+
+
+def _analyse(job: Job, solution: Solution) -> _Analysis:
+    uncertainty = quantify(solution.counts, solution.last, job.scale)
+    labels = solution.last if job.annealing else uncertainty.mode
+    truth, trace = job.truth, solution.trace
+    convergence = None
+    if trace is not None and len(trace.sweeps):
+        convergence = (undiagnosed(trace, "No convergence diagnostics: chains that are cooled to the end have no "
+                                          "stationary distribution.") if job.annealing else diagnose(trace, job.scale))
+    return _Analysis(
+        labels=labels, uncertainty=uncertainty, error=None if truth is None else truth.error(labels),
+        metrics={} if truth is None else truth.metrics(labels, uncertainty.mean),
+        calibration=None if truth is None else calibrate(uncertainty, labels, truth, job.scale), convergence=convergence)
+
+
+def _sum(values: list[Any]) -> Any:
+    return None if any(value is None for value in values) else sum(values)
+
+
+def _hardware(results: list[Result]) -> dict[str, Any]:
+    """Cycles and the like of all chains added; quantities that a backend does not have are None.
+
+    extra: that of the first chain, its cycles, messages and visits added over the chains.
+    """
+    evaluations, seconds = sum(r.label_evaluations for r in results), sum(r.wall_seconds for r in results)
+    cycles, lanes = _sum([r.cycles for r in results]), results[0].lanes
+    extra = dict(results[0].extra)
+    for key in extra:
+        if key.endswith("_cycles") or key in ("log_messages", "visits"):
+            extra[key] = _sum([r.extra.get(key) for r in results])
+    speed = {"label_evaluations_per_second": evaluations / seconds if seconds > 0 else None}
+    if results[0].backend == "rtl":
+        speed["cycles_per_second"] = cycles / seconds if seconds > 0 and cycles is not None else None
+    return {
+        "cycles": cycles, "label_evaluations": evaluations,
+        "utilization": evaluations / (lanes * cycles) if lanes and cycles else None,
+        "stall_cycles": _sum([r.stall_cycles for r in results]), "gap_cycles": _sum([r.gap_cycles for r in results]),
+        "lanes": lanes, "log_messages": _sum([r.log_messages for r in results]), "wall_seconds": seconds, "speed": speed,
+        "extra": extra,
+    }
+
+
+def report(job: Job, solution: Solution, analysis: _Analysis) -> dict[str, Any]:
+    """What report.json holds. Quantities that there are none of are None (null), never NaN.
+
+    cycles, stall_cycles, gap_cycles, label_evaluations, log_messages, wall_seconds: of all chains added; "chains" has
+    those of each. metrics: those of the application's truth, else empty. uncertainty, convergence, calibration:
+    `Uncertainty.summary`, `diagnose`, `Calibration.summary`; None where there is no trace or truth.
     speed: label evaluations, and for `rtl` also cycles, a second of wall-clock time.
     """
-    seconds = result.wall_seconds
-    speed = {"label_evaluations_per_second": result.label_evaluations / seconds if seconds > 0 else None}
-    if result.backend == "rtl":
-        speed["cycles_per_second"] = result.cycles / seconds if seconds > 0 and result.cycles is not None else None
-    return plain({
-        "version": __version__, "backend": result.backend, "config_digest": config.digest,
-        "cycles": result.cycles, "label_evaluations": result.label_evaluations, "utilization": result.utilization,
-        "stall_cycles": result.stall_cycles, "gap_cycles": result.gap_cycles, "lanes": result.lanes,
-        "log_messages": None if result.messages is None else len(result.messages),
-        "wall_seconds": seconds, "speed": speed, "metrics": metrics,
-        "settings": {**settings, "machine": config.to_dict()}, "extra": result.extra,
-    })
+    run, results = job.run, solution.results
+    chains = [{
+        "seed": (run.seed + number) % (1 << 64), "cycles": r.cycles, "stall_cycles": r.stall_cycles, "gap_cycles": r.gap_cycles,
+        "label_evaluations": r.label_evaluations, "utilization": r.utilization, "log_messages": r.log_messages,
+        "wall_seconds": r.wall_seconds, "extra": r.extra,
+    } for number, r in enumerate(results)]
+    return {
+        "version": __version__, "application": job.application, "backend": results[0].backend,
+        "config_digest": job.config.digest, **_hardware(results), "metrics": analysis.metrics,
+        "uncertainty": analysis.uncertainty.summary(), "convergence": analysis.convergence,
+        "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
+        "estimate": "last sample" if job.annealing else "mode", "rows": job.problem.shape[0],
+        "columns": job.problem.shape[1], "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
+        "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,
+    }
 
 
-def write_outputs(directory: Path, result: Result, config: Config, *, title: str, settings: dict[str, Any],
-                  metrics: dict[str, float | None], first_value: int = 0, value_name: str = "label") -> dict[str, Any]:
-    """Write FILES into `directory`, all or none, and return the report.
+def _draw(job: Job, solution: Solution, analysis: _Analysis) -> dict[str, bytes]:
+    """PNG files by name."""
+    scale, found = job.scale, analysis.uncertainty
+    name = f"{job.application}, {job.problem.shape[1]}x{job.problem.shape[0]}"
+    estimate = scale.values[analysis.labels]
+    drawn = {"estimate.png": pictures.labelled({f"{name}: estimate": estimate}, scale),
+             "entropy.png": pictures.measure(found.entropy, f"{name}: entropy", "entropy (bits)",
+                                             high=float(np.log2(job.problem.labels)))}
+    if found.std is not None:
+        drawn["std.png"] = pictures.measure(found.std, f"{name}: standard deviation", f"standard deviation of {scale.name}",
+                                            colours="viridis")
+    if job.truth is not None and analysis.error is not None:
+        drawn["truth.png"] = pictures.labelled({"truth": job.truth.picture, "estimate": estimate}, scale)
+        drawn["error.png"] = pictures.errors(analysis.error, f"{name}: error", job.truth.error_name, job.truth.wrong_above)
+        drawn["sparsification.png"] = pictures.sparsification(
+            {} if analysis.calibration is None else analysis.calibration.sparsification, job.truth.error_name)
+    if solution.trace is not None and len(solution.trace.sweeps):
+        drawn["energy.png"] = pictures.energy_by_sweep(solution.trace)
+    return drawn
 
-    estimate.png shows the mode plus `first_value` under the colour bar `value_name`; entropy.png the entropy of
-    each histogram in bits. labels.npy, last.npy: uint8 (H, W) label indices. histogram.npz: `counts` (H, W, L).
+
+def _arrays(solution: Solution, analysis: _Analysis) -> dict[str, np.ndarray]:
+    found = analysis.uncertainty
+    arrays = {"labels.npy": analysis.labels, "last.npy": solution.last, "entropy.npy": found.entropy, "mean.npy": found.mean,
+              "std.npy": found.std, "interval.npy": found.interval}
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str | None = None,
+                  clock_hz: float | None = None) -> dict[str, Any]:
+    """Write the files of a run into `directory`, all or none, and return the report.
+
+    FILES are always written, the others of ALL_FILES where they mean something, and the report lists them; files of
+    those names from an earlier run that this one has no use for are removed.
+    labels.npy, last.npy: (H, W) uint8 label indices, the estimate (the mode, of annealing the last sample) and the
+    last sample of the first chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
+    (H, W), interval.npy (H, W, D, 2) float64, see `Uncertainty`. histogram.npz: `counts` (H, W, L), all chains added,
+    in the least unsigned type that holds them (uint8, uint16 or uint32).
+    command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html.
     Raises OSError where the directory cannot be written.
     """
-    labels = result.counts.shape[-1]
-    what = report(result, config, settings, metrics)
+    check_writable(directory)
+    analysis = _analyse(job, solution)
+    what = report(job, solution, analysis)
+    drawn, arrays = _draw(job, solution, analysis), _arrays(solution, analysis)
+    what["files"] = [name for name in ALL_FILES if name in FILES or name in drawn or name in arrays]
+    page = html_report.page(job, what, drawn, analysis.uncertainty, command=command, clock_hz=clock_hz)
+    kept = plain(what)
     with staged(directory) as scratch:
-        low, high = float(first_value), float(first_value + labels - 1)
-        values = result.mode.astype(float) + first_value
-        _picture(scratch / "estimate.png", values, title, value_name, "turbo", low, high)
-        _picture(scratch / "entropy.png", entropy(result.counts), f"{title}: uncertainty", "entropy (bits)", "magma",
-                 0.0, float(np.log2(labels)))
-        np.save(scratch / "labels.npy", result.mode)
-        np.save(scratch / "last.npy", result.last)
-        np.savez_compressed(scratch / "histogram.npz", counts=result.counts)
-        text = json.dumps(what, indent=2, allow_nan=False)
-        (scratch / "report.json").write_text(text + "\n", encoding="utf-8")
-    return what
+        for name, picture in drawn.items():
+            (scratch / name).write_bytes(picture)
+        for name, array in arrays.items():
+            np.save(scratch / name, array)
+        counts = solution.counts
+        np.savez_compressed(scratch / "histogram.npz", counts=counts.astype(np.min_scalar_type(int(counts.max(initial=0)))))
+        (scratch / "report.html").write_text(page, encoding="utf-8")
+        (scratch / "report.json").write_text(json.dumps(kept, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    for name in ALL_FILES:
+        if name not in what["files"]:
+            with contextlib.suppress(OSError):
+                (directory / name).unlink()
+    return dict(kept)

@@ -1,0 +1,63 @@
+"""Fields of motion: Middlebury's file format and its measure of error.
+
+Baker et al., "A Database and Evaluation Methodology for Optical Flow", IJCV 92 (2011), and flowIO.cpp of the code that
+comes with it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from mrfhw.problem import ProblemError
+
+__all__ = ["end_point_error", "read_flow", "write_flow"]
+
+MAGIC = 202021.25  # the first four bytes, which read "PIEH"
+UNKNOWN = 1e9  # a component beyond this stands for an unknown motion
+UNKNOWN_WRITTEN = 1e10
+SIDE_MAX = 99999
+
+
+def read_flow(path: str | Path) -> np.ndarray:
+    """A .flo file as float64 (H, W, 2), (row, column) motions in pixels, NaN where unknown.
+
+    The file holds float32 202021.25, int32 width, int32 height and (u, v) float32 pairs in raster order, all
+    little-endian; u is the motion along columns. Raises ProblemError for what is not such a file.
+    """
+    way_out = "give a Middlebury .flo file"
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ProblemError(f"{path} cannot be read ({error.strerror}): {way_out}") from None
+    if len(data) < 12:
+        raise ProblemError(f"{path} has {len(data)} bytes; a .flo file has a header of 12: {way_out}")
+    magic = float(np.frombuffer(data, "<f4", 1)[0])
+    if magic != MAGIC:
+        raise ProblemError(f"{path} begins with {magic:g}; a .flo file begins with the number {MAGIC}: {way_out}")
+    width, height = (int(n) for n in np.frombuffer(data, "<i4", 2, 4))
+    if not (1 <= width <= SIDE_MAX and 1 <= height <= SIDE_MAX):
+        raise ProblemError(f"{path} says that it is {width}x{height}; the limits are 1 to {SIDE_MAX}: {way_out}")
+    needed = 12 + 8 * width * height
+    if len(data) != needed:
+        raise ProblemError(f"{path} has {len(data)} bytes; {width}x{height} motions take {needed}: give the whole file")
+    u_v = np.frombuffer(data, "<f4", offset=12).reshape(height, width, 2).astype(np.float64)
+    flow = u_v[..., ::-1].copy()
+    # "Not at most" rather than "above", so that a NaN in the file is unknown too.
+    flow[~(np.abs(flow) <= UNKNOWN).all(-1)] = np.nan
+    return flow
+
+
+def write_flow(path: str | Path, flow: np.ndarray) -> None:
+    """Write (H, W, 2) (row, column) motions as a .flo file, NaN as unknown."""
+    rows, cols, _ = flow.shape
+    known = np.isfinite(flow).all(-1, keepdims=True)
+    u_v = np.where(known, flow, UNKNOWN_WRITTEN)[..., ::-1].astype("<f4")
+    header = np.array([MAGIC], "<f4").tobytes() + np.array([cols, rows], "<i4").tobytes()
+    Path(path).write_bytes(header + u_v.tobytes())
+
+
+def end_point_error(estimate: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Length of the difference of two (H, W, 2) fields, float64 (H, W) in pixels, NaN where the truth is."""
+    return np.sqrt(((estimate - truth) ** 2).sum(-1))

@@ -1,0 +1,82 @@
+"""What the command line, the runtime and the reports know of an application: a problem and how its labels are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from mrfhw.config import Config
+from mrfhw.problem import Problem, Run
+
+__all__ = ["Cooling", "Job", "LabelScale", "Truth"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelScale:
+    """What labels stand for, and how a map of them is drawn.
+
+    values: (L, D) float64. D = 1: a disparity, a grey value, a class's grey; D = 2: a motion (row, column).
+    name: with its unit, such as "disparity (pixels)".
+    kind: "scalar" (a colour bar over the values), "grey" (a picture of grey values 0..255), "flow" (the colours
+    of flow vectors) or "classes" (names without order: no mean, deviation or interval).
+    """
+
+    values: np.ndarray
+    name: str
+    kind: str = "scalar"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a mean of labels means anything."""
+        return self.kind != "classes"
+
+    def __post_init__(self) -> None:
+        assert self.values.ndim == 2
+        assert self.kind in ("scalar", "grey", "flow", "classes")
+
+
+@dataclass(frozen=True)
+class Cooling:
+    """Where annealing begins and ends by default, as multiples of the temperature that sampling holds."""
+
+    first: float
+    last: float
+
+
+class Truth(Protocol):
+    """The true answer of a problem, where it is known."""
+
+    error_name: str  # of the error map, with its unit
+    wrong_above: float  # an error above this is a wrong pixel
+    picture: np.ndarray  # (H, W, D) float64 as LabelScale.values, NaN where unknown; what is shown beside the estimate
+
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None) -> dict[str, float | None]:
+        """Quality by name, such as {"bad_1": percent}; None where nothing is known.
+
+        labels: (H, W) uint8, the estimate. mean: (H, W, D) float64, the posterior mean in values, or None.
+        """
+
+    def error(self, labels: np.ndarray) -> np.ndarray:
+        """Each pixel's error, float64 (H, W), NaN where the truth is unknown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A checked problem with all that is needed to solve, draw and judge it.
+
+    application: "stereo", "motion", "segment" or "denoise". inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
+    annealing: the estimate is the last sample of a cooled chain; else the mode of the samples.
+    settings: every option, for the report.
+    """
+
+    application: str
+    config: Config
+    problem: Problem
+    run: Run
+    inputs: dict[str, np.ndarray]
+    scale: LabelScale
+    truth: Truth | None = None
+    annealing: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)

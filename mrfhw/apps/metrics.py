@@ -1,0 +1,24 @@
+"""Names, units and sentences of the measures of quality."""
+
+from __future__ import annotations
+
+__all__ = ["METRICS", "describe"]
+
+# By the name that a Truth gives: (what it is, its unit and of what, decimals).
+METRICS = {
+    "bad_1": ("bad 1 px", "% of the pixels of known truth", 2),
+    "bad_2": ("bad 2 px", "% of the pixels of known truth", 2),
+    "epe": ("mean error", "px over the pixels of known truth", 3),
+    "epe_mean": ("mean error of the posterior mean", "px", 3),
+    "epe_least": ("mean error of the nearest labels", "px", 3),
+    "vi": ("variation of information", "bits, averaged over the segmentations", 3),
+    "psnr": ("PSNR", "dB", 2),
+    "psnr_mean": ("PSNR of the posterior mean", "dB", 2),
+    "psnr_input": ("PSNR of the input", "dB", 2),
+}
+
+
+def describe(name: str, value: float) -> str:
+    """A measure as a line of text, such as "bad 1 px: 11.50 % of the pixels of known truth"."""
+    what, unit, decimals = METRICS.get(name, (name.replace("_", " "), "", 4))
+    return f"{what}: {value:.{decimals}f} {unit}".strip()

@@ -1,0 +1,94 @@
+"""Motion estimation: two frames in, a motion vector for each pixel of the first one out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mrfhw.apps.flow import end_point_error
+from mrfhw.apps.job import Cooling, LabelScale
+from mrfhw.problem import Problem, ProblemError, Schedule, check_one_size
+
+__all__ = ["COOLING", "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
+
+SWEEPS = 400
+COOLING = Cooling(1.3, 0.4)
+
+
+def motion_vectors(rows: int, cols: int, centre: tuple[int, int] = (0, 0)) -> np.ndarray:
+    """(rows x cols, 2) int64: the (row, column) motions of a window around `centre`, in raster order.
+
+    An even side reaches one further below or to the right than above or to the left.
+    Raises ProblemError for a window of fewer than 2 or more than 64 vectors.
+    """
+    if rows < 1 or cols < 1 or not 2 <= rows * cols <= 64:
+        raise ProblemError(f"vectors is {rows}x{cols}, {rows * cols} motions; the limits are 2 to 64: "
+                           "give rows and columns such as 7x7")
+    row, col = np.divmod(np.arange(rows * cols), cols)
+    return np.stack([row - (rows - 1) // 2 + centre[0], col - (cols - 1) // 2 + centre[1]], 1).astype(np.int64)
+
+
+def motion_problem(
+    first: np.ndarray, second: np.ndarray, *, rows: int = 7, cols: int = 7, centre: tuple[int, int] = (0, 0),
+    alpha: int = 3, beta: int = 4, temperature: float = 3.5, schedule: Schedule | None = None, tau: int | None = 2,
+    singleton: str = "absolute", doubleton: str = "squared", out_of_range: int = 6, energy_shift: int = 0,
+    clamped: np.ndarray | None = None,
+) -> Problem:
+    """The MRF whose label at a pixel of `first` stands for one of `motion_vectors(rows, cols, centre)`.
+
+    first, second: (H, W) integers of the machine's width: s1 is `first`, s2(l) is `second` at site + vector(l).
+    The other arguments are those of `Problem`; `schedule` takes the place of the constant `temperature`. The defaults
+    come from a search on 6-bit data (docs/applications.md); their energies stay below 256.
+    Raises ProblemError for what `Problem` refuses, and where no motion ends in the second picture.
+    """
+    vectors = motion_vectors(rows, cols, centre)
+    check_one_size(first, second)
+    if (np.abs(vectors) >= first.shape).any(1).all():
+        raise ProblemError(f"centre is {centre[0]},{centre[1]}; every motion from there leaves pictures of "
+                           f"{first.shape[1]}x{first.shape[0]}: give a centre nearer to 0,0")
+    return Problem(
+        labels=len(vectors), singleton1=first, singleton2=second, offsets=vectors,
+        # Only differences count, so the vectors are centred: n of them go from -(n // 2) up, as a signed word does.
+        vectors=vectors - vectors[0] - (rows // 2, cols // 2),
+        singleton=singleton, doubleton=doubleton, alpha=alpha, beta=beta, tau=tau, energy_shift=energy_shift,
+        out_of_range=out_of_range, clamped=clamped,
+        schedule=Schedule.constant(temperature) if schedule is None else schedule,
+    )
+
+
+def motion_scale(rows: int, cols: int, centre: tuple[int, int]) -> LabelScale:
+    """What the labels of `motion_problem` stand for."""
+    return LabelScale(values=motion_vectors(rows, cols, centre).astype(np.float64), name="motion (pixels)", kind="flow")
+
+
+class MotionTruth:
+    """True motions. flow: (H, W, 2) float64, (row, column) in pixels, NaN where unknown. vectors: (L, 2) of the labels.
+
+    Quality, in pixels over known pixels: `epe`, the mean length of the difference (end-point error) of the mode,
+    `epe_mean`, that of the posterior mean, and `epe_least`, that of the nearest vector at every pixel, which no
+    choice of labels goes below.
+    """
+
+    error_name = "end-point error (pixels)"
+    wrong_above = 1.0
+
+    def __init__(self, flow: np.ndarray, vectors: np.ndarray):
+        self.picture, self.vectors = flow, vectors.astype(np.float64)
+        self.known = np.isfinite(flow).all(-1)
+
+    def _mean(self, estimate: np.ndarray) -> float | None:
+        return float(end_point_error(estimate, self.picture)[self.known].mean()) if self.known.any() else None
+
+    def error(self, labels: np.ndarray) -> np.ndarray:
+        """End-point error of (H, W) labels in pixels, float64 (H, W), NaN where unknown."""
+        return end_point_error(self.vectors[labels], self.picture)
+
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None) -> dict[str, float | None]:
+        """The quality of (H, W) labels and of the (H, W, 2) posterior mean."""
+        quality = {"epe": self._mean(self.vectors[labels])}
+        if mean is not None:
+            quality["epe_mean"] = self._mean(mean)
+        least = np.full(self.known.shape, np.inf)
+        for vector in self.vectors:
+            least = np.fmin(least, end_point_error(vector, self.picture))
+        quality["epe_least"] = float(least[self.known].mean()) if self.known.any() else None
+        return quality

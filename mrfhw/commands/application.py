@@ -1,0 +1,154 @@
+"""`run X` and `verify X` of any application, made from its options and its job."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
+
+from mrfhw.apps.job import Job
+from mrfhw.apps.metrics import describe
+from mrfhw.commands.options import common_options
+from mrfhw.machine_options import OneLineCommand, machine_options
+from mrfhw.problem import ProblemError
+from mrfhw.result import Result, first_difference
+from mrfhw.runtime import backends, outputs, sampling
+from mrfhw.runtime.solution import Solution
+
+__all__ = ["Application", "run_command", "solve_with_bar", "verify_command"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Application:
+    """What the command line knows of an application.
+
+    verb: as in `mrfhw run VERB`. summary: what it does, in one line. arguments: the files that it takes, in order.
+    options: its own click options. problem: its function from images to a Problem, whose signature holds the defaults
+    of the energies. sweeps: by default. found: energies that it finds from the data, each with what from.
+    job: all options, by name, to a checked Job; raises ProblemError or ConfigError.
+    """
+
+    verb: str
+    summary: str
+    arguments: tuple[str, ...]
+    options: tuple[Callable[[Any], Any], ...]
+    problem: Callable[..., Any]
+    sweeps: int
+    job: Callable[..., Job]
+    found: dict[str, str] = field(default_factory=dict)
+
+    def options_on(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function` with the arguments and options of the application and of the machine."""
+        function = machine_options(function)
+        for option in reversed([*map(click.argument, self.arguments), *self.options,
+                                *common_options(self.problem, self.sweeps, self.found)]):
+            function = option(function)
+        return function
+
+
+def solve_with_bar(backend: str, job: Job, chains: int, visit: int) -> Solution:
+    """The job's chains, with a progress bar on stderr from the second second on."""
+    with tqdm(total=job.run.sweeps * chains, desc=backend, unit="sweep", delay=2, mininterval=0.5, leave=False) as bar:
+        return sampling.sample(backend, job.config, job.problem, job.run, chains=chains, visit=visit,
+                               progress=lambda done: bar.update(done - bar.n))
+
+
+def one_with_bar(backend: str, job: Job) -> Result:
+    """One chain's result on one machine, with a progress bar on stderr from the second second on."""
+    with tqdm(total=job.run.sweeps, desc=backend, unit="sweep", delay=2, mininterval=0.5, leave=False) as bar:
+        return backends.solve(backend, job.config, job.problem, job.run, lambda done: bar.update(done - bar.n))
+
+
+def _summary(report: dict[str, Any], directory: Path) -> str:
+    lines = [f"{report['label_evaluations']} label evaluations in {report['wall_seconds']:.2f} s by {report['backend']}"]
+    if report["cycles"] is not None:
+        lines.append(f"{report['cycles']} cycles, utilization {report['utilization']:.4f}, "
+                     f"{report['stall_cycles']} stall cycles, {report['log_messages']} log messages")
+    lines += [describe(name, value) for name, value in report["metrics"].items() if value is not None]
+    return "\n".join([*lines, f"wrote {', '.join(report['files'])} to {directory}",
+                      f"all of it on one page: {directory / 'report.html'}"])
+
+
+def _command_line() -> str:
+    """The command as it was given, for a shell: arguments and options, without what was left to the defaults."""
+    context = click.get_current_context()
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        if context.get_parameter_source(parameter.name or "") != ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[parameter.name or ""]
+        option = [] if isinstance(parameter, click.Argument) else [parameter.opts[-1]]
+        if isinstance(parameter, click.Option) and parameter.is_flag:
+            words += option
+        elif isinstance(value, tuple) and parameter.multiple:
+            words += [word for one in value for word in (*option, str(one))]
+        else:
+            words += [*option, "x".join(map(str, value)) if isinstance(value, tuple) else str(value)]
+    return shlex.join(words)
+
+
+def run_command(app: Application) -> click.Command:
+    """`mrfhw run VERB`: solve a problem and write the answer."""
+
+    def command(backend: str, chains: int | None, visit: int, output: Path, **options: Any) -> None:
+        job = app.job(**options)
+        if visit < 1:
+            raise ProblemError(f"visit is {visit}; a window is swept at least once at a time: give 1 or more")
+        if chains is None:
+            chains = 1 if job.annealing else 2
+        job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
+        outputs.check_writable(output)
+        report = outputs.write_outputs(output, job, solve_with_bar(backend, job, chains, visit), command=_command_line())
+        click.echo(_summary(report, output))
+
+    function = app.options_on(command)
+    for option in reversed((
+        click.option("--backend", default="model", show_default=True, help=f"Who solves it: {', '.join(backends.BACKENDS)}."),
+        click.option("--chains", type=int, metavar="N", help="Independent chains.  [default: 2; with --anneal, 1]"),
+        click.option("--visit", type=int, default=backends.VISIT, show_default=True, metavar="K",
+                     help="Sweeps of a window at a time, where the picture is larger than the machine."),
+        click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out") / app.verb, show_default=True,
+                     metavar="DIR", help="Directory for the files; made where it is missing."),
+    )):
+        function = option(function)
+    return click.command(app.verb, cls=OneLineCommand, help=app.summary)(function)
+
+
+def verify_command(app: Application) -> click.Command:
+    """`mrfhw verify VERB`: the same problem by the generated hardware and by its model."""
+
+    def command(output: Path | None, **options: Any) -> None:
+        job = app.job(**options)
+        if output is not None:
+            outputs.check_writable(output)
+        rtl, model = (one_with_bar(backend, job) for backend in ("rtl", "model"))
+        difference = first_difference(rtl, model)
+        if difference is None:
+            _say_equal(job, rtl)
+        else:
+            click.echo(f"different: {difference}")
+        if output is not None:
+            report = outputs.write_outputs(output, job, Solution(results=[rtl]), command=_command_line())
+            click.echo(_summary(report, output))
+        click.get_current_context().exit(0 if difference is None else 1)
+
+    function = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
+                            help="Where to write the hardware's answer, should it be kept.")(app.options_on(command))
+    return click.command(app.verb, cls=OneLineCommand,
+                         help=f"{app.summary} By rtl and by model; exit code 1 where they differ.")(function)
+
+
+def _say_equal(job: Job, rtl: Result) -> None:
+    messages = "no" if rtl.messages is None else len(rtl.messages)
+    click.echo(f"equal: rtl and model have the same labels at {job.problem.sites} sites, the same histogram of "
+               f"{int(rtl.counts.sum())} samples, the same LMem, {messages} log messages and {rtl.cycles} cycles")
+    whole = int((rtl.counts.sum(-1) == job.run.counted).sum())
+    click.echo(f"utilization {rtl.utilization or 0:.4f}, {rtl.stall_cycles} stall cycles; the histogram of {whole} of "
+               f"{job.problem.unclamped_sites} unclamped sites sums to the {job.run.counted} counted sweeps")

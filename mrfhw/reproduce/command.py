@@ -1,0 +1,79 @@
+"""The command `mrfhw reproduce`: the published tables and figures, computed here and set beside the printed numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from mrfhw.machine_options import OneLineCommand
+from mrfhw.problem import ProblemError
+from mrfhw.reproduce.context import Context
+from mrfhw.reproduce.label_memory import figure_3_8, figure_3_13
+from mrfhw.reproduce.labels_seen import figure_3_2, figure_4_1
+from mrfhw.reproduce.performance import figure_3_17, table_3_3
+from mrfhw.reproduce.quality import figure_3_12
+from mrfhw.reproduce.report import Report, write_report
+from mrfhw.reproduce.scenes import SETTINGS, chosen_settings
+from mrfhw.reproduce.structure import figure_3_10, table_3_2
+from mrfhw.runtime.outputs import staged
+
+__all__ = ["FIGURES", "command"]
+
+FIGURES: dict[str, Callable[[Context], Report]] = {
+    "table-3.2": table_3_2,
+    "figure-3.2": figure_3_2,
+    "figure-3.8": figure_3_8,
+    "figure-3.10": figure_3_10,
+    "figure-3.12": figure_3_12,
+    "figure-3.13": figure_3_13,
+    "figure-3.17": figure_3_17,
+    "table-3.3": table_3_3,
+    "figure-4.1": figure_4_1,
+}
+ALL = "all"
+
+
+def asked_for(what: str, context: Context) -> list[str]:
+    """The figures that `what` names. Raises ProblemError for an unknown one and for scenes that it does not take."""
+    if what not in (*FIGURES, ALL):
+        raise ProblemError(f"what is {what!r}; it must be one of {', '.join((*FIGURES, ALL))}: choose one")
+    chosen = chosen_settings(context.names)
+    if what != ALL:
+        return [what]
+    motion = any(setting.application == "motion" for setting in chosen)
+    return [name for name in FIGURES if motion or name != "figure-3.2"]
+
+
+@click.command("reproduce", cls=OneLineCommand)
+@click.argument("what", metavar="WHAT")
+@click.option("--data", type=click.Path(path_type=Path), metavar="DIR",
+              help="Published pictures: stereo/teddy/left.png, flow/Dimetrodon/frame10.png and so on. Built-in scenes stand in "
+              "for those that are missing.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out/reproduce"), show_default=True,
+              metavar="DIR", help="Directory for WHAT.csv, WHAT.png and WHAT.txt; made where it is missing.")
+@click.option("--iterations", type=int, metavar="N", help="Sweeps of every chain, 4 to 65535; Table 3.2's by default.")
+@click.option("--scene", "scenes", multiple=True, metavar="NAME",
+              help=f"Only this scene; may be given again. One of {', '.join(setting.name for setting in SETTINGS)}.")
+@click.option("--chains", type=int, default=3, show_default=True, help="Independent chains of figure-3.12, 1 to 100.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the first chain.")
+def command(what: str, data: Path | None, output: Path, iterations: int | None, scenes: tuple[str, ...], chains: int,
+            seed: int) -> None:
+    """Compute the published table or figure WHAT and print ours beside the published numbers.
+
+    WHAT is table-3.2 (settings), figure-3.2 (labels a pixel takes), figure-3.8 (size of the label memory), figure-3.10
+    (links and crossbars), figure-3.12 (quality), figure-3.13 (memory of the log), figure-3.17 (speedup over a GPU),
+    table-3.3 (throughput), figure-4.1 (label changes) or all.
+    """
+    context = Context(names=scenes, data=data, iterations=iterations, chains=chains, seed=seed,
+                      all_memories=what in (ALL, "figure-3.8"))
+    names = asked_for(what, context)
+    if data is not None and not data.is_dir():
+        raise ProblemError(f"data is {data}; it is no directory: give one with {SETTINGS[0].folder} and others, or leave it out")
+    with staged(output) as scratch:
+        for name in names:
+            report = FIGURES[name](context)
+            written = write_report(scratch, report)
+            click.echo(report.text)
+    click.echo(f"wrote {', '.join(written) if len(names) == 1 else f'{len(names)} figures'} to {output}")

@@ -1,0 +1,151 @@
+"""What a histogram of labels says of each site: mode, entropy, mean, standard deviation, credible interval and set.
+
+All of it comes from the relative frequencies p(l) = counts(l) / sum of counts, the estimate of the site's marginal
+posterior distribution. Work goes over the image in blocks of rows, so that what is held besides the input and the
+answer does not grow with the image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mrfhw.apps.job import LabelScale
+
+__all__ = ["LEVEL", "Uncertainty", "entropy", "quantify"]
+
+LEVEL = 0.9  # of the credible intervals and sets
+BLOCK = 1 << 20  # histogram bins at a time: some temporary float64 arrays of 8 MB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uncertainty:
+    """The marginal distributions of the sites of an image, in numbers.
+
+    counted: (H, W) bool, where labels were counted. Elsewhere (clamped sites) the last label has probability 1.
+    mode: (H, W) uint8, the most frequent label, the lowest on ties.
+    entropy: (H, W) float64, bits: - sum p(l) log2 p(l).
+    set_size: (H, W) uint8, the least number of labels whose probabilities sum to `level` or more: the size of the
+    highest-probability credible set.
+    Of ordered labels only, else None, in the units of LabelScale.values (L, D):
+    mean: (H, W, D) float64. std: (H, W) float64, sqrt of the trace of the D x D covariance (D = 1: the standard
+    deviation), of the histogram as it is (divided by n). interval: (H, W, D, 2) float64, lower and upper end of
+    each component's equal-tailed credible interval: the shortest with at most (1 - level) / 2 of the samples below
+    it and as many above it. Ends are values of labels and belong to it.
+    """
+
+    level: float
+    counted: np.ndarray
+    mode: np.ndarray
+    entropy: np.ndarray
+    set_size: np.ndarray
+    mean: np.ndarray | None = None
+    std: np.ndarray | None = None
+    interval: np.ndarray | None = None
+
+    @property
+    def width(self) -> np.ndarray | None:
+        """(H, W) float64: upper less lower end of the credible interval, of D = 2 the diagonal's length; None as interval."""
+        if self.interval is None:
+            return None
+        return np.sqrt(np.square(self.interval[..., 1] - self.interval[..., 0]).sum(-1))
+
+    def summary(self) -> dict[str, Any]:
+        """Means over the counted sites for the report; None where there is nothing to take them of."""
+        def mean(field: np.ndarray | None) -> float | None:
+            return None if field is None or not self.counted.any() else float(field[self.counted].mean())
+
+        return {
+            "level": self.level, "sites": int(self.counted.sum()), "mean_entropy": mean(self.entropy),
+            "certain": mean(self.entropy == 0), "mean_set_size": mean(self.set_size),
+            "mean_std": mean(self.std), "mean_interval_width": mean(self.width),
+        }
+
+
+def _row_blocks(rows: int, row_size: int) -> Iterator[slice]:
+    step = max(1, BLOCK // max(1, row_size))
+    for start in range(0, rows, step):
+        yield slice(start, min(rows, start + step))
+
+
+def _shares_entropy(share: np.ndarray) -> np.ndarray:
+    # log2 of 1 where p is 0, because the limit of p log p is 0; + 0.0 turns the -0.0 of a certain site into 0.0.
+    return -np.einsum("...l,...l", share, np.log2(np.where(share > 0, share, 1.0))) + 0.0
+
+
+def entropy(counts: np.ndarray) -> np.ndarray:
+    """Entropy in bits of each site's histogram, float64 (H, W); counts: (H, W, L). 0 where nothing was counted."""
+    out = np.empty(counts.shape[:2])
+    for rows in _row_blocks(counts.shape[0], counts[:1].size):
+        block = counts[rows]
+        out[rows] = _shares_entropy(block / np.maximum(block.sum(-1, keepdims=True), 1))
+    return out
+
+
+def _moments(share: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (..., D) and sqrt of the covariance's trace (...). Deviations are squared, not values: nothing cancels."""
+    # einsum and not matmul: every site's sum is made in the same order, whatever the size of the block.
+    mean = np.einsum("...l,ld->...d", share, values)
+    variance = np.zeros(share.shape[:-1])
+    for component in range(values.shape[1]):
+        deviation = values[:, component] - mean[..., component, None]
+        variance += np.einsum("...l,...l,...l", share, deviation, deviation)
+    certain = share.max(-1) == 1
+    mean[certain] = values[share[certain].argmax(-1)]  # exact, where rounding would leave a residue
+    return mean, np.sqrt(np.where(certain, 0.0, variance))
+
+
+def _interval(counts: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
+    """(..., 2): the ends of the credible interval of one component; counts: (..., L), values: (L,)."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(counts[..., order], -1, dtype=np.int64)
+    total = below[..., -1:]
+    # Whole samples that each tail may have; the margin keeps 5 % of 100 at 5 and not at 4.
+    tail = np.floor(total * ((1 - level) / 2) + 1e-6).astype(np.int64)
+    lower = np.argmax(below > tail, -1)
+    upper = np.argmax(below >= total - tail, -1)
+    return values[order][np.stack([lower, upper], -1)]
+
+
+def _set_size(counts: np.ndarray, level: float) -> np.ndarray:
+    falling = np.cumsum(np.sort(counts, -1)[..., ::-1], -1, dtype=np.int64)
+    needed = np.ceil(falling[..., -1:] * level - 1e-6)
+    return (np.argmax(falling >= needed, -1) + 1).astype(np.uint8)
+
+
+def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: float = LEVEL) -> Uncertainty:
+    """The numbers of `Uncertainty` from histograms.
+
+    counts: (H, W, L) unsigned, how often each label was drawn. last: (H, W) uint8, the label of sites that were not
+    counted. scale: its values are (L, D). level: probability of intervals and sets, above 0 and below 1.
+    """
+    rows, cols, labels = counts.shape
+    dims = scale.values.shape[1]
+    values = np.asarray(scale.values, np.float64)
+    assert 0 < level < 1
+    assert values.shape[0] == labels
+    counted = np.empty((rows, cols), bool)
+    mode, set_size = (np.empty((rows, cols), np.uint8) for _ in range(2))
+    bits, std = np.empty((rows, cols)), np.empty((rows, cols))
+    mean, interval = np.empty((rows, cols, dims)), np.empty((rows, cols, dims, 2))
+    for part in _row_blocks(rows, cols * labels):
+        block = counts[part]
+        counted[part] = seen = block.any(-1)
+        if not seen.all():
+            block = block.copy()
+            block[~seen, last[part][~seen]] = 1
+        mode[part] = block.argmax(-1)
+        share = block / block.sum(-1, keepdims=True)
+        bits[part] = _shares_entropy(share)
+        set_size[part] = _set_size(block, level)
+        if scale.ordered:
+            mean[part], std[part] = _moments(share, values)
+            for d in range(dims):
+                interval[part][:, :, d] = _interval(block, values[:, d], level)
+    if not scale.ordered:
+        return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size)
+    return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, mean=mean, std=std,
+                       interval=interval)

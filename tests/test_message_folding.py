@@ -1,0 +1,24 @@
+"""Runs with more messages than are kept: the histogram is the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mrfhw.config import Config
+from mrfhw.model import machine
+from mrfhw.problem import Problem, Run, Schedule
+
+CONFIG = Config(mesh_rows=1, mesh_cols=2, spus=2, tile_rows=16, tile_cols=16, counter_bits=2)
+
+
+def test_folded_messages_are_counted(monkeypatch):
+    rng = np.random.default_rng(2)
+    problem = Problem(labels=5, singleton1=rng.integers(0, 30, (14, 27)), constants=np.arange(5) * 7, schedule=Schedule.constant(9))
+    run = Run(sweeps=20, burn_in=3, seed=4)
+    kept = machine.solve(CONFIG, problem, run)
+    assert kept.messages is not None
+    monkeypatch.setattr(machine, "_KEPT", len(kept.messages) // 3)
+    folded = machine.solve(CONFIG, problem, run)
+    assert folded.messages is None
+    assert folded.log_messages == kept.log_messages == len(kept.messages)
+    assert np.array_equal(folded.counts, kept.counts)

@@ -1,0 +1,226 @@
+"""The model's fast loops against the definition of a draw, one site after the other; threads, windows and uniforms."""
+
+import dataclasses
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mrfhw.config import Config
+from mrfhw.model import exact, machine
+from mrfhw.model.kernel import draw_cdf, draw_race, step
+from mrfhw.model.machine import Machine
+from mrfhw.placement import Placement
+from mrfhw.problem import Problem, ProblemError, Run, Schedule, doubleton_table, singleton_energies
+from mrfhw.temperature import coefficients
+from support.random_problems import random_config, random_placement
+
+WIDEST = {"energy_bits": 20, "weight_bits": 12, "data_bits": 8, "vector_bits": 6, "temperature_bits": 24,
+          "gumbel_uniform_bits": 14, "gumbel_fraction_bits": 8, "probability_bits": 16, "exponent_fraction_bits": 8,
+          "uniform_bits": 24}
+
+
+class Plain:
+    """The machine by loops over sites, with the kernel's `draw_race`, `draw_cdf` and `step` alone."""
+
+    def __init__(self, placement):
+        self.p, self.state = placement, Machine(placement.config, placement.problem, placement.run).random
+        shape = placement.padded_shape
+        self.labels, self.lmem = placement.pad(placement.initial), np.zeros((*shape, 3), int)
+        self.singles = placement.problem.alpha * singleton_energies(placement.problem)
+        self.doubles = placement.problem.beta * doubleton_table(placement.problem)
+        self.coefficients = coefficients(placement.config, placement.problem)
+        self.messages, self.sweeps = [], 0
+
+    def energy(self, row, col):
+        problem, (rows, cols) = self.p.problem, self.p.problem.shape
+        total = self.singles[row, col].copy()
+        for r, c in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
+            if 0 <= r < rows and 0 <= c < cols:
+                total += self.doubles[:, self.labels[r, c]]
+        return np.minimum(total >> problem.energy_shift, self.p.config.energy_max)
+
+    def count(self, row, col, new, old):
+        """Algorithm 1."""
+        limit, (mrp_count, lrp, lrp_count) = self.p.config.count_max, self.lmem[row, col]
+        address = row * self.p.problem.shape[1] + col
+        if new == old:
+            if mrp_count == limit:
+                self.messages.append((address, new, mrp_count))
+                mrp_count = 0
+            self.lmem[row, col, 0] = mrp_count + 1
+            return
+        first = 1
+        if new == lrp:
+            if lrp_count == limit:
+                self.messages.append((address, new, lrp_count))
+            else:
+                first = lrp_count + 1
+        elif lrp_count:
+            self.messages.append((address, int(lrp), int(lrp_count)))
+        self.lmem[row, col] = first, old, mrp_count
+
+    def sweep(self):
+        c, p, count = self.p.config, self.p, self.p.problem.labels
+        race, t = c.sampler == "race", next(self.coefficients)
+        draw, bits, table, fraction, extra = (
+            (draw_race, c.gumbel_uniform_bits, c.gumbel_table, c.gumbel_fraction_bits, ()) if race else
+            (draw_cdf, c.uniform_bits, c.exponent_table, c.exponent_fraction_bits, (np.empty(count, np.int64),)))
+        for colour in (0, 1):
+            for lane in range(c.lanes):
+                tile, spu = divmod(lane, c.spus)
+                top, left = tile // c.mesh_cols * p.tile_rows, tile % c.mesh_cols * p.tile_cols
+                for n in range(p.tile_rows * p.groups_per_row):
+                    turn, pair = divmod(n, p.groups_per_row)
+                    local = (2 * self.sweeps + colour + turn) % p.tile_rows
+                    row, col = top + local, left + 2 * (pair * c.spus + spu) + (local + colour) % 2
+                    if not p.exists[row, col] or p.clamped[row, col]:
+                        for _ in range(count if race else 1):
+                            step(self.state, lane)
+                        continue
+                    new = int(draw(self.energy(row, col), count, t, self.state, lane, bits, table, fraction,
+                                   c.temperature_fraction_bits, *extra))
+                    old, self.labels[row, col] = int(self.labels[row, col]), new
+                    if self.sweeps >= p.run.burn_in:
+                        self.count(row, col, new, old)
+        self.sweeps += 1
+
+
+def assert_same(placement, sweeps, threads=None):
+    plain, fast = Plain(placement), Machine(placement.config, placement.problem, placement.run, threads)
+    for _ in range(sweeps):
+        plain.sweep()
+        fast.sweep()
+        assert np.array_equal(fast.labels, plain.labels)
+        assert np.array_equal(fast.random, plain.state)
+    kept = np.stack([fast.mrp_count, fast.lrp_label, fast.lrp_count], -1)
+    assert np.array_equal(kept, plain.lmem)
+    assert sorted(map(tuple, fast.messages.tolist())) == sorted(tuple(map(int, m)) for m in plain.messages)
+    return fast
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("widest", [False, True])
+def test_fast_loops_equal_the_definition(seed, widest):
+    rng = np.random.default_rng(seed)
+    config = dataclasses.replace(random_config(rng), **(WIDEST if widest else {}))
+    for _ in range(2):
+        placement = random_placement(rng, config)
+        assert_same(placement, min(placement.run.sweeps, 4))
+
+
+@pytest.mark.parametrize("sampler", ["race", "cdf"])
+def test_largest_energies_and_hottest_temperature(sampler):
+    """Where a sum or a key of 32 bits might overflow."""
+    config = Config(mesh_rows=1, mesh_cols=2, tile_rows=4, tile_cols=8, sampler=sampler, **WIDEST)
+    rng = np.random.default_rng(0)
+    for temperature in (30.0, 60000.0 if sampler == "race" else 300.0):
+        problem = Problem(labels=64, singleton1=rng.integers(0, 256, (4, 16)), constants=rng.integers(0, 256, 64),
+                          singleton="squared", doubleton="squared", vectors=rng.integers(-32, 32, (64, 2)), alpha=4095, beta=4095,
+                          schedule=Schedule.constant(temperature))
+        assert assert_same(Placement(config, problem, Run(sweeps=3)), 3)._wide
+    small = dataclasses.replace(problem, alpha=1, beta=1)
+    assert_same(Placement(config, small, Run(sweeps=3)), 3)
+
+
+def stereo(labels=9, shape=(21, 30), **changes):
+    rng = np.random.default_rng(5)
+    return Problem(**{
+        "labels": labels, "singleton1": rng.integers(0, 40, shape), "singleton2": rng.integers(0, 40, shape),
+        "offsets": np.stack([np.zeros(labels, int), -np.arange(labels)], 1), "tau": 2, "beta": 4, "out_of_range": 10,
+        "schedule": Schedule.constant(6.0), **changes})
+
+
+@pytest.mark.parametrize("sampler", ["race", "cdf"])
+def test_nothing_depends_on_the_number_of_threads(sampler, monkeypatch):
+    monkeypatch.setattr(machine, "_WORTH_A_THREAD", 1)
+    config = Config(mesh_rows=3, mesh_cols=4, spus=4, sampler=sampler, counter_bits=2)
+    run = Run(sweeps=5, burn_in=1, seed=4)
+    one, *others = (machine.solve(config, stereo(), run, threads=n) for n in (1, 2, 3, 16))
+    assert len(one.messages) > 100
+    for other in others:
+        assert np.array_equal(one.counts, other.counts)
+        assert np.array_equal(one.messages, other.messages)
+        assert (one.cycles, one.stall_cycles) == (other.cycles, other.stall_cycles)
+
+
+@pytest.mark.parametrize("given", ["0", "two", "-1"])
+def test_threads_of_the_environment_are_checked(given, monkeypatch):
+    monkeypatch.setenv("MRFHW_THREADS", given)
+    with pytest.raises(ProblemError, match=f"threads is {given}; the model takes a whole number from 1"):
+        Machine(Config(), stereo(), Run(sweeps=1))
+
+
+def test_a_machine_starts_from_given_generators():
+    first = Machine(Config(), stereo(), Run(sweeps=2, seed=3))
+    first.sweep()
+    states = first.random.copy()
+    # An even number of tile rows: the second visit starts at row 0 again, so the constant problem has the same draws.
+    visits = [Machine(Config(), stereo(), Run(sweeps=2, seed=seed, initial=first.image(first.labels)), random=states)
+              for seed in (3, 8)]
+    for visit in visits:
+        visit.sweep()
+    assert np.array_equal(visits[0].labels, visits[1].labels)
+    assert np.array_equal(states, first.random)
+    assert not np.array_equal(visits[0].random, states)
+
+
+def test_solve_shows_labels_after_every_sweep():
+    seen = []
+    result = machine.solve(Config(), stereo(), Run(sweeps=3, burn_in=2), observe=lambda n, labels: seen.append((n, labels.copy())))
+    assert [n for n, _ in seen] == [1, 2, 3]
+    assert np.array_equal(seen[-1][1], result.last)
+    assert not np.array_equal(seen[0][1], result.last)
+
+
+def test_second_image_of_its_own_size_and_place():
+    rng = np.random.default_rng(2)
+    wide = rng.integers(0, 40, (40, 60))
+    margin = np.zeros((21, 30), bool)
+    margin[:, :8] = True  # their pixels lie beyond the mesh
+    moved = stereo(singleton2=wide, singleton2_origin=(5, 20), clamped=margin)
+    cut = stereo(singleton2=np.roll(wide, (-5, -20), (0, 1))[:21, :30], offsets=np.zeros((9, 2), int))
+    assert_same(Placement(Config(s2_words=1 << 14), moved, Run(sweeps=2)), 2)
+    assert np.array_equal(singleton_energies(moved)[..., 0], singleton_energies(cut)[..., 0])
+
+
+GENEROUS = {"mesh_rows": 2, "mesh_cols": 2, "tile_rows": 12, "tile_cols": 16, "data_bits": 8, "energy_bits": 20,
+            "temperature_bits": 24, "probability_bits": 16, "exponent_fraction_bits": 8, "uniform_bits": 16,
+            "gumbel_uniform_bits": 8, "gumbel_fraction_bits": 8}
+
+
+@pytest.mark.parametrize("sampler", ["race", "cdf"])
+def test_float_chain_on_the_hardware_s_uniforms(sampler):
+    """Generous widths: the float chain and the machine's are one. Default widths: most draws still agree."""
+    def agreement(config, sweeps, **changes):
+        problem = stereo(clamped=np.random.default_rng(1).random((21, 30)) < 0.1, **changes)
+        run, seen = Run(sweeps=sweeps, seed=2), []
+        exact.solve(problem, run, config=config, uniforms="hardware", observe=lambda n, labels: seen.append(labels))
+        model = Machine(config, problem, run)
+        shares = []
+        for labels in seen:
+            model.sweep()
+            shares.append(np.mean(model.image(model.labels) == labels))
+        return shares
+
+    assert agreement(Config(sampler=sampler, **GENEROUS), 3, labels=3) == [1, 1, 1]
+    assert agreement(Config(sampler=sampler), 1)[0] > 0.95
+
+
+def test_hardware_uniforms_need_a_machine():
+    with pytest.raises(ProblemError, match="uniforms is 'hardware'"):
+        exact.solve(stereo(), Run(sweeps=1), uniforms="hardware")
+
+
+def test_the_peer_samples_what_it_should(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    peer = importlib.import_module("peer_numba_tables")
+    single, double, heat, sweeps = np.array([[0, 3, 5], [4, 1, 2]]), 2 * (1 - np.eye(3, dtype=int)), 2.0, 20000
+    sampler, pairs = peer.PeerSampler(single[:, None], double, heat), np.zeros((3, 3))
+    for _ in range(sweeps):
+        sampler.sweep()
+        pairs[sampler.labels[0, 0], sampler.labels[1, 0]] += 1
+    wanted = np.exp(-(single[0][:, None] + single[1] + double) / heat)
+    wanted /= wanted.sum()
+    assert (np.abs(pairs / sweeps - wanted) < 8 * np.sqrt(wanted / sweeps)).all()  # sweeps are correlated

@@ -1,0 +1,79 @@
+"""Chains and what is seen of them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mrfhw.apps.stereo import stereo_problem
+from mrfhw.config import Config
+from mrfhw.model.exact import sweep_energy
+from mrfhw.model.field_energy import FieldEnergy
+from mrfhw.problem import Problem, ProblemError, Run
+from mrfhw.runtime.backends import solve
+from mrfhw.runtime.sampling import TRACED_SITES, sample
+from mrfhw.scenes import stereo_scene
+
+CONFIG = Config(mesh_rows=2, mesh_cols=2, tile_rows=16, tile_cols=16)
+SCENE = stereo_scene(30, 28, 6, 1)
+PROBLEM = stereo_problem(SCENE.left >> 2, SCENE.right >> 2, labels=6)
+RUN = Run(sweeps=6, burn_in=2, seed=9)
+
+
+def test_chains_are_the_runs_of_their_seeds():
+    solution = sample("model", CONFIG, PROBLEM, RUN, chains=3)
+    alone = [solve("model", CONFIG, PROBLEM, dataclasses.replace(RUN, seed=9 + n)) for n in range(3)]
+    for chain, one in zip(solution.results, alone, strict=True):
+        assert np.array_equal(chain.counts, one.counts)
+    assert np.array_equal(solution.counts, sum(one.counts for one in alone))
+    assert not np.array_equal(alone[0].last, alone[1].last)
+
+
+def test_trace_is_what_the_chain_did():
+    solution, (one,) = sample("model", CONFIG, PROBLEM, RUN), sample("model", CONFIG, PROBLEM, RUN).results
+    trace = solution.trace
+    assert trace is not None
+    assert trace.sweeps.tolist() == [1, 2, 3, 4, 5, 6]
+    assert trace.counted.tolist() == [False, False, True, True, True, True]
+    assert trace.energy[0, -1] == sweep_energy(PROBLEM, one.last)
+    assert trace.sites.shape == (TRACED_SITES, 2)
+    row, col = trace.sites.T
+    assert np.array_equal(trace.labels[0, -1], one.last[row, col])
+    for label in range(6):
+        assert np.array_equal((trace.labels[0, 2:] == label).sum(0), one.counts[row, col, label])
+
+
+def test_float_is_traced_and_counts_progress_over_chains():
+    done: list[int] = []
+    solution = sample("float", CONFIG, PROBLEM, RUN, chains=2, progress=done.append)
+    assert solution.trace is not None
+    assert solution.trace.energy.shape == (2, 6)
+    assert done == list(range(1, 13))
+
+
+def test_clamped_sites_are_not_traced():
+    clamped = np.ones(PROBLEM.shape, bool)
+    clamped[3, 4:9] = False
+    trace = sample("model", CONFIG, dataclasses.replace(PROBLEM, clamped=clamped), RUN).trace
+    assert trace is not None
+    assert trace.sites.tolist() == [[3, col] for col in range(4, 9)]
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_field_energy_is_that_of_the_reference(squared):
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 6, PROBLEM.shape).astype(np.uint8)
+    kind = "squared" if squared else "absolute"
+    first = stereo_problem(SCENE.left >> 2, SCENE.right >> 2, labels=6, singleton=kind, doubleton=kind, tau=None, alpha=3)
+    second = Problem(labels=6, singleton1=first.singleton1, constants=np.arange(6), singleton=kind, doubleton="potts",
+                     observed=rng.random(PROBLEM.shape) < 0.7)
+    moved = dataclasses.replace(first, singleton2=first.singleton2[3:], singleton2_origin=(-2, 4))
+    for problem in (first, second, moved):
+        assert FieldEnergy(problem)(labels) == sweep_energy(problem, labels)
+
+
+def test_no_chain_is_refused():
+    with pytest.raises(ProblemError, match="chains is 0; a run has at least 1: give more"):
+        sample("model", CONFIG, PROBLEM, RUN, chains=0)
