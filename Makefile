@@ -13,7 +13,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment: apt-get install python3-venv" >&2; exit 1; }
 
 $(VENV)/run: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable .
+	$(BIN)/pip install --quiet --editable ".[apps]"
 	@touch $@
 
 $(VENV)/test: pyproject.toml | $(BIN)/python
@@ -49,8 +49,12 @@ verify: packages $(VENV)/run
 long: packages $(VENV)/test
 	$(BIN)/pytest tests/test_random_machines.py --machines 48 --problems 200
 
+# Speeds, and the peers beside; DATA=DIR has the published scenes.
 benchmark: packages $(VENV)/test
+	$(BIN)/pip install --quiet --editable ".[benchmark]"
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/energy.py $(if $(DATA),--data $(DATA))
+	$(BIN)/python benchmarks/stereo_peer.py $(if $(DATA),--data $(DATA))
 
 clean:
 	rm -rf out build rtl_out/mrfhw_* .pytest_cache .mypy_cache .ruff_cache
