@@ -41,7 +41,7 @@ DRAWS = 20
 
 def machines() -> Iterator[tuple[str, int, dict[str, Any]]]:
     """(what, energy_shift, changes to the default machine)."""
-    for uniform, fraction in ((8, 4), (10, 4), (10, 6), (12, 4), (12, 6), (12, 8), (14, 6), (14, 8)):
+    for uniform, fraction in ((8, 4), (10, 4), (10, 6), (12, 4), (12, 6), (12, 7), (12, 8), (14, 6), (14, 8)):
         yield "race", 0, dict(sampler="race", gumbel_uniform_bits=uniform, gumbel_fraction_bits=fraction)
     for bits, shift in ((8, 0), (8, 3), (9, 0), (10, 0), (10, 1), (16, 0)):
         yield "race, energy", shift, dict(sampler="race", energy_bits=bits)

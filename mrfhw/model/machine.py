@@ -206,14 +206,14 @@ class Machine:
 def histogram(labels: int, messages: np.ndarray, lmem: np.ndarray) -> np.ndarray:
     """(H, W, L) uint32: the log's counts plus what is left in LMem; lmem as in Result, messages (n, 3)."""
     rows, cols, _ = lmem.shape
-    counts = np.zeros(rows * cols * labels, np.int64)
-    np.add.at(counts, messages[:, 0] * labels + messages[:, 1], messages[:, 2])
+    counts = np.zeros(rows * cols * labels, np.uint32)
+    np.add.at(counts, messages[:, 0] * labels + messages[:, 1], messages[:, 2].astype(np.uint32))
     site = np.arange(rows * cols) * labels
     for pair in (0, 2):
         label, count = lmem[..., pair].ravel(), lmem[..., pair + 1].ravel()
         held = count > 0  # an empty pair's label means nothing
-        np.add.at(counts, (site + label)[held], count[held])
-    return counts.reshape(rows, cols, labels).astype(np.uint32)
+        np.add.at(counts, (site + label)[held], count[held].astype(np.uint32))
+    return counts.reshape(rows, cols, labels)
 
 
 def complete(machine: Machine, progress: Callable[[int], object] | None = None,

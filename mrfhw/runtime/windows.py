@@ -214,7 +214,8 @@ def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, prog
             result = session.solve(dataclasses.replace(window.cut(problem), schedule=schedule), piece,
                                    fresh=done == number == 0)
             labels[window.drawn] = result.last[window.interior]
-            counts[window.drawn] += result.counts[window.interior]
+            if burn_in < sweeps:
+                counts[window.drawn] += result.counts[window.interior]
             sums.update(_numbers(result))
             replication = max(replication, result.extra["replication"])
             wall += result.wall_seconds
