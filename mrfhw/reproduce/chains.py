@@ -1,4 +1,4 @@
-"""Chains of a scene, sweep by sweep: on the model of a machine, and in float64."""
+"""The machines that a scene runs on, and their chains sweep by sweep."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import numpy as np
 from mrfhw.config import Config
 from mrfhw.model.machine import Machine
 from mrfhw.placement import Placement
-from mrfhw.problem import Problem, ProblemError, Run, doubleton_table, initial_labels, singleton_energies
-from mrfhw.reproduce.kernel import float_colour
+from mrfhw.problem import Problem, ProblemError, Run
 
-__all__ = ["SAMPLERS", "float_labels", "machine_for", "machine_labels", "tiles_for"]
+__all__ = ["SAMPLERS", "machine_for", "machine_labels", "tiles_for"]
 
 S2_WORDS_MAX = 1 << 16
 
-# Samplers of Figure 3.12 by name, as (preset, changes); float64 has no machine.
-SAMPLERS: dict[str, tuple[str, dict[str, Any]] | None] = {
-    "float64": None,
+# The machines of Figure 3.12 by name, as (preset, changes).
+SAMPLERS: dict[str, tuple[str, dict[str, Any]]] = {
     "race": ("default", {}),
     "cdf, integer": ("default", {"sampler": "cdf"}),
     "cdf, power of two (published)": ("paper-16x2", {}),
@@ -59,23 +57,3 @@ def machine_labels(config: Config, problem: Problem, sweeps: int, seed: int,
     for _ in range(sweeps):
         machine.sweep()
         yield machine.image(machine.labels)
-
-
-def float_labels(problem: Problem, sweeps: int, seed: int) -> Iterator[np.ndarray]:
-    """The labels (H, W) uint8 after each sweep in float64 (Equation 3.1 without shift or cap); a view.
-
-    Draws as `mrfhw.model.exact.solve` does, from the same uniforms, for a problem of constant temperature without
-    clamped sites.
-    """
-    labels = initial_labels(problem, Run(sweeps=sweeps, seed=seed)).copy()
-    singles = (problem.alpha * singleton_energies(problem)).astype(np.int32)
-    doubles = (problem.beta * doubleton_table(problem)).T.astype(np.int32)
-    # Beyond 746 T the weight is 0 in float64.
-    weights = np.exp(np.arange(int(746 * problem.schedule.start) + 2) / -problem.schedule.start)
-    colours = np.indices(problem.shape).sum(0) & 1
-    sites = [int((colours == parity).sum()) for parity in (0, 1)]
-    rng = np.random.Generator(np.random.PCG64([seed, 2]))
-    for _ in range(sweeps):
-        for parity in (0, 1):
-            float_colour(parity, labels, singles, doubles, weights, rng.random(sites[parity]))
-        yield labels

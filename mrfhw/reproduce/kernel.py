@@ -1,4 +1,4 @@
-"""The compiled loops of the reproductions: a label memory of any size, what was seen of labels, a float64 sweep.
+"""The compiled loops of the reproductions: a label memory of any size, and what was seen of labels.
 
 They stand in one file because numba's cache notices changes of a function's own file alone.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["count_labels", "float_colour", "observe", "write_sweep"]
+__all__ = ["observe", "write_sweep"]
 
 
 @numba.njit(cache=True)
@@ -69,51 +69,3 @@ def observe(drawn: np.ndarray, before: np.ndarray, seen: np.ndarray, counted: bo
         if counted:
             seen[site] |= np.uint64(1) << np.uint64(drawn[site])
     return changed
-
-
-@numba.njit(cache=True)
-def count_labels(drawn: np.ndarray, counts: np.ndarray) -> None:
-    """Add one draw of every site to its histogram; drawn: (sites,) uint8, counts: (sites, L) uint16."""
-    for site in range(len(drawn)):
-        counts[site, drawn[site]] += 1
-
-
-@numba.njit(cache=True)
-def float_colour(parity: int, labels: np.ndarray, singles: np.ndarray, doubles: np.ndarray, weights: np.ndarray,
-                 uniforms: np.ndarray) -> None:
-    """Update the sites of one colour in float64, in raster order.
-
-    labels: (H, W) uint8, changed. singles: (H, W, L) int32, alpha E_singleton. doubles: (L, L) int32, beta E_doubleton
-    by neighbour, label. weights: exp(-E / T) for the differences E = 0, 1, 2, ... of energies, 0 beyond. uniforms: one
-    for each site of the colour. The label drawn is the first whose running sum exceeds the uniform times the total.
-    """
-    rows, cols, count = singles.shape
-    energy = np.empty(count, np.int32)
-    sums = np.empty(count, np.float64)
-    drawn = 0
-    for row in range(rows):
-        for col in range((row + parity) & 1, cols, 2):
-            energy[:] = singles[row, col]
-            if row > 0:
-                energy += doubles[labels[row - 1, col]]
-            if row + 1 < rows:
-                energy += doubles[labels[row + 1, col]]
-            if col > 0:
-                energy += doubles[labels[row, col - 1]]
-            if col + 1 < cols:
-                energy += doubles[labels[row, col + 1]]
-            least = energy[0]
-            for label in range(1, count):
-                least = min(least, energy[label])
-            total = 0.0
-            for label in range(count):
-                above = energy[label] - least
-                if above < len(weights):
-                    total += weights[above]
-                sums[label] = total
-            threshold = uniforms[drawn] * total
-            drawn += 1
-            for label in range(count):
-                if sums[label] > threshold:
-                    labels[row, col] = label
-                    break
