@@ -260,7 +260,7 @@ def test_verify_says_equal(pictures, tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     first, second = result.stdout.splitlines()
     assert first == ("equal: rtl and model have the same labels at 960 sites, the same histogram of 2880 "
-                     "samples, the same LMem, 5 log messages and 77 cycles")
+                     "samples, 5 log messages and 77 cycles")
     assert second.endswith("the histogram of 960 of 960 unclamped sites sums to the 3 counted sweeps")
     out = tmp_path / "out"
     result = invoke(*arguments(pictures, "--sweeps", 4, "--burn-in", 1, "-o", out, command="verify"))

@@ -214,3 +214,21 @@ def test_verify_on_the_hardware(verb, tmp_path):
                     "--tile-rows", 16, "--tile-cols", 16)
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("equal: rtl and model have the same labels at 384 sites")
+
+
+@pytest.mark.parametrize(("options", "cooled"), [
+    ((), False), (("--anneal",), True), (("--final-temperature", 2, "--burn-in", 20), False),
+    (("--final-temperature", 2, "--burn-in", 0), True), (("--cooling-table", "8,4,3.5", "--burn-in", 2), False),
+    (("--cooling-table", "8,4,3.5", "--burn-in", 1), True),
+])
+def test_counting_while_the_temperature_changes_is_no_posterior(options, cooled):
+    assert a_job("stereo", "left.png", "right.png", "--sweeps", 40, *options).cooled == cooled
+
+
+def test_pictures_in_windows_are_looked_at_often_enough_for_diagnostics(tmp_path):
+    result = invoke("run", "stereo", "left.png", "right.png", "--labels", 8, "--sweeps", 100, "--preset", "smallest",
+                    "--mesh", "2x2", "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["extra"]["windows"] > 1
+    assert report["convergence"]["note"] is None

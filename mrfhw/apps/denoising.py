@@ -31,7 +31,7 @@ SWEEPS = 200
 COOLING = Cooling(1.0, 0.05)
 
 
-def noise_deviation(image: np.ndarray, known: np.ndarray | None = None) -> float:
+def noise_deviation(image: np.ndarray, known: np.ndarray | None = None) -> float | None:
     """Standard deviation of the noise of a picture, in its own units.
 
     The picture is filtered by Immerkaer's mask (1 -2 1; -2 4 -2; 1 -2 1), which answers to no plane and to no step
@@ -40,16 +40,16 @@ def noise_deviation(image: np.ndarray, known: np.ndarray | None = None) -> float
     0.6745 (Donoho and Johnstone, "Ideal Spatial Adaptation by Wavelet Shrinkage", Biometrika 81 (1994)), which the few
     large answers at edges leave alone. Fine texture counts as noise.
 
-    image: (H, W). known: (H, W) bool; only where a whole 3x3 neighbourhood is known. 0 where there is none.
+    image: (H, W). known: (H, W) bool; only where a whole 3x3 neighbourhood is known. None where there is none.
     """
     rows, cols = image.shape
     if rows < 3 or cols < 3:
-        return 0.0
+        return None
     answer = np.diff(np.diff(image.astype(np.float64), 2, axis=0), 2, axis=1)
     if known is not None:
         whole = np.lib.stride_tricks.sliding_window_view(known, (3, 3)).all((2, 3))
         answer = answer[whole]
-    return float(np.median(np.abs(answer)) / (0.6745 * 6)) if answer.size else 0.0
+    return float(np.median(np.abs(answer)) / (0.6745 * 6)) if answer.size else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from mrfhw.config import Config
 from mrfhw.problem import Problem, Run
+from mrfhw.temperature import coefficients
 
 __all__ = ["Cooling", "Job", "LabelScale", "Truth"]
 
@@ -80,3 +82,11 @@ class Job:
     truth: Truth | None = None
     annealing: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def cooled(self) -> bool:
+        """Whether the temperature changes while labels are counted, so that their frequencies are no probabilities."""
+        if self.annealing:
+            return True
+        counted = itertools.islice(coefficients(self.config, self.problem), self.run.burn_in, self.run.sweeps)
+        return len(set(counted)) > 1

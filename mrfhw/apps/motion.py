@@ -11,6 +11,7 @@ from mrfhw.problem import Problem, ProblemError, Schedule, check_one_size
 __all__ = ["COOLING", "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
 
 SWEEPS = 400
+FARTHEST = 4096  # rows or columns of the window's centre
 COOLING = Cooling(1.3, 0.4)
 
 
@@ -23,6 +24,8 @@ def motion_vectors(rows: int, cols: int, centre: tuple[int, int] = (0, 0)) -> np
     if rows < 1 or cols < 1 or not 2 <= rows * cols <= 64:
         raise ProblemError(f"vectors is {rows}x{cols}, {rows * cols} motions; the limits are 2 to 64: "
                            "give rows and columns such as 7x7")
+    if max(map(abs, centre)) > FARTHEST:
+        raise ProblemError(f"centre is {centre[0]},{centre[1]}; the limits are {-FARTHEST} to {FARTHEST}: give one between them")
     row, col = np.divmod(np.arange(rows * cols), cols)
     return np.stack([row - (rows - 1) // 2 + centre[0], col - (cols - 1) // 2 + centre[1]], 1).astype(np.int64)
 

@@ -53,17 +53,22 @@ class Application:
         return function
 
 
-def solve_with_bar(backend: str, job: Job, chains: int, visit: int) -> Solution:
+VISIT = click.option("--visit", type=int, metavar="K",
+                     help="Sweeps of a window at a time, where the picture is larger than the machine.  "
+                     f"[default: {backends.VISIT}, or fewer where the diagnostics need more looks]")
+
+
+def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None) -> Solution:
     """The job's chains, with a progress bar on stderr from the second second on."""
     with tqdm(total=job.run.sweeps * chains, desc=backend, unit="sweep", delay=2, mininterval=0.5, leave=False) as bar:
         return sampling.sample(backend, job.config, job.problem, job.run, chains=chains, visit=visit,
                                progress=lambda done: bar.update(done - bar.n))
 
 
-def one_with_bar(backend: str, job: Job) -> Result:
+def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
     """One chain's result on one machine, with a progress bar on stderr from the second second on."""
     with tqdm(total=job.run.sweeps, desc=backend, unit="sweep", delay=2, mininterval=0.5, leave=False) as bar:
-        return backends.solve(backend, job.config, job.problem, job.run, lambda done: bar.update(done - bar.n))
+        return backends.solve(backend, job.config, job.problem, job.run, lambda done: bar.update(done - bar.n), visit=visit)
 
 
 def _summary(report: dict[str, Any], directory: Path) -> str:
@@ -97,9 +102,9 @@ def _command_line() -> str:
 def run_command(app: Application) -> click.Command:
     """`mrfhw run VERB`: solve a problem and write the answer."""
 
-    def command(backend: str, chains: int | None, visit: int, output: Path, **options: Any) -> None:
+    def command(backend: str, chains: int | None, visit: int | None, output: Path, **options: Any) -> None:
         job = app.job(**options)
-        if visit < 1:
+        if visit is not None and visit < 1:
             raise ProblemError(f"visit is {visit}; a window is swept at least once at a time: give 1 or more")
         if chains is None:
             chains = 1 if job.annealing else 2
@@ -112,8 +117,7 @@ def run_command(app: Application) -> click.Command:
     for option in reversed((
         click.option("--backend", default="model", show_default=True, help=f"Who solves it: {', '.join(backends.BACKENDS)}."),
         click.option("--chains", type=int, metavar="N", help="Independent chains.  [default: 2; with --anneal, 1]"),
-        click.option("--visit", type=int, default=backends.VISIT, show_default=True, metavar="K",
-                     help="Sweeps of a window at a time, where the picture is larger than the machine."),
+        VISIT,
         click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out") / app.verb, show_default=True,
                      metavar="DIR", help="Directory for the files; made where it is missing."),
     )):
@@ -124,11 +128,11 @@ def run_command(app: Application) -> click.Command:
 def verify_command(app: Application) -> click.Command:
     """`mrfhw verify VERB`: the same problem by the generated hardware and by its model."""
 
-    def command(output: Path | None, **options: Any) -> None:
+    def command(visit: int | None, output: Path | None, **options: Any) -> None:
         job = app.job(**options)
         if output is not None:
             outputs.check_writable(output)
-        rtl, model = (one_with_bar(backend, job) for backend in ("rtl", "model"))
+        rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))
         difference = first_difference(rtl, model)
         if difference is None:
             _say_equal(job, rtl)
@@ -140,15 +144,15 @@ def verify_command(app: Application) -> click.Command:
         click.get_current_context().exit(0 if difference is None else 1)
 
     function = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
-                            help="Where to write the hardware's answer, should it be kept.")(app.options_on(command))
+                            help="Where to write the hardware's answer, should it be kept.")(VISIT(app.options_on(command)))
     return click.command(app.verb, cls=OneLineCommand,
                          help=f"{app.summary} By rtl and by model; exit code 1 where they differ.")(function)
 
 
 def _say_equal(job: Job, rtl: Result) -> None:
-    messages = "no" if rtl.messages is None else len(rtl.messages)
+    lmem = "the same LMem, " if rtl.lmem is not None else ""  # of windows, only the histogram is kept
     click.echo(f"equal: rtl and model have the same labels at {job.problem.sites} sites, the same histogram of "
-               f"{int(rtl.counts.sum())} samples, the same LMem, {messages} log messages and {rtl.cycles} cycles")
+               f"{int(rtl.counts.sum())} samples, {lmem}{rtl.log_messages} log messages and {rtl.cycles} cycles")
     whole = int((rtl.counts.sum(-1) == job.run.counted).sum())
     click.echo(f"utilization {rtl.utilization or 0:.4f}, {rtl.stall_cycles} stall cycles; the histogram of {whole} of "
                f"{job.problem.unclamped_sites} unclamped sites sums to the {job.run.counted} counted sweeps")

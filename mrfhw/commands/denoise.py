@@ -44,6 +44,10 @@ def job(*, image: str, levels: int, mask: str | None, noise: float | None, truth
     grey = cut["image"]
     observed = cut["mask"] > 0 if mask is not None else None
     deviation = noise_deviation(grey, observed) if noise is None else noise
+    if deviation is None and observed is not None and not observed.any():
+        deviation = 0.0  # the problem refuses such a mask
+    if deviation is None:
+        raise ProblemError("the noise cannot be told from the picture, in which no 3x3 pixels are all known: give --noise")
     found = weights_for_noise(deviation / (1 << (8 - bits)), common.config, levels,
                               alpha=common.energy.get("alpha"), singleton=common.energy["singleton"])
     energy = {**dataclasses.asdict(found), **common.energy}

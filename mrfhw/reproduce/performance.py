@@ -79,12 +79,12 @@ def stall_of_log(scene: Scene, config: Config, iterations: int, seed: int, bar: 
     marks = []
     for sweep in range(warm + logged):
         if sweep == warm + logged // 2:
-            marks = [machine.timing.stall_cycles, len(machine.messages)]
+            marks = [machine.timing.stall_cycles, machine.log_messages]
         machine.sweep()
         bar.update(1)
     counted = logged - logged // 2
     cycles = quiet_cycles(fitted, problem, 200) / 200
-    return LogStall(cycles, (machine.timing.stall_cycles - marks[0]) / counted, (len(machine.messages) - marks[1]) / counted)
+    return LogStall(cycles, (machine.timing.stall_cycles - marks[0]) / counted, (machine.log_messages - marks[1]) / counted)
 
 
 def _speed(context: Context, scene: Scene, bar: Any) -> dict[str, Any]:

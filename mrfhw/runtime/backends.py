@@ -9,21 +9,22 @@ import numpy as np
 from mrfhw.config import Config
 from mrfhw.problem import Problem, ProblemError, Run
 from mrfhw.result import Result
-from mrfhw.runtime.windows import WindowPlan, sweep_windows
+from mrfhw.runtime.windows import WindowPlan, check_visit, sweep_windows
 
 __all__ = ["BACKENDS", "VISIT", "solve"]
 
 BACKENDS = ("float", "model", "rtl")
-VISIT = 20  # sweeps of a window at a time
+VISIT = 20  # sweeps of a window at a time, at most, where none are given
 
 
 def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Callable[[int], object] | None = None,
-          observe: Callable[[int, np.ndarray], object] | None = None, visit: int = VISIT) -> Result:
+          observe: Callable[[int, np.ndarray], object] | None = None, visit: int | None = None) -> Result:
     """Solve `problem` by a backend: "float" (double precision), "model" (bit-exact) or "rtl" (compiled Verilog).
 
     progress: called with the number of finished sweeps. observe: called with it and the labels (H, W) whenever the
     backend shows them: after each sweep, after each round of windows, or not at all (one run of `rtl`).
-    visit: sweeps of a window at a time where the grid is larger than the machine; "float" takes grids of any size.
+    visit: sweeps of a window at a time where the grid is larger than the machine; None for VISIT, or what a changing
+    temperature's table holds. "float" takes grids of any size.
     Result.extra has the loading and reading cycles of the chip's bus.
     Raises ProblemError for an unknown backend and a problem that does not fit.
     """
@@ -36,6 +37,10 @@ def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Ca
     problem.check_fits(config)
     plan = WindowPlan(config, problem)
     whole = len(plan.windows) == 1
+    if visit is None:
+        visit = min(VISIT, config.temperature_table)
+    if not whole:
+        check_visit(config, problem, visit)
     if backend == "model":
         from mrfhw.runtime.model_session import ModelSession
 

@@ -19,10 +19,15 @@ import numpy as np
 from mrfhw.apps.job import LabelScale
 from mrfhw.runtime.trace import Trace
 
-__all__ = ["NO_ARVIZ", "diagnose", "undiagnosed", "verdict"]
+__all__ = ["NO_ARVIZ", "diagnose", "least_looks", "undiagnosed", "verdict"]
 
 NO_ARVIZ = 'No convergence diagnostics, because ArviZ cannot be imported: pip install "mrfhw[apps]"'
 LEAST_LOOKS = 8  # a split chain has two halves of at least four
+
+
+def least_looks(chains: int) -> int:
+    """Looks after the burn-in that diagnostics need; a single chain's halves stand for two."""
+    return LEAST_LOOKS if chains > 1 else 2 * LEAST_LOOKS
 
 
 def _arviz() -> ModuleType | None:
@@ -118,11 +123,11 @@ def diagnose(trace: Trace, scale: LabelScale) -> dict[str, Any]:
     """
     answer = undiagnosed(trace, None)
     chains, looks, swept = answer["chains"], answer["looks"], answer["sweeps"]
-    arviz = _arviz()
-    least = LEAST_LOOKS if chains > 1 else 2 * LEAST_LOOKS
+    least = least_looks(chains)
+    arviz = _arviz() if looks >= least else None
     if looks < least:
         answer["note"] = (f"No convergence diagnostics: the chain was looked at {looks} times after the burn-in, and {least} are "
-                          "needed: run more sweeps")
+                          "needed: run more sweeps, or fewer a visit")
     elif arviz is None:
         answer["note"] = NO_ARVIZ
     if answer["note"] is not None or arviz is None:

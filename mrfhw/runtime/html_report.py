@@ -66,6 +66,7 @@ def _number(value: Any, digits: int = 4) -> str:
     if isinstance(value, (float, np.floating)):
         if math.isinf(value):
             return "∞" if value > 0 else "-∞"
+        value = float(f"{value:.{digits}g}") if abs(value) < 10 ** digits else value  # 9999.7 is 10,000
         size = abs(float(value))
         return f"{value:,.0f}" if size >= 10 ** digits else f"{value:.{digits}g}" if size >= 1e-4 or size == 0 else f"{value:.2e}"
     return str(value)
@@ -149,8 +150,8 @@ def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, bytes]
             (f"labels that hold {level}", _number(numbers["mean_set_size"]), "on average"),
             ("mean standard deviation", _number(numbers["mean_std"]), job.scale.name),
             (f"mean width of the {level} interval", _number(numbers["mean_interval_width"]), job.scale.name)]
-    warning = ("<p>The chain was cooled while labels were counted, so their frequencies are no posterior probabilities.</p>"
-               if job.annealing else "")
+    warning = ("<p>The temperature changed while labels were counted, so their frequencies are no posterior probabilities.</p>"
+               if job.cooled else "")
     return _section("Uncertainty", warning, _figures(shown), _table(row for row in rows if row[1] != NOTHING))
 
 

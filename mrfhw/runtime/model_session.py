@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +18,8 @@ __all__ = ["ModelSession"]
 
 
 class ModelSession:
-    """See `mrfhw.runtime.windows.Session`. Result.extra has what a chip of `config` would need for its transfers."""
+    """See `mrfhw.runtime.windows.Session`. Result.extra has the cycles that a chip of `config` would need for its
+    transfers; wall_seconds includes loading the model."""
 
     def __init__(self, config: Config):
         self.config = config
@@ -30,8 +32,10 @@ class ModelSession:
 
         Raises ProblemError where the problem does not fit the machine.
         """
+        began = time.perf_counter()
         machine = Machine(self.config, problem, run, random=None if fresh else self._generators)
         result = complete(machine, progress, observe)
+        result.wall_seconds = time.perf_counter() - began
         self._generators = machine.random
         loading, reading = self._transfer(machine.placement, fresh)
         result.extra |= {"loading_cycles": loading, "reading_cycles": reading, "replication": machine.placement.replication}

@@ -96,7 +96,7 @@ def _umask() -> int:
 
 
 def plain(value: Any) -> Any:
-    """`value` for JSON: no NumPy types, and None for what is no finite number."""
+    """`value` for JSON: no NumPy types; None for what is no number, "inf" and "-inf" as text."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -106,7 +106,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
-        return None
+        return None if math.isnan(value) else str(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return str(value)
@@ -130,8 +130,8 @@ def _analyse(job: Job, solution: Solution) -> _Analysis:
     truth, trace = job.truth, solution.trace
     convergence = None
     if trace is not None and len(trace.sweeps):
-        convergence = (undiagnosed(trace, "No convergence diagnostics: chains that are cooled to the end have no "
-                                          "stationary distribution.") if job.annealing else diagnose(trace, job.scale))
+        convergence = (undiagnosed(trace, "No convergence diagnostics: chains whose temperature changes while labels "
+                                          "are counted have no stationary distribution.") if job.cooled else diagnose(trace, job.scale))
     return _Analysis(
         labels=labels, uncertainty=uncertainty, error=None if truth is None else truth.error(labels),
         metrics={} if truth is None else truth.metrics(labels, uncertainty.mean),
@@ -151,7 +151,7 @@ def _hardware(results: list[Result]) -> dict[str, Any]:
     cycles, lanes = _sum([r.cycles for r in results]), results[0].lanes
     extra = dict(results[0].extra)
     for key in extra:
-        if key.endswith("_cycles") or key in ("log_messages", "visits"):
+        if key.endswith("_cycles") or key in ("log_messages", "messages_counted", "visits"):
             extra[key] = _sum([r.extra.get(key) for r in results])
     speed = {"label_evaluations_per_second": evaluations / seconds if seconds > 0 else None}
     if results[0].backend == "rtl":

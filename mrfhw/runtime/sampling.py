@@ -11,6 +11,7 @@ from mrfhw.config import Config
 from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.problem import Problem, ProblemError, Run
 from mrfhw.runtime import backends
+from mrfhw.runtime.convergence import least_looks
 from mrfhw.runtime.solution import Solution
 from mrfhw.runtime.trace import Trace
 
@@ -46,16 +47,20 @@ class _Recorder:
             labels=np.array([[labels for _, _, labels in chain] for chain in self._looks], np.uint8))
 
 
-def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int = backends.VISIT,
+def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,
            traced: bool = True, progress: Callable[[int], object] | None = None) -> Solution:
     """Run `chains` chains of `problem`, with the seeds run.seed, run.seed + 1, ...
 
-    visit: sweeps of a window at a time where the image is larger than the machine. traced: keep a Trace, where the
+    visit: sweeps of a window at a time where the image is larger than the machine; None for what `backends.solve` takes,
+    or fewer where the convergence of the chains needs more looks at them. traced: keep a Trace, where the
     backend shows its labels. progress: called with the number of finished sweeps, those of all chains added.
     Raises ProblemError for what the backend cannot run.
     """
     if chains < 1:
         raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
+    if visit is None:
+        # One look more, as the burn-in may end within a round.
+        visit = max(1, min(backends.VISIT, config.temperature_table, run.counted // (least_looks(chains) + 1)))
     recorder = _Recorder(problem, run.seed) if traced else None
     results = []
     for chain in range(chains):

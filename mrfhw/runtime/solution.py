@@ -23,9 +23,12 @@ class Solution:
     @cached_property
     def counts(self) -> np.ndarray:
         """(H, W, L) uint32: the histograms of all chains added."""
-        total = self.results[0].counts.copy()
-        for result in self.results[1:]:
-            total += result.counts
+        first, *others = (result.counts for result in self.results)
+        if not others:
+            return first
+        total = first + others[0]
+        for counts in others[1:]:
+            total += counts
         return total
 
     @property

@@ -9,6 +9,7 @@ one of them, so this is a Gibbs sampler of the whole grid with another order of 
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from mrfhw.problem import Problem, ProblemError, Run, Schedule, initial_labels
 from mrfhw.result import Result
 from mrfhw.temperature import coefficients, realized
 
-__all__ = ["Session", "Window", "WindowPlan", "sweep_windows"]
+__all__ = ["Session", "Window", "WindowPlan", "check_visit", "sweep_windows"]
 
 Span = tuple[int, int]
 
@@ -175,15 +176,21 @@ class Session(Protocol):
         """Run a problem that fits. fresh: generators start from the run's seed, else where the last problem left them."""
 
 
+def check_visit(config: Config, problem: Problem, visit: int) -> None:
+    """Raise ProblemError for a visit below 1 or, at a changing temperature, above what the temperature table holds."""
+    if visit < 1:
+        raise ProblemError(f"visit is {visit}; a window is swept at least once a visit: give 1 or more")
+    if problem.schedule.kind != "constant" and visit > config.temperature_table:
+        raise ProblemError(f"visit is {visit}; a changing temperature is loaded as a table of {config.temperature_table} "
+                           "entries: give fewer sweeps a visit")
+
+
 def _pieces(config: Config, problem: Problem, sweeps: int, visit: int) -> Iterator[tuple[int, Schedule]]:
     """(sweeps, temperatures) of each round: the schedule's own coefficients, `visit` sweeps at a time."""
     if problem.schedule.kind == "constant":
         for done in range(0, sweeps, visit):
             yield min(visit, sweeps - done), problem.schedule
         return
-    if visit > config.temperature_table:
-        raise ProblemError(f"visit is {visit}; a changing temperature is loaded as a table of {config.temperature_table} "
-                           "entries: give fewer sweeps a visit")
     held = coefficients(config, problem)
     for done in range(0, sweeps, visit):
         table = [realized(config, value, problem.energy_shift) for value in islice(held, min(visit, sweeps - done))]
@@ -197,16 +204,16 @@ def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, prog
     progress: called with the finished sweeps; observe: with them and the labels (H, W) after each round.
     Result: without `lmem` and `messages`, whose number is extra["log_messages"]; cycles, stalls and gaps are sums over
     all visits; extra["windows"], ["rounds"], ["visits"].
-    Raises ProblemError for a visit below 1 or above what a temperature table holds.
+    wall_seconds is that of all of it. Raises ProblemError where `check_visit` does.
     """
-    if visit < 1:
-        raise ProblemError(f"visit is {visit}; a window is swept at least once a visit: give 1 or more")
+    check_visit(plan.config, plan.problem, visit)
+    began = time.perf_counter()
     config, problem = plan.config, plan.problem
     labels = initial_labels(problem, run)
     initial = labels.copy()
     counts = np.zeros((*problem.shape, problem.labels), np.uint32)
     sums: Counter[str] = Counter()
-    wall, done, rounds, replication = 0.0, 0, 0, 0
+    done, rounds, replication = 0, 0, 0
     for sweeps, schedule in _pieces(config, problem, run.sweeps, visit):
         burn_in = min(max(run.burn_in - done, 0), sweeps)
         for number, window in enumerate(plan.windows):
@@ -218,7 +225,6 @@ def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, prog
                 counts[window.drawn] += result.counts[window.interior]
             sums.update(_numbers(result))
             replication = max(replication, result.extra["replication"])
-            wall += result.wall_seconds
             if progress is not None:
                 progress(done + sweeps * (number + 1) // len(plan.windows))
         done, rounds = done + sweeps, rounds + 1
@@ -226,7 +232,7 @@ def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, prog
             observe(done, labels)
     extra = {name: value for name, value in sums.items() if name not in TIMES}
     return Result(
-        backend=result.backend, counts=counts, last=labels, initial=initial, wall_seconds=wall,
+        backend=result.backend, counts=counts, last=labels, initial=initial, wall_seconds=time.perf_counter() - began,
         label_evaluations=problem.labels * problem.unclamped_sites * run.sweeps, lanes=config.lanes,
         cycles=sums["cycles"], stall_cycles=sums["stall_cycles"], gap_cycles=sums["gap_cycles"],
         extra={**extra, "replication": replication, "windows": len(plan.windows), "rounds": rounds,
