@@ -130,8 +130,8 @@ def _analyse(job: Job, solution: Solution) -> _Analysis:
     truth, trace = job.truth, solution.trace
     convergence = None
     if trace is not None and len(trace.sweeps):
-        convergence = (undiagnosed(trace, "No convergence diagnostics: chains whose temperature changes while labels "
-                                          "are counted have no stationary distribution.") if job.cooled else diagnose(trace, job.scale))
+        convergence = (undiagnosed(trace, "No convergence diagnostics: chains whose temperature changes while labels are counted "
+                                          "have no stationary distribution.") if job.cooled else diagnose(trace, job.scale))
     return _Analysis(
         labels=labels, uncertainty=uncertainty, error=None if truth is None else truth.error(labels),
         metrics={} if truth is None else truth.metrics(labels, uncertainty.mean),
