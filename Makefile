@@ -13,7 +13,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment: apt-get install python3-venv" >&2; exit 1; }
 
 $(VENV)/run: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable ".[apps]"
+	$(BIN)/pip install --quiet --editable ".[apps,host]"
 	@touch $@
 
 $(VENV)/test: pyproject.toml | $(BIN)/python

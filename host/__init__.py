@@ -1,1 +1,19 @@
-"""Links to boards and their protocol; none yet."""
+"""Boards: links to them, their protocol, and sessions that solve problems on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mrfhw.host.remote import connect
+
+__all__ = ["connect"]
+
+
+def __getattr__(name: str) -> Any:
+    # The gateware takes the protocol's numbers from this package and needs nothing else of it.
+    if name == "connect":
+        from mrfhw.host.remote import connect
+
+        return connect
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,7 +20,7 @@ _WAKE_YOSYS = re.compile(r"^ *(reg \S*dump_module\S* += 0;|if \(\S*dump_module\S
 _BLOCK = re.compile(r"^  always @\*", re.MULTILINE)
 _WAKE = "\\settled "
 
-__all__ = ["LINT_EXPLAINED", "TILE", "TOP", "component_verilog", "verilog_text"]
+__all__ = ["LINT_EXPLAINED", "TILE", "TOP", "board_text", "component_verilog", "verilog_text"]
 
 TOP = "mrfhw_top"
 
@@ -71,7 +71,19 @@ def _settle_module(text: str) -> str:
 def verilog_text(config: Config) -> str:
     """One file with the top module `TOP` and everything below it; identical tiles are one module."""
     leaves = Leaves(shared=True)
-    parts = [component_verilog(Accelerator(config, leaves), TOP)]
+    return _file(config, Accelerator(config, leaves), leaves)
+
+
+def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048) -> str:
+    """The same with the link and a UART around it: `TOP` is a `mrfhw.gateware.board_top.BoardTop`."""
+    from mrfhw.gateware.board_top import BoardTop
+
+    leaves = Leaves(shared=True)
+    return _file(config, BoardTop(config, divisor, words, log_bytes, leaves), leaves)
+
+
+def _file(config: Config, top: wiring.Component, leaves: Leaves) -> str:
+    parts = [component_verilog(top, TOP)]
     parts += [component_verilog(component, name) for name, component in sorted(leaves.modules.items())]
     head = (f"// mrfhw {__version__}: {config.spes} SPEs x {config.spus} SPUs, sampler {config.sampler}\n"
             f"// configuration {config.digest}\n// SPDX-License-Identifier: BSD-2-Clause\n`default_nettype none\n\n")

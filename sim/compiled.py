@@ -14,12 +14,13 @@ from pathlib import Path
 
 from mrfhw.config import Config
 from mrfhw.problem import ProblemError
-from mrfhw.rtl import TILE, TOP, verilog_text
+from mrfhw.rtl import TILE, TOP, board_text, verilog_text
 from mrfhw.runtime.progress import working
 
-__all__ = ["cache_directory", "compile_chip"]
+__all__ = ["cache_directory", "compile_board", "compile_chip"]
 
 _HARNESS = Path(__file__).with_name("chip.cpp")
+_BOARD_HARNESS = Path(__file__).with_name("board.cpp")
 
 
 # Files of 20,000 operations, so that both cores compile. Warnings are the lint test's business.
@@ -60,28 +61,44 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
     simulates at a third of the speed.
     Raises ProblemError in one line where Verilator or a C++ compiler is missing, or fails.
     """
-    for tool, package in (("verilator", "verilator"), ("g++", "g++"), ("make", "make")):
-        if shutil.which(tool) is None:
-            raise ProblemError(f"{tool} is not installed; the rtl backend compiles the chip with it: "
-                               f"install it (Debian: apt-get install {package}) or use the model backend")
+    _check_tools("the rtl backend", "use the model backend")
     with working("generating"):
         text = verilog_text(config)
+    return _library(text, _HARNESS, "chip", quick)
+
+
+def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, quick: bool = False) -> Path:
+    """The same for a board: the machine with its link and UART, driven at its pins (`board.cpp`)."""
+    _check_tools("a simulated board", "use a real one")
+    with working("generating"):
+        text = board_text(config, divisor, words, log_bytes)
+    return _library(text, _BOARD_HARNESS, "board", quick)
+
+
+def _check_tools(what: str, otherwise: str) -> None:
+    for tool, package in (("verilator", "verilator"), ("g++", "g++"), ("make", "make")):
+        if shutil.which(tool) is None:
+            raise ProblemError(f"{tool} is not installed; {what} compiles the chip with it: "
+                               f"install it (Debian: apt-get install {package}) or {otherwise}")
+
+
+def _library(text: str, harness: Path, name: str, quick: bool) -> Path:
     version = _run(["verilator", "--version"], Path.cwd())
-    key = hashlib.sha256("\0".join((text, _HARNESS.read_text(), version, *_OPTIONS)).encode()).hexdigest()[:32]
-    full = cache_directory() / f"chip-{key}.so"
-    library = cache_directory() / f"chip-{key}-quick.so" if quick else full
+    key = hashlib.sha256("\0".join((text, harness.read_text(), version, *_OPTIONS)).encode()).hexdigest()[:32]
+    full = cache_directory() / f"{name}-{key}.so"
+    library = cache_directory() / f"{name}-{key}-quick.so" if quick else full
     with _alone(library.stem):
         if not full.exists() and not library.exists():
-            _compile(text, library, quick)
+            _compile(text, harness, library, quick)
     return full if full.exists() else library
 
 
-def _compile(text: str, library: Path, quick: bool) -> None:
+def _compile(text: str, harness: Path, library: Path, quick: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
         work = Path(name)
         (work / f"{TOP}.v").write_text(text)
         (work / "chip.vlt").write_text(f'`verilator_config\nhier_block -module "{TILE}"\n' if quick else "`verilator_config\n")
-        shutil.copy(_HARNESS, work / "chip.cpp")
+        shutil.copy(harness, work / "chip.cpp")
         mode = ["--hierarchical"] if quick else []
         with working("compiling the chip"):
             _run(["verilator", *mode, *_OPTIONS, "--top-module", TOP, "chip.vlt", f"{TOP}.v", "chip.cpp"], work)

@@ -115,7 +115,8 @@ def run_command(app: Application) -> click.Command:
 
     function = app.options_on(command)
     for option in reversed((
-        click.option("--backend", default="model", show_default=True, help=f"Who solves it: {', '.join(backends.BACKENDS)}."),
+        click.option("--backend", default="model", show_default=True,
+                     help=f"Who solves it: {', '.join(backends.BACKENDS)}, or a board's address such as serial:///dev/ttyUSB0."),
         click.option("--chains", type=int, metavar="N", help="Independent chains.  [default: 2; with --anneal, 1]"),
         VISIT,
         click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out") / app.verb, show_default=True,

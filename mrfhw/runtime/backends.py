@@ -19,7 +19,9 @@ VISIT = 20  # sweeps of a window at a time, at most, where none are given
 
 def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Callable[[int], object] | None = None,
           observe: Callable[[int, np.ndarray], object] | None = None, visit: int | None = None) -> Result:
-    """Solve `problem` by a backend: "float" (double precision), "model" (bit-exact) or "rtl" (compiled Verilog).
+    """Solve `problem` by a backend: "float" (double precision), "model" (bit-exact), "rtl" (compiled Verilog) or a board.
+
+    A board is named by its address, see `mrfhw.host.connect`.
 
     progress: called with the number of finished sweeps. observe: called with it and the labels (H, W) whenever the
     backend shows them: after each sweep, after each round of windows, or not at all (one run of `rtl`).
@@ -28,7 +30,7 @@ def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Ca
     Result.extra has the loading and reading cycles of the chip's bus.
     Raises ProblemError for an unknown backend and a problem that does not fit.
     """
-    if backend not in BACKENDS:
+    if backend not in BACKENDS and "://" not in backend:
         raise ProblemError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}: choose one")
     if backend == "float":
         from mrfhw.model import exact
@@ -48,6 +50,12 @@ def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Ca
         if whole:
             return session.solve(problem, run, progress=progress, observe=observe)
         return sweep_windows(session, plan, run, visit, progress, observe)
+    if "://" in backend:
+        from mrfhw.host import connect
+
+        with connect(backend, config) as board:
+            return (board.solve(problem, run, progress=progress) if whole
+                    else sweep_windows(board, plan, run, visit, progress, observe))
     from mrfhw.sim import chip
 
     if whole:

@@ -1,0 +1,183 @@
+"""Tests of a board over its link, part by part: what `mrfhw diagnose` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrfhw.config import Config
+from mrfhw.gateware.ops import parameters
+from mrfhw.gateware.scheduler import problem_registers
+from mrfhw.host.links import LinkError
+from mrfhw.host.remote import RemoteSession, connect
+from mrfhw.model.machine import Machine, complete
+from mrfhw.model.random import lane_states
+from mrfhw.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.registers import MODE_BITS, REGISTERS, AddressMap, LmemWord, Region, register
+from mrfhw.result import first_difference
+from mrfhw.runtime.driver import ChipError
+
+__all__ = ["Check", "diagnose"]
+
+SEED = 20
+
+
+@dataclass(frozen=True)
+class Check:
+    """A part of a board, whether it is as it should be, and what was found."""
+
+    part: str
+    passed: bool
+    text: str
+
+
+def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
+    """Check after check. every: test each so many words of the memories.
+
+    Raises LinkError where the link breaks or no board is there, ProblemError for a wrong `every`.
+    """
+    if every < 1:
+        raise ProblemError(f"every is {every}; each so many words are tested: give 1 or more")
+    try:
+        session = connect(address, config)
+    except LinkError:
+        raise
+    except ChipError as error:
+        yield Check("identity", False, str(error))
+        return
+    with session:
+        yield Check("identity", True, f"interface and configuration {config.digest[:32]}")
+        session.settle()
+        yield _registers(session)
+        for region in (Region.S1, Region.S2, Region.LMEM):
+            yield _memory(session, region, every)
+        yield _generators(session)
+        yield from _field(session)
+
+
+def _register_widths(config: Config) -> dict[str, int]:
+    """Bits of each register that can be written and read."""
+    found = {"mode": MODE_BITS["doubleton"] + 2}
+    for layout in (problem_registers(config), parameters(config)):
+        for name, field in layout:
+            found["energy_shift" if name == "shift" else str(name)] = field.width
+    return {name: found[name] for name, r in REGISTERS.items() if r.access == "rw"}
+
+
+def _registers(session: RemoteSession) -> Check:
+    """All ones, all zeros and a pattern of its own in each register, the others holding theirs."""
+    chip = session.driver.chip
+    widths = _register_widths(session.config)
+    addresses = np.array([register(name) for name in widths], np.uint32)
+    masks = np.array([(1 << bits) - 1 for bits in widths.values()], np.uint32)
+    for pattern in (np.full(len(masks), 0xFFFFFFFF, np.uint32), _pattern(addresses), ~_pattern(addresses), np.zeros_like(masks)):
+        chip.write(addresses, pattern)
+        found = chip.read(addresses)
+        wrong = np.flatnonzero(found != pattern & masks)
+        if len(wrong):
+            at = int(wrong[0])
+            return Check("registers", False, f"{list(widths)[at]} reads {int(found[at]):#x}, not {int(pattern[at] & masks[at]):#x}")
+    return Check("registers", True, f"{len(widths)} hold what is written")
+
+
+def _pattern(addresses: np.ndarray) -> np.ndarray:
+    """A word that tells each address from the others."""
+    mixed = addresses.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(29)
+    return (mixed & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+
+
+def _words(config: Config, region: Region) -> tuple[np.ndarray, np.ndarray]:
+    """(offset, mask) of each word of a tile's memory, in the order in which they may be written."""
+    half = np.arange(config.tile_sites // 2)
+    datum = (1 << config.data_bits + 1) - 1
+    if region is Region.S1:
+        offsets = np.concatenate([half, half + (1 << config.site_address_bits - 1)])
+        return offsets, np.full(len(offsets), datum, np.uint32)
+    if region is Region.S2:
+        bank, word = np.divmod(np.arange(config.spus * config.s2_bank_depth), config.s2_bank_depth)
+        return (bank << config.s2_address_bits) + word, np.full(len(bank), datum, np.uint32)
+    depth = np.arange(config.lmem_bank_depth // 2)
+    entry = np.concatenate([depth, depth + (1 << config.lmem_address_bits - 1)])
+    bank = np.arange(config.lmem_banks)[:, None]
+    entry = ((bank << config.lmem_address_bits) + entry).ravel()
+    label, count = config.max_labels - 1 << LmemWord.LABEL, config.count_max << LmemWord.COUNT
+    flags = 1 << LmemWord.EXISTS | 1 << LmemWord.CLAMPED
+    # The second word is held until the first is written.
+    return (np.stack([2 * entry + 1, 2 * entry], 1).ravel(),
+            np.tile(np.array([label | count, label | flags | count], np.uint32), len(entry)))
+
+
+def _memory(session: RemoteSession, region: Region, every: int) -> Check:
+    """March: a word of its own upwards and read upwards, its complement downwards and read downwards."""
+    config, chip, amap = session.config, session.driver.chip, AddressMap(session.config)
+    part, (offsets, masks) = f"{region.name.lower()} memories", _words(config, region)
+    pairs = 2 if region is Region.LMEM else 1
+    chosen = (np.arange(0, len(offsets) // pairs, every)[:, None] * pairs + np.arange(pairs)).ravel()
+    tiles = np.array([amap.tile(tile, region) for tile in range(config.spes)], np.int64)
+    addresses = (tiles[:, None] + offsets[chosen]).astype(np.uint32).reshape(-1, pairs)
+    wanted_bits = np.tile(masks[chosen], config.spes).reshape(-1, pairs)
+    for pattern, order in ((_pattern(addresses), 1), (~_pattern(addresses), -1)):
+        where = addresses[::order].ravel()
+        chip.write(where, pattern[::order].ravel())
+        found, wanted = chip.read(where), (pattern & wanted_bits)[::order].ravel()
+        wrong = np.flatnonzero(found != wanted)
+        if len(wrong):
+            at = int(wrong[0])
+            tile = int(np.searchsorted(tiles, int(where[at]), "right")) - 1
+            return Check(part, False, f"{len(wrong)} of {len(where)} words are wrong, first of tile {tile} at "
+                         f"{int(where[at]):#x}: {int(found[at]):#x}, not {int(wanted[at]):#x}")
+    return Check(part, True, f"{addresses.size} words of {config.spes} tiles hold their own and its complement")
+
+
+def _states(session: RemoteSession) -> np.ndarray:
+    """The generators' states (lanes, 4); four reads turn each once around."""
+    config, amap = session.config, AddressMap(session.config)
+    addresses = [amap.tile(lane // config.spus, Region.RANDOM, lane % config.spus) for lane in range(config.lanes)]
+    return session.driver.chip.read(np.repeat(np.array(addresses, np.uint32), 4)).reshape(-1, 4)
+
+
+def _generators(session: RemoteSession) -> Check:
+    config, amap = session.config, AddressMap(session.config)
+    wanted = lane_states(SEED, config.lanes)
+    addresses = [amap.tile(lane // config.spus, Region.RANDOM, lane % config.spus) for lane in range(config.lanes)]
+    session.driver.chip.write(np.repeat(np.array(addresses, np.uint32), 4), wanted.ravel())
+    for _ in range(2):  # the first reading must have left them as they were
+        wrong = np.flatnonzero((_states(session) != wanted).any(1))
+        if len(wrong):
+            return Check("generators", False,
+                         f"{len(wrong)} of {config.lanes} do not hold their states, first that of lane {wrong[0]}")
+    return Check("generators", True, f"{config.lanes} hold their states")
+
+
+def _small_problem(config: Config) -> Problem:
+    """A few sites in every tile, with a second image that reaches into the next."""
+    rows, cols = config.mesh_rows * min(config.tile_rows, 4), config.mesh_cols * min(config.tile_cols, max(4, config.col_step))
+    rng = np.random.default_rng(SEED)
+    labels = min(4, config.max_labels)
+    images = rng.integers(0, config.data_max + 1, (2, rows, cols))
+    return Problem(labels=labels, singleton1=images[0], singleton2=images[1], offsets=np.array([(0, -n) for n in range(labels)]),
+                   schedule=Schedule.constant(8.0))
+
+
+def _field(session: RemoteSession) -> Iterator[Check]:
+    """The whole machine on a small field, and how far its generators have come."""
+    config = session.config
+    problem, run = _small_problem(config), Run(sweeps=20, burn_in=5, seed=SEED)
+    model = Machine(config, problem, run)
+    wanted = complete(model, None, None)
+    found = session.solve(problem, run)
+    unstalled = [(r.cycles or 0) - (r.stall_cycles or 0) for r in (found, wanted)]
+    states = _states(session)
+    yield Check("random numbers", bool(np.array_equal(states, model.random)),
+                f"after the field below {(states == model.random).all(1).sum()} of {config.lanes} streams equal the model's")
+    # The link takes the log when it can, so the stalls are its own.
+    found.cycles, found.stall_cycles = wanted.cycles, wanted.stall_cycles
+    difference = first_difference(found, wanted)
+    if difference is None and unstalled[0] != unstalled[1]:
+        difference = f"{unstalled[0]} cycles without stalls, the model {unstalled[1]}"
+    rows, cols = problem.shape
+    yield Check("field", difference is None,
+                difference or f"{cols}x{rows} sites, {run.sweeps} sweeps, {wanted.log_messages} log messages: labels, histogram, "
+                "LMem, messages and cycles are the model's")

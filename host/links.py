@@ -1,0 +1,206 @@
+"""Byte streams to a board, by their address: serial ports, TCP, a simulated board in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import time
+from typing import Protocol
+from urllib.parse import parse_qsl, urlsplit
+
+from mrfhw.config import Config
+from mrfhw.runtime.driver import ChipError
+
+__all__ = ["SCHEMES", "Link", "LinkError", "SerialLink", "SimLink", "TcpLink", "open_link"]
+
+BAUD = 3_000_000
+SCHEMES = ("serial", "tcp", "sim")
+_PIECE = 1 << 16
+
+
+class LinkError(ChipError):
+    """The link is gone, or what is at its other end is no board. One line: what, and what to do."""
+
+
+class Link(Protocol):
+    """Bytes to and from a board. They may be lost, repeated or changed on the way; they keep their order.
+
+    name: as the user gave it. Both calls raise LinkError where the link itself is gone.
+    """
+
+    name: str
+
+    def send(self, data: bytes) -> None: ...
+
+    def receive(self, seconds: float) -> bytes:
+        """What has come, waiting at most `seconds` for the first byte; empty where nothing has."""
+
+    def clock(self) -> float:
+        """Seconds, as `receive` counts them."""
+
+    def close(self) -> None: ...
+
+
+def _lost(name: str, error: object) -> LinkError:
+    return LinkError(f"the link to {name} broke ({error}): see that the board is on and plugged in, then resume or solve again")
+
+
+class SerialLink:
+    """A serial port, 8N1, held alone by this process."""
+
+    def __init__(self, device: str, baud: int = BAUD):
+        try:
+            import serial
+        except ImportError:
+            raise LinkError("serial ports need pyserial, which is not installed: pip install pyserial") from None
+        self.name = f"serial://{device}"
+        try:
+            self._port = serial.Serial(device, baud, timeout=0, write_timeout=5, exclusive=True)
+        except (OSError, ValueError) as error:
+            raise _not_opened(device, baud, error) from None
+        # Adapters keep short answers back for milliseconds unless told not to; those that cannot be told are slower.
+        with contextlib.suppress(OSError, ValueError, AttributeError, NotImplementedError):
+            self._port.set_low_latency_mode(True)
+        with contextlib.suppress(OSError, serial.SerialException):
+            self._port.reset_input_buffer()
+
+    def send(self, data: bytes) -> None:
+        try:
+            self._port.write(data)
+        except OSError as error:
+            raise _lost(self.name, _cause(error)) from None
+
+    def receive(self, seconds: float) -> bytes:
+        try:
+            ready, _, _ = select.select([self._port.fd], [], [], max(0.0, seconds))
+            if not ready:
+                return b""
+            data = os.read(self._port.fd, _PIECE)
+        except BlockingIOError:
+            return b""
+        except (OSError, TypeError, ValueError) as error:
+            raise _lost(self.name, _cause(error)) from None
+        if not data:
+            raise _lost(self.name, "it was unplugged")
+        return data
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._port.close()
+
+
+def _cause(error: BaseException) -> str:
+    """The system's own words where it has some."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if isinstance(number, int) else str(error) or type(error).__name__
+
+
+def _not_opened(device: str, baud: int, error: Exception) -> LinkError:
+    number = getattr(error, "errno", None)
+    if not os.path.exists(device):
+        return LinkError(f"there is no port {device}: plug the board in, and name the port that `ls /dev/tty*` shows then")
+    if isinstance(error, PermissionError) or number == 13:
+        return LinkError(f"{device} may not be opened (Permission denied): add yourself to the group that owns it "
+                         "(Debian: dialout) and log in again")
+    if number in (11, 16):
+        return LinkError(f"{device} is in use by another program: end that one, or name another port")
+    if isinstance(error, ValueError):
+        return LinkError(f"baud is {baud}; {device} does not take it: give the rate that the board was built for")
+    return LinkError(f"{device} cannot be opened as a serial port ({_cause(error)}): name the board's port")
+
+
+class TcpLink:
+    """A TCP connection, as to `mrfhw board --listen tcp://...` or a serial server in raw mode."""
+
+    def __init__(self, host: str, port: int, seconds: float = 5):
+        self.name = f"tcp://{host}:{port}"
+        try:
+            self._socket = socket.create_connection((host, port), seconds)
+        except OSError as error:
+            reason = "no answer" if isinstance(error, TimeoutError) else _cause(error)
+            raise LinkError(f"{self.name} cannot be reached ({reason}): see that the board listens there") from None
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, data: bytes) -> None:
+        try:
+            self._socket.settimeout(5)
+            self._socket.sendall(data)
+        except OSError as error:
+            raise _lost(self.name, _cause(error)) from None
+
+    def receive(self, seconds: float) -> bytes:
+        try:
+            self._socket.settimeout(max(1e-4, seconds))
+            data = self._socket.recv(_PIECE)
+        except TimeoutError:
+            return b""
+        except OSError as error:
+            raise _lost(self.name, _cause(error)) from None
+        if not data:
+            raise _lost(self.name, "the other end closed it")
+        return data
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class SimLink:
+    """The compiled board in this process. Its clock stands still unless somebody waits; a second is `RATE` cycles."""
+
+    RATE = 2_000_000
+
+    def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048):
+        from mrfhw.sim.board import CompiledBoard
+
+        self.name = "sim://"
+        self.board = CompiledBoard(config, words=words, log_bytes=log_bytes, quick=quick)
+
+    def send(self, data: bytes) -> None:
+        self.board.send(data)
+
+    def receive(self, seconds: float) -> bytes:
+        self.board.run(int(max(0.0, seconds) * self.RATE) + 1, 100 * self.board.divisor)
+        return self.board.take()
+
+    def clock(self) -> float:
+        return self.board.cycles / self.RATE
+
+    def close(self) -> None:
+        self.board.close()
+
+
+def open_link(address: str, config: Config) -> Link:
+    """The link that an address names: serial:///dev/ttyUSB0?baud=3000000, tcp://HOST:PORT or sim://.
+
+    Raises LinkError for any other and where it cannot be opened.
+    """
+    parts = urlsplit(address)
+    options = dict(parse_qsl(parts.query))
+    known = {"serial": ("baud",), "sim": ("quick",)}.get(parts.scheme, ())
+    strange = [name for name in options if name not in known]
+    if parts.scheme not in SCHEMES or strange:
+        raise LinkError(f"the board's address is {address!r}; it must be serial:///dev/PORT, with ?baud=N where it is not {BAUD}, "
+                        "tcp://HOST:PORT or sim://: give one of them")
+    if parts.scheme == "sim":
+        return SimLink(config, quick=options.get("quick", "0") == "1")
+    if parts.scheme == "tcp":
+        try:
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host = port = None
+        if not host or not port:
+            raise LinkError(f"the board's address is {address!r}; a TCP address has a host and a port from 1 to 65535: give "
+                            "such as tcp://127.0.0.1:7000")
+        return TcpLink(host, port)
+    rate = options.get("baud", str(BAUD))
+    if not rate.isdigit() or not 0 < int(rate) < 1 << 31:
+        raise LinkError(f"baud is {rate!r}; it must be a whole number above 0: give the rate that the board was built for")
+    return SerialLink(parts.netloc + parts.path, int(rate))

@@ -1,0 +1,54 @@
+"""A board with a serial port and nothing else: the machine, its link, a UART."""
+
+from __future__ import annotations
+
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.config import Config
+from mrfhw.gateware.accelerator import Accelerator
+from mrfhw.gateware.bridge import Bridge
+from mrfhw.gateware.leaves import Leaves
+from mrfhw.gateware.uart import UartReceiver, UartTransmitter, check_divisor
+from mrfhw.registers import AddressMap
+
+__all__ = ["BoardTop", "divisor_for"]
+
+TOLERANCE = 0.02  # of the baud rate, that a UART's divisor may miss it by
+
+
+def divisor_for(clock_hz: int, baud: int) -> int:
+    """Clock cycles a bit; raises ValueError where no whole number comes within 2 %."""
+    divisor = round(clock_hz / baud) if baud > 0 else 0
+    if divisor < 1 or abs(clock_hz / divisor / baud - 1) > TOLERANCE:
+        raise ValueError(f"baud is {baud}; a clock of {clock_hz} Hz has no divisor within 2 % of it: give another "
+                         "rate or clock")
+    return check_divisor(divisor)
+
+
+class BoardTop(wiring.Component):
+    """The machine behind two wires.
+
+    rx: from the host, tx: to it; 8N1, no flow control. The link is that of docs/link.md.
+    divisor: clock cycles a bit (`divisor_for`), 16 for 3 Mbaud at 48 MHz. words, log_bytes: see `Bridge`.
+    """
+
+    def __init__(self, config: Config, divisor: int = 16, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None):
+        self.config, self.divisor, self.words, self.log_bytes = config, check_divisor(divisor), words, log_bytes
+        self.leaves = leaves or Leaves(shared=False)
+        self.bridge = Bridge(AddressMap(config).address_bits, config.line_bits, words, log_bytes)
+        super().__init__({"rx": In(1), "tx": Out(1, init=1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.accelerator = accelerator = Accelerator(self.config, self.leaves)
+        m.submodules.bridge = bridge = self.bridge
+        m.submodules.receiver = receiver = UartReceiver(self.divisor)
+        m.submodules.transmitter = transmitter = UartTransmitter(self.divisor)
+        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
+        wiring.connect(m, receiver.bytes, bridge.received)
+        wiring.connect(m, bridge.sent, transmitter.bytes)
+        wiring.connect(m, bridge.bus, accelerator.bus)
+        wiring.connect(m, accelerator.lines, bridge.lines)
+        return m

@@ -1,0 +1,277 @@
+"""Bridge: the host's own requests over a byte stream with faults, a bus that answers when it likes, a log that never pauses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.task import resume
+
+from mrfhw.gateware.bridge import Bridge
+from mrfhw.host.protocol import Decoder, Operation, Status, encode
+from mrfhw.host.remote import RemoteChip
+from mrfhw.host.requests import Greeting, Requests
+from mrfhw.runtime.driver import ChipError
+from mrfhw.sim.faulty_link import FaultyLink
+from mrfhw.sim.fields import Bench
+from mrfhw.sim.runner import bench_parameters
+from mrfhw.sim.streams import Rhythm
+from mrfhw.sim.wishbone import blocking
+
+SECOND = 20_000  # cycles that the host takes for a second
+REFUSED = 0x300  # addresses from here on are answered with err
+
+
+class Device:
+    """A bridge with a bus of words, and lines of a log.
+
+    accesses: (write, address, data) as the bus saw them. lines: those that the bridge took.
+    """
+
+    name = "bench"
+
+    def __init__(self, dut: Any, seed: int, share: float = 0.5, log: float = 0.0):
+        p = bench_parameters()
+        self.bench = Bench(dut, Bridge(**p))
+        self.rng = np.random.default_rng(seed)
+        self.line_bits, self.words, self.log_bytes = p["line_bits"], p["words"], p["log_bytes"]
+        self.accesses: list[tuple[int, int, int]] = []
+        self.memory: dict[int, int] = {}
+        self.lines, self.lines_left = bytearray(), 0
+        self.to_board, self.from_board = bytearray(), bytearray()
+        self._come, self._taken, self._log = Rhythm(self.rng, share, 3), Rhythm(self.rng, share, 3), Rhythm(self.rng, log, 9)
+        self._wait = -1
+        self._line: int | None = None
+        self._held: int | None = None
+
+    async def start(self) -> None:
+        await self.bench.start()
+
+    async def cycle(self) -> None:
+        """One cycle of all three sides."""
+        bench, drive = self.bench, dict[str, Any]()
+        come = bool(self.to_board) and self._come()
+        drive |= {"received_valid": int(come), "received_payload": self.to_board[0] if come else int(self.rng.integers(256))}
+        ready = self._taken()
+        drive |= {"sent_ready": int(ready), "bus_ack": 0, "bus_err": 0, "bus_dat_r": int(self.rng.integers(1 << 32))}
+        if self._wait == 0:
+            drive |= self._answer()
+        if self._line is None and self.lines_left and self._log():
+            self._line = int.from_bytes(self.rng.bytes(self.line_bits // 8), "little")
+        drive |= {"lines_tvalid": int(self._line is not None), "lines_tdata": self._line or 0}
+        await bench.cycle(**drive)
+        if come:
+            assert bench.read("received_ready") == 1
+            self.to_board.pop(0)
+        self._take(ready)
+        requested = bench.read("bus_cyc") and bench.read("bus_stb")
+        self._wait = (int(self.rng.integers(1, 5)) if requested else -1) if self._wait < 0 else self._wait - 1
+        if self._line is not None and bench.read("lines_tready"):
+            self.lines += self._line.to_bytes(self.line_bits // 8, "little")
+            self._line, self.lines_left = None, self.lines_left - 1
+
+    def _take(self, ready: bool) -> None:
+        valid = self.bench.read("sent_valid")
+        byte: int = self.bench.read("sent_payload") if valid else 0
+        assert self._held is None or byte == self._held, "a byte changed before it was taken"
+        if valid and ready:
+            self.from_board.append(byte)
+        self._held = byte if valid and not ready else None
+
+    def _answer(self) -> dict[str, int]:
+        """The slave's answer to what stands on the bus."""
+        read = self.bench.read
+        write, address, word = read("bus_we"), read("bus_adr"), read("bus_dat_w")
+        if address >= REFUSED:
+            return {"bus_err": 1}
+        self.accesses.append((write, address, word if write else 0))
+        if write:
+            self.memory[address] = word
+        return {"bus_ack": 1, "bus_dat_r": self.memory.get(address, 0)}
+
+    # -- as a link of the host's
+
+    def send(self, data: bytes) -> None:
+        self.to_board += data
+
+    def receive(self, seconds: float) -> bytes:
+        return bytes(resume(self._receive)(int(seconds * SECOND) + 1))
+
+    async def _receive(self, cycles: int) -> bytes:
+        quiet = 0
+        for _ in range(cycles):
+            before = len(self.from_board)
+            await self.cycle()
+            quiet = quiet + 1 if len(self.from_board) == before else 0
+            if before and quiet > 20:
+                break
+        found = bytes(self.from_board)
+        self.from_board.clear()
+        return found
+
+    def clock(self) -> float:
+        return self.bench.now / SECOND
+
+    def close(self) -> None: ...
+
+
+def greeted(device: Device, seed: int = 0, rate: float = 0.0) -> Requests:
+    requests = Requests(FaultyLink(device, seed, rate))
+    requests.hello()
+    return requests
+
+
+def random_addresses(rng: np.random.Generator) -> np.ndarray:
+    runs = [int(rng.integers(0x200)) + int(rng.integers(-3, 9)) * np.arange(int(rng.integers(1, 20))) for _ in range(4)]
+    return (np.concatenate(runs) % REFUSED).astype(np.uint32)
+
+
+def _accesses(device: Device, rounds: int, rate: float) -> None:
+    """Writes and reads; the bus sees each once, in order."""
+    chip, rng = RemoteChip(greeted(device, 7, rate)), device.rng
+    for number in range(rounds):
+        addresses, data = random_addresses(rng), rng.integers(0, 1 << 32, 80, np.uint32)
+        data = data[:len(addresses)] if number % 4 else np.full(len(addresses), 0x7D7E7E7D, np.uint32)
+        device.accesses.clear()
+        chip.write(addresses, data)
+        assert device.accesses == [(1, int(a), int(d)) for a, d in zip(addresses, data, strict=True)]
+        addresses = random_addresses(rng)
+        device.accesses.clear()
+        assert chip.read(addresses).tolist() == [device.memory.get(int(a), 0) for a in addresses]
+        assert device.accesses == [(0, int(a), 0) for a in addresses]
+
+
+def _log(device: Device, lines: int, rate: float) -> None:
+    """All of a log, through credits, with reads between."""
+    requests = greeted(device, 8, rate)
+    chip = RemoteChip(requests)
+    assert requests.greeting is not None
+    requests.begin_log(requests.greeting.reached)
+    requests.credit()
+    device.lines.clear()
+    device.lines_left = lines
+    while device.lines_left or requests.credit():
+        requests.listen(0.01)
+        requests.credit()
+        chip.read(np.arange(3, dtype=np.uint32))
+    assert bytes(requests.log) == bytes(device.lines)
+    assert len(device.lines) == lines * device.line_bits // 8
+
+
+async def _with(dut: Any, work: Callable[..., None], seed: int, *arguments: Any, **timing: float) -> None:
+    device = Device(dut, seed, **timing)
+    await device.start()
+    await blocking(work, device, *arguments)
+
+
+@cocotb.test()
+async def what_it_says_of_itself(dut: Any) -> None:
+    def work(device: Device) -> None:
+        greeting = greeted(device).greeting
+        assert greeting == Greeting(1, device.words, device.words, device.log_bytes, device.line_bits // 8, 0, 0)
+
+    await _with(dut, work, 1)
+
+
+@cocotb.test()
+async def accesses(dut: Any) -> None:
+    await _with(dut, _accesses, 2, 12, 0.0, share=1)
+
+
+@cocotb.test()
+async def accesses_under_faults(dut: Any) -> None:
+    await _with(dut, _accesses, 3, 12, 3e-3)
+
+
+@cocotb.test()
+async def log(dut: Any) -> None:
+    await _with(dut, _log, 4, 120, 0.0, log=1, share=1)
+
+
+@cocotb.test()
+async def log_under_faults(dut: Any) -> None:
+    await _with(dut, _log, 5, 120, 3e-3, log=0.4)
+
+
+@cocotb.test()
+async def an_access_refused(dut: Any) -> None:
+    """The accesses before it are carried out, none after it; the next request is served."""
+    def work(device: Device) -> None:
+        chip = RemoteChip(greeted(device))
+        for call in (lambda a: chip.write(a, a), chip.read):
+            device.accesses.clear()
+            with pytest.raises(ChipError, match=f"{REFUSED + 5:#x}"):
+                call(np.array([1, 2, REFUSED + 5, 3], np.uint32))
+            assert [a for _, a, _ in device.accesses] == [1, 2]
+        assert chip.read(np.array([2], np.uint32)).tolist() == [2]
+
+    await _with(dut, work, 6)
+
+
+@cocotb.test()
+async def numbers(dut: Any) -> None:
+    """Repeated: answered, not carried out. Out of turn: refused, and so until a hello."""
+    device = Device(dut, 7)
+    await device.start()
+    decoder = Decoder()
+    body = np.array([1, 9, 77], np.uint32).tobytes()
+
+    async def ask(operation: int, number: int, value: int = 0, body: bytes = b"") -> tuple[int, int, int]:
+        device.send(encode(operation, number, value, body))
+        for _ in range(5000):
+            await device.cycle()
+            frames = decoder.feed(bytes(device.from_board))
+            device.from_board.clear()
+            if frames:
+                return frames[0].number, frames[0].status, frames[0].value
+        raise AssertionError("no answer")
+
+    assert await ask(Operation.WRITE, 0, 0, body) == (0, Status.NUMBER, 0)
+    assert await ask(Operation.HELLO, 255, 5) == (255, Status.DONE, 5)
+    for _ in range(3):
+        assert await ask(Operation.WRITE, 0, 0, body) == (0, Status.DONE, 1)
+    assert device.accesses == [(1, 9, 77)]
+    assert await ask(Operation.WRITE, 2, 0, body) == (2, Status.NUMBER, 0)
+    assert await ask(Operation.WRITE, 1, 0, body) == (1, Status.NUMBER, 0)
+    assert await ask(Operation.HELLO, 1, 6) == (1, Status.DONE, 6)
+    assert await ask(9, 2) == (2, Status.MALFORMED, 0)
+    assert await ask(Operation.WRITE, 3, 0, np.array([5, 9, 1], np.uint32).tobytes()) == (3, Status.MALFORMED, 1)
+    much = np.array([device.words + 1, 0], np.uint32).tobytes()
+    assert await ask(Operation.READ, 4, 0, much) == (4, Status.MALFORMED, device.words)
+    ahead = np.array([100, 0], np.uint32).tobytes()
+    assert await ask(Operation.CREDIT, 5, 1, ahead) == (5, Status.MALFORMED, 0)
+    assert await ask(Operation.READ, 6, 0, np.array([1, 9], np.uint32).tobytes()) == (6, Status.DONE, 1)
+
+
+@cocotb.test()
+async def a_damaged_request(dut: Any) -> None:
+    """Whichever byte is changed or lost: nothing is carried out, nothing is answered."""
+    device = Device(dut, 9, share=1)
+    await device.start()
+    device.send(encode(Operation.HELLO, 0, 5))
+    await device._receive(600)
+    good = encode(Operation.WRITE, 1, 0, np.array([1, 9, 77], np.uint32).tobytes())
+    for at in range(1, len(good) - 1):
+        for damaged in (good[:at] + bytes((good[at] ^ 1 << at % 8,)) + good[at + 1:], good[:at] + good[at + 1:]):
+            device.send(damaged)
+            assert await device._receive(3 * len(good)) == b""
+    assert device.accesses == []
+    device.send(good)
+    await device._receive(600)
+    assert device.accesses == [(1, 9, 77)]
+
+
+@cocotb.test()
+async def garbage(dut: Any) -> None:
+    """Whatever comes, nothing is carried out, and the hello after it is answered."""
+    def work(device: Device) -> None:
+        for size in (1, 5, 300, 4 * device.words + 40):
+            device.send(os.urandom(size) if size < 300 else device.rng.bytes(size).replace(b"\x7e", b"\x7d"))
+            greeted(device)
+        assert device.accesses == []
+
+    await _with(dut, work, 8)

@@ -1,0 +1,75 @@
+"""The compiled board: a machine with its link and UART, driven at its pins."""
+
+from __future__ import annotations
+
+import ctypes
+from types import TracebackType
+
+import numpy as np
+
+from mrfhw.config import Config
+from mrfhw.sim.compiled import compile_board
+
+__all__ = ["CompiledBoard"]
+
+DIVISOR = 4  # cycles a bit: as fast as the UART goes
+
+_BYTES = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
+_SIGNATURES: dict[str, tuple[object, list[object]]] = {
+    "board_new": (ctypes.c_void_p, [ctypes.c_uint32]),
+    "board_delete": (None, [ctypes.c_void_p]),
+    "board_send": (None, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64]),
+    "board_run": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64]),
+    "board_take": (ctypes.c_uint64, [ctypes.c_void_p, _BYTES, ctypes.c_uint64]),
+    "board_serve": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int, ctypes.c_double, ctypes.POINTER(ctypes.c_double)]),
+    "board_cycles": (ctypes.c_uint64, [ctypes.c_void_p]),
+}
+
+
+class CompiledBoard:
+    """A `mrfhw.gateware.board_top.BoardTop` in this process. Use as a context manager.
+
+    divisor, words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`.
+    """
+
+    def __init__(self, config: Config, divisor: int = DIVISOR, words: int = 512, log_bytes: int = 2048, quick: bool = False):
+        self.config, self.divisor = config, divisor
+        self._library = ctypes.CDLL(str(compile_board(config, divisor, words, log_bytes, quick)))
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(self._library, name)
+            function.restype, function.argtypes = result, arguments
+        self._board: int | None = self._library.board_new(divisor)
+        self._last = ctypes.c_double(0)
+        self._taken = np.zeros(1 << 16, np.uint8)
+
+    def __enter__(self) -> CompiledBoard:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._board is not None:
+            self._library.board_delete(self._board)
+            self._board = None
+
+    def send(self, data: bytes) -> None:
+        """Queue bytes for the board's rx."""
+        self._library.board_send(self._board, data, len(data))
+
+    def take(self) -> bytes:
+        """What the board's tx has sent since the last call."""
+        count = self._library.board_take(self._board, self._taken, len(self._taken))
+        return self._taken[:count].tobytes()
+
+    def run(self, cycles: int, beyond: int) -> int:
+        """Run `cycles` at most, and no further than `beyond` cycles after the first byte that comes; returns how many ran."""
+        return int(self._library.board_run(self._board, cycles, beyond))
+
+    def serve(self, descriptor: int, seconds: float) -> bool:
+        """Connect the pins to a non-blocking descriptor (-1: to nothing) for a time; False where its other end is gone."""
+        return bool(self._library.board_serve(self._board, descriptor, seconds, ctypes.byref(self._last)))
+
+    @property
+    def cycles(self) -> int:
+        return int(self._library.board_cycles(self._board))

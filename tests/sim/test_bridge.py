@@ -1,0 +1,29 @@
+"""The bridge under Icarus."""
+
+from __future__ import annotations
+
+import pytest
+
+from mrfhw.gateware.bridge import Bridge, LogBuffer
+from mrfhw.gateware.frames import FrameReceiver, FrameTransmitter
+from mrfhw.sim.runner import run_bench
+from support.refusals import assert_refused
+
+
+@pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [(32, 64, 64), (40, 16, 32)])
+def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
+    parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "log_bytes": log_bytes}
+    run_bench(Bridge(**parameters), "link_bridge", "mrfhw.sim.benches.bench_bridge", parameters)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: Bridge(0, 32), "address_bits is 0; the link carries addresses of 1 to 32 bits"),
+    (lambda: Bridge(33, 32), "address_bits is 33; the link carries addresses of 1 to 32 bits"),
+    (lambda: Bridge(8, 32, words=100), "words is 100; a frame memory has 16 to 4096 words, a power of two"),
+    (lambda: FrameReceiver(8), "words is 8; a frame memory has 16 to 4096 words, a power of two"),
+    (lambda: FrameTransmitter(8192), "words is 8192; a frame memory has 16 to 4096 words, a power of two"),
+    (lambda: LogBuffer(12, 64), "line_bits is 12; a line is two bytes or more, whole ones"),
+    (lambda: LogBuffer(32, 48), "size is 48; a log buffer has 16 to 65536 bytes, a power of two"),
+])
+def test_wrong_arguments(make, message) -> None:
+    assert_refused(make, message)

@@ -1,0 +1,78 @@
+"""Simulated boards as programs of their own, and small problems for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrfhw.config import Config
+from mrfhw.model import machine
+from mrfhw.problem import Problem, Run, Schedule
+from mrfhw.result import Result, first_difference
+
+__all__ = ["TINY", "TINY_OPTIONS", "Board", "assert_equals_model", "board", "tiny_problem"]
+
+TINY_FIELDS = {"mesh_rows": 1, "mesh_cols": 2, "spus": 1, "tile_rows": 8, "tile_cols": 8, "label_bits": 3, "data_bits": 4,
+               "counter_bits": 2, "line_bits": 64, "temperature_table": 4, "gumbel_uniform_bits": 8}
+TINY = Config(**TINY_FIELDS)
+TINY_OPTIONS = ("--mesh", "1x2", *(word for name, value in TINY_FIELDS.items() if not name.startswith("mesh")
+                                   for word in (f"--{name.replace('_', '-')}", str(value))))
+
+
+@dataclass
+class Board:
+    """address: as it printed it."""
+
+    process: subprocess.Popen[str]
+    address: str
+
+    def end(self, number: int = signal.SIGINT) -> str:
+        """What it says when it is told to end by a signal."""
+        self.process.send_signal(number)
+        return self.process.communicate(timeout=20)[0]
+
+
+@contextlib.contextmanager
+def board(listen: str, *options: str) -> Iterator[Board]:
+    """`mrfhw board` as a program of its own, ready to be connected to."""
+    process = subprocess.Popen([sys.executable, "-m", "mrfhw", "board", "--listen", listen, *options], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    try:
+        assert process.stdout is not None
+        assert select.select([process.stdout], [], [], 300)[0], "the board does not say where it is"
+        line = process.stdout.readline()
+        assert line.startswith("board at "), line
+        yield Board(process, line.split()[2])
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def tiny_problem(seed: int, sweeps: int = 0) -> tuple[Problem, Run]:
+    """A field of random data for `TINY`, of random size."""
+    rng = np.random.default_rng(seed)
+    shape = (int(rng.integers(3, 9)), int(rng.integers(3, 17)))
+    labels = int(rng.integers(2, 9))
+    problem = Problem(labels=labels, singleton1=rng.integers(0, 16, shape), constants=rng.integers(0, 16, labels),
+                      schedule=Schedule.constant(float(rng.uniform(2, 30))))
+    sweeps = sweeps or int(rng.integers(2, 40))
+    return problem, Run(sweeps=sweeps, burn_in=int(rng.integers(0, sweeps)), seed=seed)
+
+
+def assert_equals_model(found: Result, config: Config, problem: Problem, run: Run) -> Result:
+    """All but the stalls, which a link adds to; returns the model's."""
+    wanted = machine.solve(config, problem, run)
+    assert (found.cycles or 0) - (found.stall_cycles or 0) == (wanted.cycles or 0) - (wanted.stall_cycles or 0) > 0
+    found.cycles, found.stall_cycles = wanted.cycles, wanted.stall_cycles
+    difference = first_difference(found, wanted)
+    assert difference is None, difference
+    return wanted

@@ -1,0 +1,163 @@
+"""A simulated board as a program: solving on it, testing it, and what goes wrong with it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from mrfhw.apps.stereo import stereo_problem
+from mrfhw.cli import main
+from mrfhw.config import Config
+from mrfhw.host import connect
+from mrfhw.host import diagnosis as diagnosing
+from mrfhw.host.links import LinkError
+from mrfhw.host.remote import RemoteChip
+from mrfhw.problem import Run
+from mrfhw.registers import AddressMap, Region
+from mrfhw.runtime import backends
+from mrfhw.runtime.driver import ChipError
+from mrfhw.scenes import stereo_scene, write_scene
+from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Iterator[Board]:
+    with board("pty", *TINY_OPTIONS) as found:
+        yield found
+
+
+def test_stereo_over_a_pseudo_terminal() -> None:
+    """64x48 sites on 4 SPEs of 2 SPUs, by a second program; the program ends cleanly."""
+    config = Config(mesh_rows=2, mesh_cols=2, spus=2)
+    scene = stereo_scene(48, 64, 16, 0)
+    problem, run = stereo_problem(scene.left >> 2, scene.right >> 2, labels=16), Run(sweeps=30, burn_in=10)
+    with board("pty", "--spes", "4", "--spus", "2") as found:
+        seen: list[int] = []
+        result = backends.solve(found.address, config, problem, run, progress=seen.append)
+        assert_equals_model(result, config, problem, run)
+        assert seen[-1] == 30
+        assert seen == sorted(seen)
+        assert result.extra["log_messages" if result.messages is None else "messages_counted"] > 0
+        assert found.end() == "board ended\n"
+        assert found.process.returncode == 0
+
+
+def test_windows_and_chains(tiny, tmp_path) -> None:
+    """The command line with a board as backend: windows larger than the machine, two chains, the model's picture."""
+    write_scene(stereo_scene(20, 24, 4, 0), tmp_path)
+    pictures = [str(tmp_path / f"{name}.png") for name in ("left", "right")]
+    options = ["--labels", "4", "--sweeps", "6", "--visit", "3", *TINY_OPTIONS]
+    for backend, name in ((tiny.address, "board"), ("model", "model")):
+        result = CliRunner().invoke(main, ["run", "stereo", *pictures, *options, "--backend", backend, "-o", str(tmp_path / name)])
+        assert result.exit_code == 0, result.output
+    for file in ("estimate.png",):
+        assert (tmp_path / "board" / file).read_bytes() == (tmp_path / "model" / file).read_bytes()
+
+
+def test_diagnose_passes(tiny) -> None:
+    result = CliRunner().invoke(main, ["diagnose", tiny.address, *TINY_OPTIONS])
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert [line.split("  ")[1].strip() for line in lines] == [
+        "identity", "registers", "s1 memories", "s2 memories", "lmem memories", "generators", "random numbers", "field"]
+    assert all(line.startswith("pass  ") for line in lines)
+
+
+@pytest.mark.parametrize(("region", "parts"), [
+    (Region.S1, {"s1 memories"}), (Region.S2, {"s2 memories"}), (Region.LMEM, {"lmem memories", "field"}),
+    (Region.RANDOM, {"generators", "random numbers"})])
+def test_diagnose_finds_a_fault(tiny, monkeypatch, region, parts) -> None:
+    """A bit of one word of the last tile is read as 1."""
+    read, place = RemoteChip.read, AddressMap(TINY).tile(TINY.spes - 1, region)
+
+    def stuck(chip: RemoteChip, addresses: np.ndarray) -> np.ndarray:
+        words = read(chip, addresses)
+        words[addresses == place] |= 2
+        return words
+
+    monkeypatch.setattr(RemoteChip, "read", stuck)
+    checks = list(diagnosing.diagnose(tiny.address, TINY))
+    assert {check.part for check in checks if not check.passed} == parts
+
+
+def test_another_machine_is_refused(tiny) -> None:
+    options = [*TINY_OPTIONS, "--counter-bits", "3"]
+    wrong = Config(**{**TINY.to_dict(), "counter_bits": 3})
+    with pytest.raises(ChipError, match=f"the chip's configuration is {TINY.digest[:32]}, not {wrong.digest[:32]}: give the"):
+        connect(tiny.address, wrong)
+    result = CliRunner().invoke(main, ["diagnose", tiny.address, *options])
+    assert result.exit_code == 1
+    assert result.output.startswith("FAIL  identity           the chip's configuration is ")
+    with connect(tiny.address, TINY) as session:  # and it serves the right one as before
+        problem, run = tiny_problem(3)
+        assert_equals_model(session.solve(problem, run), TINY, problem, run)
+
+
+def test_no_board_at_the_other_end() -> None:
+    """A terminal that says nothing, and one that sends back what it gets, as a login does."""
+    for echo in (False, True):
+        master, slave = os.openpty()
+        os.set_blocking(master, False)
+        done = threading.Event()
+
+        def answer(master: int = master, echo: bool = echo, done: threading.Event = done) -> None:
+            while not done.wait(0.01):
+                try:
+                    data = os.read(master, 1000)
+                except BlockingIOError:
+                    continue
+                if echo:
+                    os.write(master, data)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        began = time.monotonic()
+        with pytest.raises(LinkError, match=r"^nothing at serial:///dev/pts/\d+ answers as a board does: [^\n]*its own$"):
+            connect(f"serial://{os.ttyname(slave)}", TINY)
+        assert time.monotonic() - began < 10
+        done.set()
+        thread.join()
+        os.close(slave)
+        os.close(master)
+
+
+@pytest.mark.parametrize("listen", ["pty", "tcp://127.0.0.1:0"])
+def test_unplugged_in_the_middle(listen) -> None:
+    """The board's process is killed during a run: one line, soon, and no way to resume what is gone."""
+    problem, run = tiny_problem(4, sweeps=100_000)
+    with board(listen, *TINY_OPTIONS) as found, connect(found.address, TINY) as session:
+        def unplug(sweeps: int) -> None:
+            if sweeps > 100:
+                found.process.send_signal(signal.SIGKILL)
+
+        began = time.monotonic()
+        with pytest.raises(LinkError, match=r"^the link to \w+://\S+ broke \([^\n]*\): see that the board is on and plugged in, "
+                                            "then resume or solve again$"):
+            session.solve(problem, run, progress=unplug)
+        assert time.monotonic() - began < 60
+        found.process.wait(timeout=20)
+        with pytest.raises(LinkError, match=r"^(there is no port|\S+ cannot be)"):
+            session.resume()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may open everything")
+def test_no_permission(tmp_path) -> None:
+    port = tmp_path / "port"
+    port.touch(mode=0)
+    with pytest.raises(LinkError, match=f"^{re.escape(str(port))} may not be opened"):
+        connect(f"serial://{port}", TINY)
+
+
+def test_a_file_is_no_port(tmp_path: Path) -> None:
+    (tmp_path / "port").touch()
+    with pytest.raises(LinkError, match=r"port cannot be opened as a serial port \([^\n]*\): name the board's port$"):
+        connect(f"serial://{tmp_path / 'port'}", TINY)
