@@ -10,10 +10,12 @@ import numpy as np
 from mrfhw.config import Config
 
 __all__ = [
-    "Problem", "ProblemError", "Run", "Schedule", "check_one_size", "doubleton_table", "initial_labels", "least_singleton",
+    "LABELS_MAX", "LABELS_MIN", "Problem", "ProblemError", "Run", "Schedule", "check_labels", "check_one_size",
+    "doubleton_table", "initial_labels", "least_singleton",
     "singleton_energies", "singleton_energy",
 ]
 
+LABELS_MIN, LABELS_MAX = 2, 64
 SINGLETONS = ("absolute", "squared")
 DOUBLETONS = ("absolute", "squared", "potts")
 
@@ -130,8 +132,7 @@ class Problem:
             raise ProblemError(f"singleton is {self.singleton!r}; it must be one of {', '.join(SINGLETONS)}: choose one")
         if self.doubleton not in DOUBLETONS:
             raise ProblemError(f"doubleton is {self.doubleton!r}; it must be one of {', '.join(DOUBLETONS)}: choose one")
-        if not 2 <= self.labels <= 64:
-            raise ProblemError(f"labels is {self.labels}; the limits are 2 to 64: give a number between them")
+        check_labels("labels", self.labels)
         if self.singleton1.ndim != 2 or 0 in self.singleton1.shape:
             raise ProblemError(f"the first image has shape {self.singleton1.shape}; a grid has rows and columns: "
                                "give a two-dimensional array that is not empty")
@@ -237,6 +238,12 @@ class Run:
     @property
     def counted(self) -> int:
         return self.sweeps - self.burn_in
+
+
+def check_labels(name: str, count: int) -> None:
+    """Raise ProblemError unless a field can have `count` labels, which the user gave as `name`."""
+    if not LABELS_MIN <= count <= LABELS_MAX:
+        raise ProblemError(f"{name} is {count}; the limits are {LABELS_MIN} to {LABELS_MAX}: give a number between them")
 
 
 def check_one_size(first: np.ndarray, second: np.ndarray) -> None:

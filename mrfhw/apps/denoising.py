@@ -15,7 +15,7 @@ import numpy as np
 
 from mrfhw.apps.job import Cooling, LabelScale
 from mrfhw.config import Config
-from mrfhw.problem import Problem, ProblemError, Schedule
+from mrfhw.problem import Problem, ProblemError, Schedule, check_labels
 from mrfhw.temperature import realized_limits
 
 __all__ = ["COOLING", "SWEEPS", "DenoisingTruth", "Weights", "denoising_problem", "grey_levels", "grey_scale", "noise_deviation",
@@ -88,8 +88,7 @@ def weights_for_noise(deviation: float, config: Config, levels: int, alpha: int 
 
 def grey_levels(levels: int, data_bits: int) -> np.ndarray:
     """(levels,) int64: grey data of the machine's width, evenly spaced from the least to the greatest."""
-    if not 2 <= levels <= 64:
-        raise ProblemError(f"levels is {levels}; the limits are 2 to 64: give a number between them")
+    check_labels("levels", levels)
     most = (1 << data_bits) - 1
     if levels > most + 1:
         raise ProblemError(f"levels is {levels}; data_bits = {data_bits} has {most + 1} grey levels: give fewer levels")

@@ -6,7 +6,7 @@ import numpy as np
 
 from mrfhw.apps.flow import end_point_error
 from mrfhw.apps.job import Cooling, LabelScale
-from mrfhw.problem import Problem, ProblemError, Schedule, check_one_size
+from mrfhw.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
 
 __all__ = ["COOLING", "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
 
@@ -21,8 +21,8 @@ def motion_vectors(rows: int, cols: int, centre: tuple[int, int] = (0, 0)) -> np
     An even side reaches one further below or to the right than above or to the left.
     Raises ProblemError for a window of fewer than 2 or more than 64 vectors.
     """
-    if rows < 1 or cols < 1 or not 2 <= rows * cols <= 64:
-        raise ProblemError(f"vectors is {rows}x{cols}, {rows * cols} motions; the limits are 2 to 64: "
+    if rows < 1 or cols < 1 or not LABELS_MIN <= rows * cols <= LABELS_MAX:
+        raise ProblemError(f"vectors is {rows}x{cols}, {rows * cols} motions; the limits are {LABELS_MIN} to {LABELS_MAX}: "
                            "give rows and columns such as 7x7")
     if max(map(abs, centre)) > FARTHEST:
         raise ProblemError(f"centre is {centre[0]},{centre[1]}; the limits are {-FARTHEST} to {FARTHEST}: give one between them")

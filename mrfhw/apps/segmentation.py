@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mrfhw.apps.job import Cooling, LabelScale
-from mrfhw.problem import Problem, ProblemError, Schedule
+from mrfhw.problem import Problem, ProblemError, Schedule, check_labels
 
 __all__ = ["COOLING", "SWEEPS", "SegmentationTruth", "class_means", "class_scale", "segmentation_problem",
            "variation_of_information"]
@@ -24,8 +24,7 @@ def class_means(image: np.ndarray, classes: int) -> np.ndarray:
     Raises ProblemError for a number of classes outside 2..64, for pictures with fewer values than classes, and where
     scikit-learn is missing.
     """
-    if not 2 <= classes <= 64:
-        raise ProblemError(f"classes is {classes}; the limits are 2 to 64: give a number between them")
+    check_labels("classes", classes)
     values, weights = np.unique(image, return_counts=True)
     if len(values) < classes:
         raise ProblemError(f"classes is {classes}; the number of different greys is {len(values)} at the machine's width: "

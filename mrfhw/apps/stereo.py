@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mrfhw.apps.job import Cooling, LabelScale
-from mrfhw.problem import Problem, ProblemError, Schedule, check_one_size
+from mrfhw.problem import Problem, ProblemError, Schedule, check_labels, check_one_size
 
 __all__ = ["COOLING", "SWEEPS", "StereoTruth", "bad_pixels", "disparity_scale", "stereo_problem"]
 
@@ -27,8 +27,7 @@ def stereo_problem(
     machines of 8 bits do not saturate.
     Raises ProblemError for what `Problem` refuses, and where no disparity has a pixel in the right picture.
     """
-    if not 2 <= labels <= 64:
-        raise ProblemError(f"labels is {labels}; the limits are 2 to 64: give a number between them")
+    check_labels("labels", labels)
     check_one_size(left, right)
     cols = left.shape[-1]
     if min_disparity >= cols or min_disparity + labels <= 1 - cols:

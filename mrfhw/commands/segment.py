@@ -12,7 +12,7 @@ from mrfhw.apps.segmentation import COOLING, SWEEPS, SegmentationTruth, class_me
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import Common, default, same_size
 from mrfhw.images import load_input, load_segments
-from mrfhw.problem import ProblemError
+from mrfhw.problem import LABELS_MAX, LABELS_MIN, ProblemError
 
 __all__ = ["APPLICATION", "job", "means_from_text"]
 
@@ -31,8 +31,9 @@ def means_from_text(text: str, data_bits: int) -> np.ndarray:
     if means.min() < 0 or means.max() > 255:
         raise ProblemError(f"means has values from {means.min()} to {means.max()}; grey goes from 0 to 255: "
                            "give values in that range")
-    if not 2 <= len(means) <= 64:
-        raise ProblemError(f"the number of means is {len(means)}; the limits are 2 to 64: give one mean for each class")
+    if not LABELS_MIN <= len(means) <= LABELS_MAX:
+        raise ProblemError(f"the number of means is {len(means)}; the limits are {LABELS_MIN} to {LABELS_MAX}: "
+                           "give one mean for each class")
     data = means >> (8 - data_bits)
     if len(np.unique(data)) < len(data):
         raise ProblemError(f"means is {text}; two of them are the same {data_bits}-bit grey: give means that are at least "
