@@ -12,7 +12,7 @@ import numpy as np
 __all__ = ["Decoder", "Frame", "Operation", "Segment", "Status", "encode", "segments"]
 
 FLAG, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
-LINK_VERSION = 1
+LINK_VERSION = 2
 HEAD_WORDS = 2  # header and value
 LOG_CHUNK = 256  # bytes of log in a frame at most
 PERIOD_MAX = 255

@@ -159,7 +159,7 @@ class RemoteSession:
             greeting = requests.hello()
             requests.begin_log(greeting.reached)
             requests.credit()
-            if not busy:
+            if not busy and not greeting.behind:
                 requests.begin_log(requests.ended)
                 return requests.position
 
@@ -191,12 +191,12 @@ class RemoteSession:
         """Take the log until the machine is done and all of it is here."""
         requests, sweeps = self.requests, -1
         while True:
-            status, sweep = self.driver.get("status", "sweep")
+            status, sweep, lines = self.driver.get("status", "sweep", "lines")
             if progress and sweep != sweeps:
                 progress(sweep)
             sweeps = sweep
-            due = requests.credit()
-            if not status and not due:
+            requests.credit()
+            if not status and len(requests.log) >= lines * self.config.line_bits // 8:
                 return
             # Every piece of log is answered with a credit; between looks at the registers there may be several.
             until = requests.link.clock() + 10 * PAUSE

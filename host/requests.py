@@ -45,6 +45,7 @@ class Greeting(NamedTuple):
     line_bytes: int
     freed: int
     reached: int
+    behind: int
 
 
 class Requests:

@@ -9,8 +9,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
+from mrfhw.gateware.axi import AxiStream
 from mrfhw.gateware.leaves import Leaves
-from mrfhw.gateware.line_packer import AxiStream, LinePacker
+from mrfhw.gateware.line_packer import LinePacker
 from mrfhw.gateware.ops import LogStream, downlink, uplink
 from mrfhw.gateware.register_file import RegisterFile, Wishbone
 from mrfhw.gateware.scheduler import Scheduler

@@ -9,8 +9,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.axi import AxiStream
 from mrfhw.gateware.frames import FrameReceiver, FrameTransmitter, check_words
-from mrfhw.gateware.line_packer import AxiStream
 from mrfhw.gateware.register_file import Wishbone
 from mrfhw.host.protocol import HEAD_WORDS, LINK_VERSION, RESPONSE, REWIND, Operation, Status
 
@@ -56,6 +56,7 @@ class Bridge(wiring.Component):
     """Master of the machine's bus and sink of its log, behind a byte stream.
 
     received: bytes from the host, one a cycle at most; never waits. sent: bytes to the host. bus, lines: the accelerator's.
+    behind: bytes of log that have left the machine and are not here yet (in a log memory between the two), 0 without one.
     An access takes the bus's own cycles and eight more. Everything that a host can send is answered or ignored as docs/link.md
     says; the bridge itself has no error state.
     address_bits: of the bus. line_bits: of a log line. words: of the request and of the response memory. log_bytes: of the ring.
@@ -69,7 +70,7 @@ class Bridge(wiring.Component):
         self.line_bits = line_bits
         self.log = LogBuffer(line_bits, log_bytes)
         super().__init__({"received": In(stream.Signature(8)), "sent": Out(stream.Signature(8)),
-                          "bus": Out(Wishbone(address_bits)), "lines": In(AxiStream(line_bits))})
+                          "bus": Out(Wishbone(address_bits)), "lines": In(AxiStream(line_bits)), "behind": In(32)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -162,7 +163,8 @@ class Bridge(wiring.Component):
                 m.next = "ANSWER"
 
     def _greet(self, m: Module, r: dict[str, Signal]) -> None:
-        words = [LINK_VERSION, self.words, self.words, self.log.size, self.line_bits // 8, self.freed, self.log.reached]
+        words = [LINK_VERSION, self.words, self.words, self.log.size, self.line_bits // 8, self.freed, self.log.reached,
+                 self.behind]
         with m.State("GREET"):
             # The value was asked for with the head.
             m.d.sync += r["value"].eq(self.request.data)

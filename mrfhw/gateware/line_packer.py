@@ -8,17 +8,11 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
+from mrfhw.gateware.axi import AxiStream
 from mrfhw.gateware.ops import LogStream
 from mrfhw.registers import AddressMap
 
-__all__ = ["AxiStream", "LinePacker"]
-
-
-class AxiStream(wiring.Signature):
-    """AXI4-Stream without side channels: tdata, tvalid, tready, tlast."""
-
-    def __init__(self, width: int):
-        super().__init__({"tdata": Out(width), "tvalid": Out(1), "tready": In(1), "tlast": Out(1)})
+__all__ = ["LinePacker"]
 
 
 class LinePacker(wiring.Component):

@@ -12,7 +12,7 @@ import pytest
 from cocotb.task import resume
 
 from mrfhw.gateware.bridge import Bridge
-from mrfhw.host.protocol import Decoder, Operation, Status, encode
+from mrfhw.host.protocol import LINK_VERSION, Decoder, Operation, Status, encode
 from mrfhw.host.remote import RemoteChip
 from mrfhw.host.requests import Greeting, Requests
 from mrfhw.runtime.driver import ChipError
@@ -29,7 +29,7 @@ REFUSED = 0x300  # addresses from here on are answered with err
 class Device:
     """A bridge with a bus of words, and lines of a log.
 
-    accesses: (write, address, data) as the bus saw them. lines: those that the bridge took.
+    accesses: (write, address, data) as the bus saw them. lines: those that the bridge took. behind: what the log memory says.
     """
 
     name = "bench"
@@ -44,6 +44,7 @@ class Device:
         self.lines, self.lines_left = bytearray(), 0
         self.to_board, self.from_board = bytearray(), bytearray()
         self._come, self._taken, self._log = Rhythm(self.rng, share, 3), Rhythm(self.rng, share, 3), Rhythm(self.rng, log, 9)
+        self.behind = 0
         self._wait = -1
         self._line: int | None = None
         self._held: int | None = None
@@ -62,7 +63,8 @@ class Device:
             drive |= self._answer()
         if self._line is None and self.lines_left and self._log():
             self._line = int.from_bytes(self.rng.bytes(self.line_bits // 8), "little")
-        drive |= {"lines_tvalid": int(self._line is not None), "lines_tdata": self._line or 0}
+        drive |= {"lines_tvalid": int(self._line is not None), "lines_tdata": self._line or 0,
+                  "behind": self.behind}
         await bench.cycle(**drive)
         if come:
             assert bench.read("received_ready") == 1
@@ -171,8 +173,10 @@ async def _with(dut: Any, work: Callable[..., None], seed: int, *arguments: Any,
 @cocotb.test()
 async def what_it_says_of_itself(dut: Any) -> None:
     def work(device: Device) -> None:
+        device.behind = int(device.rng.integers(1 << 32))
         greeting = greeted(device).greeting
-        assert greeting == Greeting(1, device.words, device.words, device.log_bytes, device.line_bits // 8, 0, 0)
+        assert greeting == Greeting(LINK_VERSION, device.words, device.words, device.log_bytes, device.line_bits // 8, 0, 0,
+                                    device.behind)
 
     await _with(dut, work, 1)
 
