@@ -48,6 +48,7 @@ MIN_INTERVAL = 4  # the scheduler prepares the next row in three cycles
 ENERGY_LATENCY = 9  # operands -> E(l)
 RACE_TAIL = 3  # E of the last label -> label
 CDF_TAIL = 11  # E of the last label -> label, without the two passes of L cycles
+COUNTER_BITS = 48  # of the counters of cycles and messages: a month at 100 MHz
 LMEM_WRITE = 2  # LMem read address -> write address of the read-modify-write
 
 
@@ -472,4 +473,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper-16x2": {**_PAPER, "spus": 2},
     "smallest": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=16, line_bits=64, hub_depth=1,
                      temperature_table=2),
+    # The machines of boards (`mrfhw build --board`).
+    "ulx3s-85f": dict(mesh_rows=2, mesh_cols=4, tile_rows=64, tile_cols=64, line_bits=128),
+    "icebreaker": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=16, label_bits=4, energy_bits=8, weight_bits=5,
+                       vector_bits=2, gumbel_uniform_bits=8, gumbel_fraction_bits=4, temperature_bits=12, temperature_table=2,
+                       counter_bits=4, hub_depth=1, line_bits=32),
+    "tang-nano-9k": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=32, tile_cols=32, temperature_table=2, hub_depth=1,
+                         line_bits=64),
+    "tang-nano-20k": dict(mesh_rows=1, mesh_cols=2, tile_rows=32, tile_cols=32, line_bits=128),
+    "arty-a7-35": dict(mesh_rows=2, mesh_cols=2, tile_rows=64, tile_cols=64, line_bits=128),
+    "arty-a7-100": dict(mesh_rows=3, mesh_cols=4),
 }

@@ -6,11 +6,11 @@ from typing import Any
 
 from amaranth import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.axi import AxiStream
 from mrfhw.gateware.frames import FrameReceiver, FrameTransmitter, check_words
+from mrfhw.gateware.memories import UnguardedMemory
 from mrfhw.gateware.register_file import Wishbone
 from mrfhw.host.protocol import HEAD_WORDS, LINK_VERSION, RESPONSE, REWIND, Operation, Status
 
@@ -37,7 +37,8 @@ class LogBuffer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits, bytes_of_line = self.size.bit_length() - 1, self.line_bits // 8
-        m.submodules.ring = ring = Memory(shape=8, depth=self.size, init=[])
+        m.submodules.ring = ring = UnguardedMemory(
+            shape=8, depth=self.size, unused="a byte is read again the cycle after it has come, before it is sent")
         write, read = ring.write_port(), ring.read_port()
         number, full, take = Signal(range(bytes_of_line)), Signal(), Signal()
         parts = Array([self.lines.tdata[8 * i:8 * i + 8] for i in range(bytes_of_line)])
@@ -77,8 +78,10 @@ class Bridge(wiring.Component):
         m.submodules.receiver = receiver = FrameReceiver(self.words)
         m.submodules.transmitter = transmitter = FrameTransmitter(self.words)
         m.submodules.log = self.log
-        m.submodules.requests = requests = Memory(shape=32, depth=self.words, init=[])
-        m.submodules.responses = responses = Memory(shape=32, depth=self.words, init=[])
+        m.submodules.requests = requests = UnguardedMemory(
+            shape=32, depth=self.words, unused="a frame is read when it is held, and then nothing is written")
+        m.submodules.responses = responses = UnguardedMemory(
+            shape=32, depth=self.words, unused="a response is sent when it is complete, and none is made meanwhile")
         wiring.connect(m, wiring.flipped(self.received), receiver.bytes)
         wiring.connect(m, transmitter.bytes, wiring.flipped(self.sent))
         wiring.connect(m, wiring.flipped(self.lines), self.log.lines)
@@ -93,11 +96,16 @@ class Bridge(wiring.Component):
 
     def _log(self, m: Module, transmitter: Any) -> None:
         """The positions of the log and what is sent of it."""
-        self.freed, self.limit, self.next, self.hold = Signal(32), Signal(32), Signal(32), Signal()
+        # freed <= next <= reached <= freed + size: what lies between them fits the low bits, of which `next` has no others.
+        low = self.log.size.bit_length()
+        self.freed, self.limit, self.next, self.hold = Signal(32), Signal(32), Signal(low), Signal()
+        self.ahead, self.held, position = Signal(low), Signal(low), Signal(32)
         m.d.comb += [
-            self.log.freed.eq(self.freed), self.log.position.eq(self.next), transmitter.log_position.eq(self.next),
+            self.ahead.eq(self.next - self.freed[:low]), self.held.eq(self.log.reached[:low] - self.freed[:low]),
+            position.eq(self.freed + self.ahead),
+            self.log.freed.eq(self.freed), self.log.position.eq(self.next), transmitter.log_position.eq(position),
             transmitter.log_byte.eq(self.log.byte),
-            transmitter.log_more.eq((self.next != self.log.reached) & (self.next != self.limit) & ~self.hold),
+            transmitter.log_more.eq((self.next != self.log.reached[:low]) & (position != self.limit) & ~self.hold),
         ]
         with m.If(transmitter.log_step):
             m.d.sync += self.next.eq(self.next + 1)
@@ -107,7 +115,7 @@ class Bridge(wiring.Component):
         fields = ("operation", "number", "status", "value", "size", "known", "answered", "at", "address", "remaining", "period",
                   "step", "steps_at", "data_at")
         place = range(2 * self.words)  # a place in a frame, without a wrap of what a wrong frame may name
-        widths = (8, 8, 2, 32, range(self.words + 1), 1, 1, place, 32, 16, 8, 8, place, place)
+        widths = (8, 8, 2, 32, range(self.words + 1), 1, 1, place, len(self.bus.adr), 16, 8, 8, place, place)
         r = {name: Signal(width, name=name) for name, width in zip(fields, widths, strict=True)}
         word = self.request.data
         m.d.comb += [
@@ -177,33 +185,34 @@ class Bridge(wiring.Component):
 
     def _credit(self, m: Module, r: dict[str, Signal], transmitter: Any) -> None:
         """Frees, grants and sends again; the request's value is the position, its body the limit and the flags."""
-        position, limit, back, ahead = (Signal(32, name=name) for name in ("position", "granted", "back", "ahead"))
+        position, back, rewind = r["value"], Signal(32, name="back"), Signal(name="rewind")
+        m.d.comb += back.eq(position - self.freed)
         with m.State("POSITION"):
             m.d.sync += [position.eq(self.request.data), r["at"].eq(HEAD_WORDS + 1)]
+            m.next = "FLAGS"
+        with m.State("FLAGS"):
+            m.d.sync += r["at"].eq(HEAD_WORDS)
             m.next = "LIMIT"
         with m.State("LIMIT"):
-            m.d.sync += [limit.eq(self.request.data), back.eq(position - self.freed), ahead.eq(self.next - self.freed)]
+            m.d.sync += rewind.eq(self.request.data[REWIND - 1])
             m.next = "GRANT"
         with m.State("GRANT"):
             # A log frame under way is ended first, so that what it sends has the position in its head.
             m.d.comb += self.hold.eq(1)
             with m.If(transmitter.idle):
                 m.d.sync += r["value"].eq(self.log.reached)
-                with m.If(back > self.log.reached - self.freed):
+                with m.If(back > self.held):
                     m.d.sync += r["status"].eq(Status.MALFORMED)
                 with m.Else():
-                    m.d.sync += [self.freed.eq(position), self.limit.eq(limit)]
+                    m.d.sync += [self.freed.eq(position), self.limit.eq(self.request.data)]
                     # What is freed is not sent again.
-                    with m.If(self.request.data[REWIND - 1] | (back > ahead)):
+                    with m.If(rewind | (back[:len(self.ahead)] > self.ahead)):
                         m.d.sync += self.next.eq(position)
                 m.next = "ANSWER"
-            with m.Else():
-                # `next` may have moved since.
-                m.d.sync += ahead.eq(self.next - self.freed)
 
     def _segments(self, m: Module, r: dict[str, Signal], receiver: Any) -> None:
         """Reads and writes of the bus, one access after the other. A word of the request comes a state after its address."""
-        word, at = self.request.data, r["at"]
+        word, at, count = self.request.data, r["at"], r["value"][:self.words.bit_length()]
         with m.State("SEGMENT"):
             m.d.sync += at.eq(at + 1)
             m.next = "SEGMENT_HEAD"
@@ -230,7 +239,8 @@ class Bridge(wiring.Component):
             m.d.comb += [self.bus.cyc.eq(1), self.bus.stb.eq(1), self.response.data.eq(self.bus.dat_r),
                          self.response.en.eq(self.bus.ack & ~self.bus.we)]
             with m.If(self.bus.ack):
-                m.d.sync += [r["value"].eq(r["value"] + 1), r["remaining"].eq(r["remaining"] - 1), at.eq(r["steps_at"] + r["step"])]
+                # No more accesses are carried out than a frame has words.
+                m.d.sync += [count.eq(count + 1), r["remaining"].eq(r["remaining"] - 1), at.eq(r["steps_at"] + r["step"])]
                 with m.If(self.bus.we):
                     m.d.sync += r["data_at"].eq(r["data_at"] + 1)
                 with m.Else():

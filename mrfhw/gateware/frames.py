@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import reduce
+from operator import xor
 
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.crc.catalog import CRC32_ETHERNET
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.config import bits_for
 from mrfhw.host.protocol import ESCAPE, FLAG, FLIP, HEAD_WORDS, LOG_CHUNK, Operation
 
-__all__ = ["FrameReceiver", "FrameTransmitter", "check_words"]
+__all__ = ["Crc", "FrameReceiver", "FrameTransmitter", "check_words"]
+
+CRC_POLYNOMIAL = 0xEDB88320  # Ethernet's, lowest bit first
+CRC_RESIDUE = 0xDEBB20E3  # of anything with its own CRC behind it
 
 
 def check_words(name: str, words: int) -> int:
@@ -22,10 +24,31 @@ def check_words(name: str, words: int) -> int:
     return words
 
 
-def _crc(m: Module, name: str) -> Any:
-    crc = CRC32_ETHERNET(data_width=8).create()
-    m.submodules[name] = crc
-    return crc
+class Crc(wiring.Component):
+    """CRC-32 of Ethernet, a byte a cycle.
+
+    start: begin anew. valid, byte: the next byte, counted a cycle later. state: the CRC inverted, its lowest byte first; that byte
+    taken as the next one shifts the state down. whole: what has come ended with its own CRC.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"start": In(1), "valid": In(1), "byte": In(8), "state": Out(32, init=0xFFFFFFFF), "whole": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        # The byte meets the lowest state bits; each of the eight bits that result stands for a constant.
+        mixed, terms = Signal(8), [Signal(32, name=f"term_{i}") for i in range(8)]
+        m.d.comb += [mixed.eq(self.state[:8] ^ self.byte), self.whole.eq(self.state == CRC_RESIDUE)]
+        for i, term in enumerate(terms):
+            value = 1 << i
+            for _ in range(8):
+                value = value >> 1 ^ (CRC_POLYNOMIAL if value & 1 else 0)
+            m.d.comb += term.eq(Mux(mixed[i], value, 0))
+        with m.If(self.start):
+            m.d.sync += self.state.eq(self.state.init)
+        with m.Elif(self.valid):
+            m.d.sync += self.state.eq(reduce(xor, terms, self.state >> 8))
+        return m
 
 
 class FrameReceiver(wiring.Component):
@@ -43,14 +66,14 @@ class FrameReceiver(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        crc = _crc(m, "crc")
+        m.submodules.crc = crc = Crc()
         byte, flag, escape = self.bytes.payload, Signal(), Signal()
         m.d.comb += [flag.eq(byte == FLAG), escape.eq(byte == ESCAPE)]
         # The first flag after a byte was lost begins anew.
         bad, escaped = Signal(init=1), Signal()
         count, shift = Signal(range(4 * self.words + 1)), Signal(24)
         clear = Mux(escaped, byte ^ FLIP, byte)
-        m.d.comb += [crc.data.eq(clear), self.word.eq(Cat(shift, clear)), self.address.eq(count[2:]),
+        m.d.comb += [crc.byte.eq(clear), self.word.eq(Cat(shift, clear)), self.address.eq(count[2:]),
                      crc.start.eq(self.bytes.valid & flag), self.bytes.ready.eq(1)]
         with m.If(self.take):
             m.d.sync += self.held.eq(0)
@@ -58,7 +81,7 @@ class FrameReceiver(wiring.Component):
             with m.If(self.held):
                 m.d.sync += bad.eq(1)
             with m.Elif(flag):
-                whole = (count[:2] == 0) & (count >= 4 * (HEAD_WORDS + 1)) & ~bad & ~escaped & crc.match_detected
+                whole = (count[:2] == 0) & (count >= 4 * (HEAD_WORDS + 1)) & ~bad & ~escaped & crc.whole
                 m.d.sync += [count.eq(0), bad.eq(0), escaped.eq(0), self.held.eq(whole), self.size.eq(count[2:] - 1)]
             with m.Elif(escape):
                 m.d.sync += [escaped.eq(1), bad.eq(bad | escaped)]
@@ -89,27 +112,30 @@ class FrameTransmitter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        crc = _crc(m, "crc")
-        log, chunk = Signal(), Signal(range(LOG_CHUNK + 1))
-        start, head, index, tail = Signal(32), Signal(32), Signal(range(4 * (self.words + HEAD_WORDS) + 1)), Signal(2)
-        place = Signal(range(4 * self.words))
-        words = Array([head[8 * i:8 * i + 8] for i in range(4)] + [start[8 * i:8 * i + 8] for i in range(4)])
-        payload, stored = Signal(8), Array([self.word[8 * i:8 * i + 8] for i in range(4)])
-        in_head = Signal()
-        m.d.comb += [
-            place.eq(index - 4 * HEAD_WORDS), in_head.eq(index < 4 * HEAD_WORDS), self.address.eq(place[2:]),
-            payload.eq(Mux(in_head, words[index[:bits_for(4 * HEAD_WORDS)]], Mux(log, self.log_byte, stored[index[:2]]))),
-        ]
+        m.submodules.crc = crc = Crc()
+        log, tail = Signal(), Signal(2)
+        index = Signal(range(max(4 * self.words, LOG_CHUNK) + 4 * HEAD_WORDS + 1))
+        word, payload, in_head = Signal(32), Signal(8), Signal()
+        m.d.comb += [in_head.eq(index < 4 * HEAD_WORDS), self.address.eq((index >> 2) - HEAD_WORDS)]
+        # A log frame's position holds still until its first byte is taken.
+        with m.Switch(index >> 2):
+            with m.Case(0):
+                m.d.comb += word.eq(Mux(log, int(Operation.LOG), self.head.as_value()))
+            with m.Case(1):
+                m.d.comb += word.eq(Mux(log, self.log_position, self.value))
+            with m.Default():
+                m.d.comb += word.eq(self.word)
+        m.d.comb += payload.eq(Array([word[8 * i:8 * i + 8] for i in range(4)])[index[:2]])
+        with m.If(log & ~in_head):
+            m.d.comb += payload.eq(self.log_byte)
         closing, special, sent_escape, byte = Signal(), Signal(), Signal(), Signal(8)
-        m.d.comb += [byte.eq(Mux(closing, Array([crc.crc[8 * i:8 * i + 8] for i in range(4)])[tail], payload)),
-                     special.eq((byte == FLAG) | (byte == ESCAPE)), crc.data.eq(payload)]
-        last = Mux(log, ~in_head & (~self.log_more | (chunk == LOG_CHUNK)), index == ((self.size + HEAD_WORDS) << 2))
+        m.d.comb += [byte.eq(Mux(closing, ~crc.state[:8], payload)), special.eq((byte == FLAG) | (byte == ESCAPE)),
+                     crc.byte.eq(Mux(closing, ~byte, byte))]
+        last = (index == Mux(log, LOG_CHUNK + 4 * HEAD_WORDS, (self.size + HEAD_WORDS) << 2)) | (log & ~in_head & ~self.log_more)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += [self.idle.eq(1), crc.start.eq(1)]
-                m.d.sync += [index.eq(0), chunk.eq(0), tail.eq(0), closing.eq(0), sent_escape.eq(0), log.eq(~self.respond)]
-                m.d.sync += [head.eq(Mux(self.respond, self.head.as_value(), int(Operation.LOG))),
-                             start.eq(Mux(self.respond, self.value, self.log_position))]
+                m.d.sync += [index.eq(0), tail.eq(0), closing.eq(0), sent_escape.eq(0), log.eq(~self.respond)]
                 with m.If(self.respond | self.log_more):
                     m.next = "OPEN"
             with m.State("OPEN"):
@@ -129,13 +155,11 @@ class FrameTransmitter(wiring.Component):
                         m.d.sync += sent_escape.eq(1)
                     with m.Else():
                         m.d.sync += sent_escape.eq(0)
-                        m.d.comb += [crc.valid.eq(~closing), self.log_step.eq(log & ~closing & ~in_head)]
+                        m.d.comb += [crc.valid.eq(1), self.log_step.eq(log & ~closing & ~in_head)]
                         with m.If(closing):
                             m.d.sync += tail.eq(tail + 1)
                         with m.Else():
                             m.d.sync += index.eq(index + 1)
-                            with m.If(~in_head):
-                                m.d.sync += chunk.eq(chunk + 1)
                         m.next = "FETCH"
                         with m.If(closing & (tail == 3)):
                             m.next = "CLOSE"

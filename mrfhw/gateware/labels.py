@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
+from mrfhw.gateware.memories import UnguardedMemory
 from mrfhw.gateware.ops import KINDS, Direction, datum, label_word, neighbour, vector
 
 __all__ = ["LabelMemory", "LabelSwitch", "LabelUpdate", "Prefetch", "entry_layout"]
@@ -59,7 +59,7 @@ class LabelMemory(wiring.Component):
     """LMem: an entry a site, both colours, in one memory or in four banks (Figure 3.7).
 
     addresses[bank] -> entries[bank]: one cycle. write, write_bank, write_address, write_data: one entry
-    a cycle, readable from the next cycle on.
+    a cycle, readable from the next cycle on; an entry read in the cycle of its write is undefined.
     """
 
     def __init__(self, config: Config):
@@ -75,7 +75,9 @@ class LabelMemory(wiring.Component):
         m = Module()
         c = self.config
         for bank in range(c.lmem_banks):
-            m.submodules[f"bank_{bank}"] = memory = Memory(shape=entry_layout(c), depth=c.lmem_rows, init=[])
+            m.submodules[f"bank_{bank}"] = memory = UnguardedMemory(
+                shape=entry_layout(c), depth=c.lmem_rows,
+                unused="the sites that are read are not those drawn, and a colour waits until its neighbours are written")
             read, write = memory.read_port(), memory.write_port()
             m.d.comb += [
                 read.addr.eq(self.addresses[bank]), self.entries[bank].eq(read.data),
@@ -157,7 +159,8 @@ class Prefetch(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.vectors = table = Memory(shape=vector(c), depth=c.max_labels, init=[])
+        m.submodules.vectors = table = UnguardedMemory(
+            shape=vector(c), depth=c.max_labels, unused="the table is written between runs and read during them")
         write = table.write_port()
         m.d.comb += [write.addr.eq(self.vector_label), write.data.eq(self.vector_data), write.en.eq(self.vector_write)]
         enter, s1_enter, entering = Signal(), Signal(), []

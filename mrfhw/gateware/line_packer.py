@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
 from mrfhw.gateware.axi import AxiStream
+from mrfhw.gateware.memories import UnguardedMemory
 from mrfhw.gateware.ops import LogStream
 from mrfhw.registers import AddressMap
 
@@ -36,7 +36,8 @@ class LinePacker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, log, out = self.config, self.log.payload, self.lines
-        m.submodules.bases = bases = Memory(shape=c.raster_bits, depth=max(2, c.spes), init=[])
+        m.submodules.bases = bases = UnguardedMemory(
+            shape=c.raster_bits, depth=max(2, c.spes), unused="the bases are written between runs and read during them")
         write, read = bases.write_port(), bases.read_port()
         m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write)]
 
@@ -53,7 +54,8 @@ class LinePacker(wiring.Component):
         address, marker = Signal(c.raster_bits), Signal()
         m.d.comb += [address.eq(read.data + held.offset), marker.eq(held.count == 0)]
         message = Cat(held.count, held.label, address)
-        slots = [Signal(c.message_bits, name=f"slot_{i}") for i in range(c.line_messages)]
+        # A line's last message goes straight out.
+        slots = [Signal(c.message_bits, name=f"slot_{i}") for i in range(c.line_messages - 1)]
         fill = Signal(range(c.line_messages))
         ends = Signal()
         m.d.comb += [
@@ -71,6 +73,6 @@ class LinePacker(wiring.Component):
                 with m.Elif(fill == i):
                     m.d.sync += slot.eq(message)
             with m.If(ends):
-                line = Cat(Mux((fill == i) & ~marker, message, slot) for i, slot in enumerate(slots))
+                line = Cat(Mux((fill == i) & ~marker, message, slot) for i, slot in enumerate([*slots, Const(0, c.message_bits)]))
                 m.d.sync += [out.tdata.eq(line), out.tvalid.eq(1), out.tlast.eq(marker)]
         return m

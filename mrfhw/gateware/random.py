@@ -21,7 +21,8 @@ class Random(wiring.Component):
     advance: step. load: shift `load_data` in instead (four loads set x, y, z, w). rotate: shift x in
     instead (four rotations restore the state). At most one of them at a time.
     value: uniform integer of `bits` bits, two cycles after the advance that made it.
-    word: x. Throughput one a cycle. No reset value is useful: load a state that is not all zero.
+    word: w, which after a rotation is the x that it moved. Throughput one a cycle.
+    No reset value is useful: load a state that is not all zero.
     """
 
     def __init__(self, bits: int):
@@ -44,6 +45,6 @@ class Random(wiring.Component):
             with m.Elif(self.rotate):
                 m.d.sync += w.eq(x)
         total = Signal(32)
-        m.d.comb += [total.eq(w + y), self.word.eq(x)]
+        m.d.comb += [total.eq(w + y), self.word.eq(w)]
         m.d.sync += self.value.eq(total[32 - self.bits:])
         return m

@@ -6,7 +6,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.config import Config
+from mrfhw.config import COUNTER_BITS, Config
 from mrfhw.gateware.ops import bus_layout, parameters
 from mrfhw.gateware.scheduler import problem_registers
 from mrfhw.registers import (
@@ -40,10 +40,11 @@ class RegisterFile(wiring.Component):
     read five cycles after stb and two more for each level of the control tree. Tile accesses while
     `running`, and addresses below the tiles that are no register (or no table, when written), end with
     err. Other tile addresses without a memory are acknowledged; reads of them give 0.
-    problem, parameters: registers. start, resume, stop: pulses, the first two only while not busy.
+    problem, parameters: registers. start, resume, stop: pulses in the cycle of their
+    write's ack, the first two only while not busy.
     table_*: writes to the tables behind.
     tile_bus, tile_data: to and from the control tree. Counters count the pulses of the same name and
-    are cleared by start.
+    are cleared by start; the 64-bit ones count to 2^`COUNTER_BITS`, their higher bits read 0.
     """
 
     def __init__(self, config: Config):
@@ -84,7 +85,7 @@ class RegisterFile(wiring.Component):
     def _counters(self, m: Module, values: dict[str, Signal]) -> None:
         for name, pulse in (("cycles", self.cycle), ("label_cycles", self.label_cycle), ("gap_cycles", self.gap_cycle),
                             ("stall_cycles", self.stall_cycle), ("messages", self.message), ("lines", self.line)):
-            bits = 32 if name == "lines" else 64
+            bits = 32 if name == "lines" else COUNTER_BITS
             counter = Signal(bits, name=name)
             with m.If(self.start):
                 m.d.sync += counter.eq(0)
@@ -110,7 +111,7 @@ class RegisterFile(wiring.Component):
         values = self._registers(m, register_write, index, data)
         for name, bit in CONTROL_BITS.items():
             allowed = name == "stop" or ~self.busy
-            m.d.comb += getattr(self, name).eq(register_write & (index == REGISTERS["control"].index) & data[bit] & allowed)
+            m.d.sync += getattr(self, name).eq(register_write & (index == REGISTERS["control"].index) & data[bit] & allowed)
         self._counters(m, values)
         digest = int(c.digest[:32], 16)
         values |= {"identity": IDENTITY, "version": INTERFACE_VERSION, "status": self.running | self.busy << 1,  # type: ignore[dict-item]

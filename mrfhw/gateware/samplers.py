@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config
+from mrfhw.gateware.memories import UnguardedMemory
 
 __all__ = ["CdfSampler", "RaceSampler", "SamplerSignature", "sampler"]
 
@@ -194,8 +195,9 @@ class CdfSampler(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.energies = energies = Memory(shape=c.energy_bits, depth=2 * c.max_labels, init=[])
-        m.submodules.sums = sums = Memory(shape=c.total_bits, depth=2 * c.max_labels, init=[])
+        other_half = "a pass reads the half that the pass before it has ended to write"
+        m.submodules.energies = energies = UnguardedMemory(shape=c.energy_bits, depth=2 * c.max_labels, unused=other_half)
+        m.submodules.sums = sums = UnguardedMemory(shape=c.total_bits, depth=2 * c.max_labels, unused=other_half)
         bank, minimum = self._minimum(m, energies.write_port())
         total = self._accumulate(m, bank, minimum, energies.read_port(), sums.write_port())
         self._count(m, self._threshold(m, total), sums.read_port())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import S2_LATENCY, SCHEDULER_LATENCY, Config, bits_for
+from mrfhw.gateware.memories import Queue
 from mrfhw.gateware.ops import KINDS, Direction, downlink
 from mrfhw.gateware.singleton_address import SingletonAddress
 from mrfhw.gateware.temperature import TemperatureSchedule
@@ -39,8 +39,18 @@ def _row_layout(config: Config) -> data.StructLayout:
     })
 
 
+def _commit_layout(config: Config) -> data.StructLayout:
+    """What a group's write-back needs of it, and when it is due."""
+    c = config
+    return data.StructLayout({
+        "due": bits_for(c.commit_delay(c.max_labels) + c.temperature_delay(c.max_labels)), "row": min(2, bits_for(c.tile_rows)),
+        "here": c.lmem_address_bits, "raster": c.offset_bits, "group": bits_for(c.tile_cols // (2 * c.spus) + 1), "white": 1,
+        "counted": 1,
+    })
+
+
 def _group_layout(config: Config) -> data.StructLayout:
-    """What a group needs after its neighbours have been fetched, up to its write-back."""
+    """What a group needs after its neighbours have been fetched."""
     c = config
     return data.StructLayout({
         "row": _row_layout(c), "group": bits_for(c.tile_cols // (2 * c.spus) + 1), "white": 1, "counted": 1,
@@ -228,19 +238,22 @@ class Scheduler(wiring.Component):
     def _commits(self, m: Module, opens: Signal, current: data.View, delay: Signal) -> dict[str, Signal]:
         """The groups in flight, and the slots in which they are written back, a lane each."""
         c = self.config
-        layout = data.StructLayout({"due": len(delay), "group": _group_layout(c)})
-        m.submodules.in_flight = queue = SyncFIFO(width=layout.size, depth=c.commit_queue_depth)
-        now, lane = Signal(len(delay)), Signal(bits_for(c.spus))
+        layout = _commit_layout(c)
+        # No group is due two cycles after its first label.
+        m.submodules.in_flight = queue = Queue(layout.size, c.commit_queue_depth, latency=2)
+        now, lane = Signal.like(delay), Signal(bits_for(c.spus))
         head, entry = data.View(layout, queue.r_data), Signal(layout)
         active, busy = Signal(), Signal()
         m.d.sync += now.eq(now + 1)
         m.d.comb += [
-            entry.due.eq(now + delay), entry.group.eq(current), queue.w_data.eq(entry.as_value()), queue.w_en.eq(opens),
+            entry.due.eq(now + delay), entry.row.eq(current.row.row), entry.here.eq(current.row.here),
+            entry.raster.eq(current.row.raster), entry.group.eq(current.group), entry.white.eq(current.white),
+            entry.counted.eq(current.counted), queue.w_data.eq(entry.as_value()), queue.w_en.eq(opens),
             active.eq(queue.r_rdy & (busy | (head.due == now))), queue.r_en.eq(active & (lane == c.spus - 1)),
         ]
         with m.If(active):
             m.d.sync += [lane.eq(Mux(lane == c.spus - 1, 0, lane + 1)), busy.eq(lane != c.spus - 1)]
-        return {"active": active, "lane": lane, "group": head.group, "pending": queue.r_rdy}
+        return {"active": active, "lane": lane, "group": head, "pending": queue.level != 0}
 
     def _operation(self, m: Module, state: dict[str, Signal], following: data.View, commit: dict[str, Signal]) -> data.View:
         """What the LMem port does in a slot, and for which site, one cycle later; the write-back goes first."""
@@ -256,7 +269,12 @@ class Scheduler(wiring.Component):
         kind = fetched[:2] if one else Signal(2, name="kind")
         lane = (fetched >> 2 if one else fetched)[:bits_for(c.spus)]
         group = Signal(_group_layout(c), name="op_group")
-        m.d.comb += group.eq(Mux(commit["active"], commit["group"].as_value(), following.as_value()))
+        written = commit["group"]
+        m.d.comb += group.eq(following)
+        with m.If(commit["active"]):
+            m.d.comb += [group.row.row[:len(written.row)].eq(written.row), group.row.here.eq(written.here),
+                         group.row.raster.eq(written.raster), group.group.eq(written.group), group.white.eq(written.white),
+                         group.counted.eq(written.counted)]
         op = Signal(data.StructLayout({"fetch": 1, "commit": 1, "flush": 1, "kind": 2, "lane": bits_for(c.spus),
                                        "pair": bits_for(c.tile_cols // 2), "last_pair": 1, "group": _group_layout(c)}))
         op_lane = Mux(commit["active"], commit["lane"], lane) if lane_bits else 0
@@ -348,11 +366,11 @@ class Scheduler(wiring.Component):
                                      ("s2_down", unit.down, 3)):
             m.d.comb += getattr(down, name).eq(self._delay(m, signal, cycles, name))
         wait = SCHEDULER_LATENCY + S2_LATENCY
-        m.d.comb += down.swap.eq(self._delay(m, first, wait - 1, "swap"))
-        for name, signal, cycles in (("valid", valid, wait), ("first", first, wait), ("last", last, wait),
-                                     ("label", step[:c.label_bits], wait), ("vector", unit.vector, wait - 1),
-                                     ("constant", unit.constant, wait - 1)):
-            m.d.comb += getattr(down, name).eq(self._delay(m, signal, cycles, name))
+        label, ahead = Signal(c.label_bits), self._delay(m, Cat(valid, first, last), wait - 1, "flags")
+        # Labels come in order: counted anew, not carried along. The label's own data are read in the cycle before they are needed.
+        m.d.sync += [Cat(down.valid, down.first, down.last).eq(ahead), down.label.eq(label)]
+        m.d.comb += [down.swap.eq(ahead[1]), label.eq(Mux(ahead[1], 0, down.label + 1)), unit.data_label.eq(label),
+                     down.vector.eq(unit.vector), down.constant.eq(unit.constant)]
 
     def _temperature(self, m: Module, state: dict[str, Signal], current: data.View, delay: Signal, begin: Signal) -> None:
         """The coefficient changes when the first label of a sweep needs it, and steps then."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth import Array, Module, Mux, Signal
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
+from mrfhw.gateware.memories import UnguardedMemory
 from mrfhw.gateware.ops import datum
 
 __all__ = ["S1Mem", "S2Mem", "S2Switch"]
@@ -26,7 +26,8 @@ class S1Mem(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.memory = memory = Memory(shape=datum(self.config), depth=self.config.site_rows, init=[])
+        m.submodules.memory = memory = UnguardedMemory(
+            shape=datum(self.config), depth=self.config.site_rows, unused="the bus writes or reads, and both between runs")
         read, write = memory.read_port(), memory.write_port()
         m.d.comb += [read.addr.eq(self.address), self.word.eq(read.data),
                      write.addr.eq(self.address), write.data.eq(self.write_data), write.en.eq(self.write)]
@@ -58,7 +59,8 @@ class S2Mem(wiring.Component):
         c = self.config
         outputs = []
         for bank in range(c.spus):
-            m.submodules[f"bank_{bank}"] = memory = Memory(shape=datum(c), depth=c.s2_bank_depth, init=[])
+            m.submodules[f"bank_{bank}"] = memory = UnguardedMemory(
+                shape=datum(c), depth=c.s2_bank_depth, unused="the bus writes or reads, and both between runs")
             read, write = memory.read_port(), memory.write_port()
             run = self.first if bank == c.spus - 1 else Mux(self.rotate > bank, self.second, self.first)
             m.d.comb += [

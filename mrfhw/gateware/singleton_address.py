@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth import Array, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
+from mrfhw.gateware.memories import UnguardedMemory
 from mrfhw.gateware.ops import vector
 from mrfhw.registers import LABEL_TABLE_WORDS, LabelWord
 
@@ -19,8 +19,8 @@ class SingletonAddress(wiring.Component):
 
     label, row, group, odd, base: the slot: label, local row, group in the row, parity of the sites'
     columns, S2Mem bank address of the group's first pair of columns. groups: groups a row.
-    One cycle later: vector, constant. Three cycles later: first, second, rotate (see S2Mem), left,
-    right (see S2Switch), up, down. One slot a cycle.
+    Three cycles later: first, second, rotate (see S2Mem), left, right (see S2Switch), up, down. One slot a cycle.
+    data_label: a label, whose vector and constant come one cycle later; it may be another slot's.
     table_*: writes of the label table, `LABEL_TABLE_WORDS` words a label (`registers.LabelWord`).
 
     A label's offset is added to the site's position; where that passes the tile's last row or column it
@@ -35,7 +35,7 @@ class SingletonAddress(wiring.Component):
         super().__init__({
             "label": In(config.label_bits), "row": In(self.row_bits), "group": In(self.group_bits), "odd": In(1),
             "base": In(address), "groups": In(self.group_bits),
-            "vector": Out(vector(config)), "constant": Out(config.data_bits),
+            "data_label": In(config.label_bits), "vector": Out(vector(config)), "constant": Out(config.data_bits),
             "first": Out(address), "second": Out(address), "rotate": Out(bits_for(config.spus)),
             "left": Out(2), "right": Out(2), "up": Out(1), "down": Out(1),
             "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)),
@@ -51,11 +51,13 @@ class SingletonAddress(wiring.Component):
         word_bits = bits_for(LABEL_TABLE_WORDS)
         outputs = {}
         for word, shape in shapes.items():
-            m.submodules[f"table_{word}"] = memory = Memory(shape=shape, depth=c.max_labels, init=[])  # type: ignore[arg-type]
+            m.submodules[f"table_{word}"] = memory = UnguardedMemory(
+                shape=shape, depth=c.max_labels, unused="the table is written between runs and read during them")
             write, read = memory.write_port(), memory.read_port()
             m.d.comb += [
                 write.addr.eq(self.table_address >> word_bits), write.data.eq(self.table_data),
-                write.en.eq(self.table_write & (self.table_address[:word_bits] == word)), read.addr.eq(self.label),
+                write.en.eq(self.table_write & (self.table_address[:word_bits] == word)),
+                read.addr.eq(self.data_label if word == LabelWord.DATA else self.label),
             ]
             outputs[int(word)] = read.data
         return outputs

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
 from mrfhw.gateware.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch, entry_layout
+from mrfhw.gateware.memories import Queue
 from mrfhw.gateware.ops import LogMessage, LogStream, datum, downlink, label_word, uplink
 from mrfhw.gateware.singleton import S1Mem, S2Mem, S2Switch
 from mrfhw.gateware.spu import Spu
@@ -115,7 +115,7 @@ class Spe(wiring.Component):
         """Write back the drawn labels and send messages. Returns the registered write of the next cycle."""
         c, down = self.config, self.down
         m.submodules.update = update = LabelUpdate(c)
-        m.submodules.log_fifo = fifo = SyncFIFO(width=len(self.log.payload.as_value()), depth=c.log_depth)
+        m.submodules.log_fifo = fifo = Queue(len(self.log.payload.as_value()), c.log_depth)
         entries = Array([lmem.entries[i].as_value() for i in range(c.lmem_banks)])
         m.d.comb += [
             update.entry.as_value().eq(entries[down.commit_bank] if c.lmem_banks > 1 else entries[0]),
@@ -178,18 +178,18 @@ class Spe(wiring.Component):
             lmem.write_address.eq(Mux(store, bus.offset[1:], write["address"])),
             lmem.write_data.as_value().eq(Mux(store, entry.as_value(), write["data"])),
         ]
-        self._read(m, region, s1mem, s2mem, lmem, lanes[bus.offset[:bits_for(c.spus)]] if c.spus > 1 else lanes[0])
+        self._read(m, region, s1mem, s2mem, lmem, lanes)
         assert amap.offset_bits >= len(at_bank) + 1 + c.lmem_address_bits
 
     def _read(self, m: Module, region: dict[Region, Signal], s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory,
-              random_word: object) -> None:
+              lanes: Array) -> None:
         """Read data: the memory's output one cycle after the strobe, registered twice, 0 at other times."""
         c, bus = self.config, self.down.bus
-        at, random = {r: Signal(name=f"read_{r.name.lower()}") for r in region}, Signal(32)
-        second, bank = Signal(), Signal(bits_for(c.lmem_banks))
+        at = {r: Signal(name=f"read_{r.name.lower()}") for r in region}
+        second, bank, lane = Signal(), Signal(bits_for(c.lmem_banks)), Signal(bits_for(c.spus))
         for r, here in region.items():
             m.d.sync += at[r].eq(here & ~bus.write)
-        m.d.sync += [random.eq(random_word), second.eq(bus.offset[0]), bank.eq(bus.offset[1 + c.lmem_address_bits:])]
+        m.d.sync += [lane.eq(bus.offset), second.eq(bus.offset[0]), bank.eq(bus.offset[1 + c.lmem_address_bits:])]
         entry = Signal(entry_layout(c), name="read_entry")
         m.d.comb += entry.eq(Array([lmem.entries[i].as_value() for i in range(c.lmem_banks)])[bank]
                              if c.lmem_banks > 1 else lmem.entries[0])
@@ -200,7 +200,7 @@ class Spe(wiring.Component):
         with m.If(at[Region.S2]):
             m.d.comb += word.eq(s2mem.bus_word.as_value())
         with m.If(at[Region.RANDOM]):
-            m.d.comb += word.eq(random)
+            m.d.comb += word.eq(lanes[lane] if c.spus > 1 else lanes[0])
         with m.If(at[Region.LMEM] & ~second):
             m.d.comb += word.eq(Cat(entry.mrp_label, Signal(pad, name="pad_0"), entry.exists, entry.clamped,
                                     Signal(LmemWord.COUNT - LmemWord.CLAMPED - 1, name="pad_1"), entry.mrp_count))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -46,15 +46,18 @@ class Spu(wiring.Component):
             energy.s1.eq(self.s1), energy.s2.eq(self.s2), energy.label.eq(self.label), energy.vector.eq(self.vector),
             energy.neighbours.eq(self.neighbours), energy.parameters.eq(self.parameters),
         ]
-        flags = Cat(self.valid, self.first, self.last, self.label)
+        flags = Cat(self.valid, self.first, self.last)
         for cycle in range(1, ENERGY_LATENCY + 1):
             delayed = Signal.like(flags, name=f"flags_{cycle}", init=0)
             m.d.sync += delayed.eq(flags)
+            if cycle == ENERGY_LATENCY:
+                # Labels come in order: counted anew, not carried along.
+                m.d.sync += draw.label.eq(Mux(flags[1], 0, draw.label + 1))
             flags = delayed
             if cycle == ENERGY_LATENCY - draw.lead:
                 m.d.comb += draw.soon.eq(flags[0])
         m.d.comb += [
-            Cat(draw.valid, draw.first, draw.last, draw.label).eq(flags), draw.energy.eq(energy.energy),
+            Cat(draw.valid, draw.first, draw.last).eq(flags), draw.energy.eq(energy.energy),
             draw.temperature.eq(self.parameters.temperature), draw.uniform.eq(random.value),
             random.advance.eq(draw.advance), random.load.eq(self.random_load), random.rotate.eq(self.random_rotate),
             random.load_data.eq(self.random_data), self.random_word.eq(random.word), self.result.eq(draw.result),

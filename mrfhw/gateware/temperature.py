@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
+from mrfhw.gateware.memories import UnguardedMemory
 from mrfhw.registers import Temperature
 
 __all__ = ["TemperatureSchedule"]
@@ -38,28 +38,33 @@ class TemperatureSchedule(wiring.Component):
         m = Module()
         c = self.config
         width, guard = c.temperature_bits, c.temperature_guard_bits
-        m.submodules.table = table = Memory(shape=width, depth=c.temperature_table, init=[])
+        m.submodules.table = table = UnguardedMemory(
+            shape=width, depth=c.temperature_table, unused="the table is written between runs and read during them")
         write, read = table.write_port(), table.read_port()
         index, held_for = Signal.like(self.last), Signal(32)
         m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write),
                      read.addr.eq(index)]
         held = Signal(width + guard)
-        product, factor = Signal(width + guard + self.ratio_bits), Signal(self.ratio_bits)
+        # `high` is the product's upper part; its lower part moves into `factor` as the factor's bits leave it.
+        high, factor = Signal(width + guard), Signal(self.ratio_bits)
         count = Signal(range(self.ratio_bits + 2))
         with m.If(self.load):
             m.d.sync += [held.eq(Cat(Signal(guard, name="guard"), self.start)), index.eq(0), held_for.eq(1), count.eq(0)]
         with m.Elif(self.step):
-            m.d.sync += [product.eq(0), factor.eq(self.ratio), count.eq(self.ratio_bits + 1)]
+            m.d.sync += [high.eq(0), factor.eq(self.ratio), count.eq(self.ratio_bits + 1)]
             with m.If(held_for == self.stride):
                 m.d.sync += [held_for.eq(1), index.eq(Mux(index == self.last, index, index + 1))]
             with m.Else():
                 m.d.sync += held_for.eq(held_for + 1)
         with m.Elif(count > 1):
-            # The factor's highest bit first.
-            m.d.sync += [product.eq((product << 1) + Mux(factor[-1], held, 0)), factor.eq(factor << 1), count.eq(count - 1)]
+            # The factor's lowest bit first.
+            total = Signal(width + guard + 1)
+            m.d.comb += total.eq(high + Mux(factor[0], held, 0))
+            m.d.sync += [Cat(factor, high).eq(Cat(factor[1:], total)), count.eq(count - 1)]
         with m.Elif(count == 1):
             scaled, limit = Signal(width + guard + 2), Signal(width + guard + 2)
-            m.d.comb += [scaled.eq(product >> c.ratio_fraction_bits), limit.eq(Cat(Signal(guard, name="low"), self.limit))]
+            m.d.comb += [scaled.eq(Cat(factor, high) >> c.ratio_fraction_bits),
+                         limit.eq(Cat(Signal(guard, name="low"), self.limit))]
             beyond = scaled < limit if c.sampler == "race" else scaled > limit
             m.d.sync += count.eq(0)
             with m.If(self.mode == Temperature.GEOMETRIC):

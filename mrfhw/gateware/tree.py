@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth import Array, Cat, Module, Signal
 from amaranth.lib import data, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.config import Config, bits_for
+from mrfhw.gateware.memories import Queue
 from mrfhw.gateware.ops import LogMessage, LogStream, downlink, uplink
 
 __all__ = ["ControlNode", "LogHub", "control_node_bits"]
@@ -75,7 +75,7 @@ class LogHub(wiring.Component):
         m = Module()
         c, n = self.config, self.config.hub_fan_in
         out = LogMessage(c, self.tile_bits + bits_for(n))
-        m.submodules.fifo = fifo = SyncFIFO(width=out.size, depth=c.hub_depth)
+        m.submodules.fifo = fifo = Queue(out.size, c.hub_depth)
         children = [getattr(self, f"child_{k}") for k in range(n)]
         valid, last, chosen = Signal(n), Signal(range(n)), Signal(range(n))
         m.d.comb += [valid.eq(Cat(child.valid for child in children)), chosen.eq(last)]

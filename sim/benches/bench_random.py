@@ -1,4 +1,4 @@
-"""Random against its twin, in every cycle: `word` is x, `value` goes with the state two cycles after its step.
+"""Random against its twin, in every cycle: `word` is w, `value` goes with the state two cycles after its step.
 
 Parameter `bits`: of the value.
 """
@@ -36,7 +36,7 @@ class Generator:
             self.twin = Twin([*words[1:], words[0]])
         elif operation.get("advance"):
             self.twin.step()
-        self.bench.expect("word", self.twin.words[0], after=1)
+        self.bench.expect("word", self.twin.words[-1], after=1)
         self.bench.expect("value", self.twin.value(self.bits), after=2)
 
     async def start(self, state: list[int]) -> None:
@@ -69,12 +69,13 @@ async def rotation(dut: Any) -> None:
     seen = []
     for _ in range(WORDS):
         await generator.do(rotate=1)
+        await generator.do()
         seen.append(generator.bench.read("word"))
     assert seen == state
     assert generator.twin.words == state
     for _ in range(8):
         await generator.do(advance=1)
-    await generator.bench.finish(2 * 12)
+    await generator.bench.finish(2 * 16)
 
 
 @cocotb.test()

@@ -16,7 +16,7 @@ from mrfhw.sim.runner import bench_config, bench_parameters
 from mrfhw.sim.timetable import group_base, lane_words
 
 LATENCY = 3  # of the addresses and directions
-TABLE_LATENCY = 1  # of vector and constant
+TABLE_LATENCY = 1  # of vector and constant, from data_label
 
 
 class Memories:
@@ -76,13 +76,15 @@ async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, int, i
     names = ("first", "second", "rotate", "left", "right", "up", "down")
     problem = placement.problem
     for cycle in range(len(slots) + LATENCY):
+        data_label = slots[cycle * 7 % len(slots)][0]  # another slot's
         if cycle < len(slots):
             label, row, group, odd = slots[cycle]
-            await bench.cycle(label=label, row=row, group=group, odd=odd, base=group_base(placement, row, group))
+            await bench.cycle(label=label, row=row, group=group, odd=odd, base=group_base(placement, row, group),
+                              data_label=data_label)
         else:
             await bench.cycle()
         if TABLE_LATENCY <= cycle < len(slots) + TABLE_LATENCY:
-            label = slots[cycle - TABLE_LATENCY][0]
+            label = slots[(cycle - TABLE_LATENCY) * 7 % len(slots)][0]
             u, v = (0, 0) if problem.vectors is None else (int(x) for x in problem.vectors[label])
             assert bench.read("vector") == {"u": u, "v": v}
             assert bench.read("constant") == (0 if problem.constants is None else int(problem.constants[label]))

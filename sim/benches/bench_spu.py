@@ -53,9 +53,8 @@ class Lane:
         """Read the state by rotation; it stays as it was."""
         for word in self.twin.words:
             await self.bench.cycle(random_rotate=1)
-            self.bench.expect("random_word", word, after=0)
+            self.bench.expect("random_word", word, after=1)
         await self.bench.cycle(random_rotate=0)
-        self.bench.expect("random_word", self.twin.words[0], after=0)
 
     def plan(self, parameters: dict[str, int], labels: int, sites: int) -> Plan:
         """Sites of one L with random pauses, about half of them back to back."""

@@ -1,0 +1,134 @@
+"""Memories whose reads may meet a write: whole machines do not care what such a read gives."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from amaranth.sim import Simulator
+from test_random_machines import compare
+
+from mrfhw.config import Config
+from mrfhw.gateware.memories import Queue, UnguardedMemory, poisoned
+from mrfhw.gateware.singleton_address import SingletonAddress
+from mrfhw.rtl import board_text, component_verilog
+from mrfhw.sim.chip import CompiledChip
+from support.random_problems import random_config, random_placement
+from support.refusals import assert_refused
+
+# One bank and four, both samplers, S of 1, 2 and 4.
+SEEDS = (2, 12, 21)
+
+
+def simulate(component, process) -> None:
+    """Run `process` on a component whose clock has a period of one microsecond."""
+    simulator = Simulator(component)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(process)
+    simulator.run()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    config = random_config(rng)
+    with poisoned():
+        chip = CompiledChip(config, quick=True)
+    with chip:
+        for _ in range(20):
+            compare(chip, random_placement(rng, config))
+
+
+def test_poison_is_never_in_what_is_generated() -> None:
+    config = Config.preset("smallest")
+    plain = board_text(config, 16, 16, 16)
+    assert "no_rw_check" in plain
+    assert "met_0" not in plain
+    with poisoned():
+        assert "met_0" in board_text(config, 16, 16, 16)
+    assert board_text(config, 16, 16, 16) == plain
+
+
+def test_every_memory_that_is_written_states_what_a_collision_gives() -> None:
+    """None has synthesis build guards unasked but the queues, which hand words on."""
+    text = board_text(Config.preset("smallest"), 16, 16, 16)
+    for module in re.split(r"^(?=module )", text, flags=re.M):
+        for attribute, name in re.findall(r"(\(\* no_rw_check = 32'd1 \*\)\n)?  reg \[\d+:0\] (\S+) \[\d+:0\];", module):
+            written = re.search(rf"^ +{re.escape(name)}\[\S+\] <=", module, re.M)
+            assert attribute or not written or "log_fifo" in module.split("(")[0], module.split("(")[0]
+
+
+@pytest.mark.parametrize("poison", [False, True])
+def test_a_collision(poison: bool) -> None:
+    """Without poison the old word in simulation; with it the inverse, until the next read. Other reads are what was written."""
+    memory = UnguardedMemory(shape=8, depth=4, init=[0x11, 0x22, 0x33, 0x44], unused="a test")
+    write, read = memory.write_port(), memory.read_port()
+
+    async def process(context) -> None:
+        async def cycle(**inputs: int) -> int:
+            for name, value in {"w": 0, "r": 0, "wa": 0, "ra": 0, "d": 0, **inputs}.items():
+                port = {"w": write.en, "r": read.en, "wa": write.addr, "ra": read.addr, "d": write.data}[name]
+                context.set(port, value)
+            await context.tick()
+            return context.get(read.data)
+
+        assert await cycle(r=1, ra=1) == 0x22
+        assert await cycle(r=1, ra=1, w=1, wa=2, d=0x55) == 0x22
+        collided = 0xDD if poison else 0x22
+        assert await cycle(r=1, ra=1, w=1, wa=1, d=0x66) == collided
+        assert await cycle(ra=1, w=1, wa=1, d=0x77) == collided
+        assert await cycle(r=1, ra=1) == 0x77
+        assert await cycle(r=1, ra=2) == 0x55
+
+    if poison:
+        with poisoned():
+            simulate(memory, process)
+    else:
+        simulate(memory, process)
+
+
+@pytest.mark.parametrize("latency", [1, 2])
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 11])
+@pytest.mark.parametrize("fill", [0.2, 0.5, 0.9])
+def test_queue(latency: int, depth: int, fill: float) -> None:
+    """Against a list, in every cycle of a random rhythm; collisions are poisoned."""
+    queue, rng = Queue(8, depth, latency), np.random.default_rng(depth)
+
+    async def process(context) -> None:
+        words: list[tuple[int, int]] = []  # word, the cycle from which it can be read
+        for cycle in range(400):
+            word, put, get = int(rng.integers(256)), bool(rng.random() < fill), bool(rng.random() < 0.5)
+            for signal, value in ((queue.w_data, word), (queue.w_en, put), (queue.r_en, get)):
+                context.set(signal, int(value))
+            ready = bool(words) and words[0][1] <= cycle
+            assert context.get(queue.level) == len(words)
+            assert context.get(queue.w_rdy) == (len(words) < depth)
+            assert context.get(queue.r_rdy) == ready
+            if ready:
+                assert context.get(queue.r_data) == words[0][0]
+            room = len(words) < depth
+            await context.tick()
+            if ready and get:
+                words.pop(0)
+            if put and room:
+                words.append((word, cycle + latency))
+
+    with poisoned():
+        simulate(queue, process)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: UnguardedMemory(shape=8, depth=4, unused=""), "unused is ''; a memory without guards needs a reason"),
+    (lambda: Queue(0, 4), "width is 0; a queue has a width of 1 or more"),
+    (lambda: Queue(4, 0), "depth is 0; a queue has a depth of 1 or more"),
+    (lambda: Queue(4, True), "depth is True; a queue has a depth of 1 or more"),
+    (lambda: Queue(4, 4, 3), "latency is 3; a queue's word comes after 1 or 2 cycles"),
+])
+def test_wrong_arguments(make, message) -> None:
+    assert_refused(make, message)
+
+
+def test_the_attribute_reaches_the_verilog() -> None:
+    text = component_verilog(SingletonAddress(Config.preset("smallest")), "singleton_address")
+    assert len(re.findall(r"\(\* no_rw_check = 32'd1 \*\)\n  reg \[", text)) == 8
