@@ -1,4 +1,4 @@
-"""A board with a serial port and nothing else: the machine, its link, a UART."""
+"""A board with a serial port: the machine, its link, a UART, and a memory for the log where there is one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from mrfhw.config import Config
 from mrfhw.gateware.accelerator import Accelerator
 from mrfhw.gateware.bridge import Bridge
 from mrfhw.gateware.leaves import Leaves
+from mrfhw.gateware.log_memory import LogMemory
 from mrfhw.gateware.uart import UartReceiver, UartTransmitter, check_divisor
 from mrfhw.registers import AddressMap
 
@@ -32,13 +33,18 @@ class BoardTop(wiring.Component):
 
     rx: from the host, tx: to it; 8N1, no flow control. The link is that of docs/link.md.
     divisor: clock cycles a bit (`divisor_for`), 16 for 3 Mbaud at 48 MHz. words, log_bytes: see `Bridge`.
+    log_memory: what the log passes through between machine and link, so that a log faster than the link does not stall the
+    machine until that memory is full; `memory` is its port then.
     """
 
-    def __init__(self, config: Config, divisor: int = 16, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None):
+    def __init__(self, config: Config, divisor: int = 16, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None,
+                 log_memory: LogMemory | None = None):
         self.config, self.divisor, self.words, self.log_bytes = config, check_divisor(divisor), words, log_bytes
         self.leaves = leaves or Leaves(shared=False)
         self.bridge = Bridge(AddressMap(config).address_bits, config.line_bits, words, log_bytes)
-        super().__init__({"rx": In(1), "tx": Out(1, init=1)})
+        self.log_memory = log_memory
+        port = {"memory": log_memory.signature.members["memory"]} if log_memory else {}
+        super().__init__({"rx": In(1), "tx": Out(1, init=1), **port})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -50,5 +56,12 @@ class BoardTop(wiring.Component):
         wiring.connect(m, receiver.bytes, bridge.received)
         wiring.connect(m, bridge.sent, transmitter.bytes)
         wiring.connect(m, bridge.bus, accelerator.bus)
-        wiring.connect(m, accelerator.lines, bridge.lines)
+        if self.log_memory is None:
+            wiring.connect(m, accelerator.lines, bridge.lines)
+            return m
+        m.submodules.log_memory = log_memory = self.log_memory
+        wiring.connect(m, accelerator.lines, log_memory.lines)
+        wiring.connect(m, log_memory.out, bridge.lines)
+        wiring.connect(m, log_memory.memory, wiring.flipped(self.memory))
+        m.d.comb += bridge.behind.eq(log_memory.behind)
         return m
