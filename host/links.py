@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import socket
 import time
+from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from mrfhw.config import Config
 from mrfhw.runtime.driver import ChipError
 
-__all__ = ["SCHEMES", "Link", "LinkError", "SerialLink", "SimLink", "TcpLink", "open_link"]
+__all__ = ["SCHEMES", "Address", "Link", "LinkError", "SerialLink", "SimLink", "TcpLink", "Wire", "open_link"]
 
 BAUD = 3_000_000
 SCHEMES = ("serial", "tcp", "sim")
@@ -21,16 +23,21 @@ _PIECE = 1 << 16
 
 
 class LinkError(ChipError):
-    """The link is gone, or what is at its other end is no board. One line: what, and what to do."""
+    """The link is gone, or what is at its other end is no board. One line: `what`, and what to do."""
+
+    def __init__(self, what: str, advice: str):
+        super().__init__(f"{what}: {advice}")
+        self.what, self.advice = what, advice
 
 
-class Link(Protocol):
+class Wire(Protocol):
     """Bytes to and from a board. They may be lost, repeated or changed on the way; they keep their order.
 
-    name: as the user gave it. Both calls raise LinkError where the link itself is gone.
+    name: for messages. `send` and `receive` raise LinkError where the wire itself is gone.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def send(self, data: bytes) -> None: ...
 
@@ -43,19 +50,34 @@ class Link(Protocol):
     def close(self) -> None: ...
 
 
+class Link(Wire, Protocol):
+    """A wire of a known kind.
+
+    check: what may be wrong with it, for messages: "check ...". reconnections: how often it has been made again.
+    """
+
+    @property
+    def check(self) -> str: ...
+
+    @property
+    def reconnections(self) -> int: ...
+
+
 def _lost(name: str, error: object) -> LinkError:
-    return LinkError(f"the link to {name} broke ({error}): see that the board is on and plugged in, then resume or solve again")
+    return LinkError(f"the link to {name} broke ({error})", "see that the board is on and plugged in, then solve again")
 
 
 class SerialLink:
     """A serial port, 8N1, held alone by this process."""
 
+    reconnections = 0
+
     def __init__(self, device: str, baud: int = BAUD):
         try:
             import serial
         except ImportError:
-            raise LinkError("serial ports need pyserial, which is not installed: pip install pyserial") from None
-        self.name = f"serial://{device}"
+            raise LinkError("serial ports need pyserial, which is not installed", "pip install pyserial") from None
+        self.name, self.check = f"serial://{device}", f"the cable, and that {baud} is the board's baud rate"
         try:
             self._port = serial.Serial(device, baud, timeout=0, write_timeout=5, exclusive=True)
         except (OSError, ValueError) as error:
@@ -94,28 +116,37 @@ class SerialLink:
             self._port.close()
 
 
+GONE = {errno.EIO: "it was unplugged", errno.ENXIO: "it was unplugged", errno.ENODEV: "it was unplugged",
+        errno.EPIPE: "the other end closed it", errno.ECONNRESET: "the other end closed it"}
+
+
 def _cause(error: BaseException) -> str:
-    """The system's own words where it has some."""
+    """The system's own words where it has some, and plainer ones where a port or a connection is gone."""
     number = getattr(error, "errno", None)
-    return os.strerror(number) if isinstance(number, int) else str(error) or type(error).__name__
+    if not isinstance(number, int):
+        return str(error) or type(error).__name__
+    return GONE.get(number, os.strerror(number))
 
 
 def _not_opened(device: str, baud: int, error: Exception) -> LinkError:
     number = getattr(error, "errno", None)
     if not os.path.exists(device):
-        return LinkError(f"there is no port {device}: plug the board in, and name the port that `ls /dev/tty*` shows then")
+        return LinkError(f"there is no port {device}", "plug the board in, and name the port that `ls /dev/tty*` shows then")
     if isinstance(error, PermissionError) or number == 13:
-        return LinkError(f"{device} may not be opened (Permission denied): add yourself to the group that owns it "
-                         "(Debian: dialout) and log in again")
+        return LinkError(f"{device} may not be opened (Permission denied)",
+                         "add yourself to the group that owns it (Debian: dialout) and log in again")
     if number in (11, 16):
-        return LinkError(f"{device} is in use by another program: end that one, or name another port")
+        return LinkError(f"{device} is in use by another program", "end that one, or name another port")
     if isinstance(error, ValueError):
-        return LinkError(f"baud is {baud}; {device} does not take it: give the rate that the board was built for")
-    return LinkError(f"{device} cannot be opened as a serial port ({_cause(error)}): name the board's port")
+        return LinkError(f"baud is {baud}; {device} does not take it", "give the rate that the board was built for")
+    return LinkError(f"{device} cannot be opened as a serial port ({_cause(error)})", "name the board's port")
 
 
 class TcpLink:
     """A TCP connection, as to `mrfhw board --listen tcp://...` or a serial server in raw mode."""
+
+    check = "what listens there, and the baud rate of a serial server"
+    reconnections = 0
 
     def __init__(self, host: str, port: int, seconds: float = 5):
         self.name = f"tcp://{host}:{port}"
@@ -123,7 +154,7 @@ class TcpLink:
             self._socket = socket.create_connection((host, port), seconds)
         except OSError as error:
             reason = "no answer" if isinstance(error, TimeoutError) else _cause(error)
-            raise LinkError(f"{self.name} cannot be reached ({reason}): see that the board listens there") from None
+            raise LinkError(f"{self.name} cannot be reached ({reason})", "see that the board listens there") from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes) -> None:
@@ -153,28 +184,81 @@ class TcpLink:
 
 
 class SimLink:
-    """The compiled board in this process. Its clock stands still unless somebody waits; a second is `RATE` cycles."""
+    """The compiled board in this process. Its clock stands still unless somebody waits; a second is `rate` cycles."""
 
-    RATE = 2_000_000
+    name = "sim://"
+    check = "the compiled board"
+    reconnections = 0
 
-    def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048):
+    def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048, rate: int = 2_000_000):
         from mrfhw.sim.board import CompiledBoard
 
-        self.name = "sim://"
+        self.rate = rate
         self.board = CompiledBoard(config, words=words, log_bytes=log_bytes, quick=quick)
 
     def send(self, data: bytes) -> None:
         self.board.send(data)
 
     def receive(self, seconds: float) -> bytes:
-        self.board.run(int(max(0.0, seconds) * self.RATE) + 1, 100 * self.board.divisor)
+        self.board.run(int(max(0.0, seconds) * self.rate) + 1, 100 * self.board.divisor)
         return self.board.take()
 
     def clock(self) -> float:
-        return self.board.cycles / self.RATE
+        return self.board.cycles / self.rate
 
     def close(self) -> None:
         self.board.close()
+
+
+@dataclass(frozen=True)
+class Address:
+    """What a board's address says. baud, quick, reconnect (seconds; None where not given): what may follow its question mark."""
+
+    text: str
+    scheme: str
+    device: str = ""
+    host: str = ""
+    port: int = 0
+    baud: int = BAUD
+    quick: bool = False
+    reconnect: float | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Address:
+        """Raises LinkError for what is no address."""
+        parts = urlsplit(text)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        known = {"serial": ("baud", "reconnect"), "tcp": ("reconnect",), "sim": ("quick",)}.get(parts.scheme, ())
+        if parts.scheme not in SCHEMES or any(name not in known for name in options):
+            raise LinkError(f"the board's address is {text!r}; it must be serial:///dev/PORT, with ?baud=N where it is not {BAUD}, "
+                            "tcp://HOST:PORT or sim://, and may end in reconnect=SECONDS", "give one of them")
+        if parts.scheme == "sim":
+            return cls(text, "sim", quick=options.get("quick", "0") == "1")
+        reconnect = _seconds(options["reconnect"]) if "reconnect" in options else None
+        if parts.scheme == "tcp":
+            try:
+                host, port = parts.hostname, parts.port
+            except ValueError:
+                host = port = None
+            if not host or not port:
+                raise LinkError(f"the board's address is {text!r}; a TCP address has a host and a port from 1 to 65535",
+                                "give such as tcp://127.0.0.1:7000")
+            return cls(text, "tcp", host=host, port=port, reconnect=reconnect)
+        rate = options.get("baud", str(BAUD))
+        if not rate.isdigit() or not 0 < int(rate) < 1 << 31:
+            raise LinkError(f"baud is {rate!r}; it must be a whole number above 0", "give the rate that the board was built for")
+        return cls(text, "serial", device=parts.netloc + parts.path, baud=int(rate), reconnect=reconnect)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise LinkError(f"reconnect is {text!r}; it must be a number of seconds from 0 on",
+                        "give how long a broken link may be away, 0 for not at all")
+    return seconds
 
 
 def open_link(address: str, config: Config) -> Link:
@@ -182,25 +266,7 @@ def open_link(address: str, config: Config) -> Link:
 
     Raises LinkError for any other and where it cannot be opened.
     """
-    parts = urlsplit(address)
-    options = dict(parse_qsl(parts.query))
-    known = {"serial": ("baud",), "sim": ("quick",)}.get(parts.scheme, ())
-    strange = [name for name in options if name not in known]
-    if parts.scheme not in SCHEMES or strange:
-        raise LinkError(f"the board's address is {address!r}; it must be serial:///dev/PORT, with ?baud=N where it is not {BAUD}, "
-                        "tcp://HOST:PORT or sim://: give one of them")
-    if parts.scheme == "sim":
-        return SimLink(config, quick=options.get("quick", "0") == "1")
-    if parts.scheme == "tcp":
-        try:
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host = port = None
-        if not host or not port:
-            raise LinkError(f"the board's address is {address!r}; a TCP address has a host and a port from 1 to 65535: give "
-                            "such as tcp://127.0.0.1:7000")
-        return TcpLink(host, port)
-    rate = options.get("baud", str(BAUD))
-    if not rate.isdigit() or not 0 < int(rate) < 1 << 31:
-        raise LinkError(f"baud is {rate!r}; it must be a whole number above 0: give the rate that the board was built for")
-    return SerialLink(parts.netloc + parts.path, int(rate))
+    found = Address.of(address)
+    if found.scheme == "sim":
+        return SimLink(config, quick=found.quick)
+    return TcpLink(found.host, found.port) if found.scheme == "tcp" else SerialLink(found.device, found.baud)

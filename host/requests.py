@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ __all__ = ["Greeting", "Limits", "Requests"]
 
 
 LEAST_WORDS = 16  # of a request or response, however many errors there are
+FIRST_SHARE = 0.125  # of the largest frames, before anything is known of the link
 OVERHEAD = 200  # bytes that take as long as a request's way without its bytes
 
 
@@ -24,7 +24,8 @@ class Limits:
     """Seconds and counts after which something else is done.
 
     first: wait for an answer before anything is measured. least, most: bounds of that wait later. silence: with nothing from
-    the board. greeting: the same before the board has ever answered. repetitions: of one request.
+    the board. greeting: the same before the board has ever answered. request: one request, whatever comes meanwhile.
+    breaks: of the link, for one request. reconnect: that a broken link may be away, 0 for not at all.
     """
 
     first: float = 0.5
@@ -32,7 +33,9 @@ class Limits:
     most: float = 2.0
     silence: float = 10.0
     greeting: float = 5.0
-    repetitions: int = 100
+    request: float = 30.0
+    breaks: int = 100
+    reconnect: float = 30.0
 
 
 class Greeting(NamedTuple):
@@ -48,27 +51,47 @@ class Greeting(NamedTuple):
     behind: int
 
 
+@dataclass(frozen=True)
+class _Exchange:
+    """A request that has been sent or will be. response: bytes of its body. silence: seconds with nothing from the board."""
+
+    operation: Operation
+    number: int
+    value: int
+    body: bytes
+    response: int
+    silence: float
+
+    def answered_by(self, frame: Frame) -> bool:
+        greeted = self.operation != Operation.HELLO or frame.value == self.value
+        return frame.operation == self.operation | RESPONSE and frame.number == self.number and greeted
+
+
 class Requests:
     """One request after the other, each carried out once; log bytes in order, each once.
 
-    log: bytes since `begin_log`. position: of the next one, as the board counts. repeated, damaged: requests that were sent
-    again and frames that were dropped, for reports.
+    log: bytes since `begin_log` that have not been taken. position: of the next one to come, as the board counts. repeated,
+    damaged: requests that were sent again and frames that were dropped, for reports; longest: seconds of the longest request.
     """
 
     def __init__(self, link: Link, limits: Limits | None = None):
         self.link, self.limits = link, limits or Limits()
         self.log = bytearray()
         self.position, self.ended = 0, 0  # received, and reached by the board as far as it has said
-        self.repeated = 0
+        self.repeated, self.longest = 0, 0.0
         self.greeting: Greeting | None = None
         self._decoder, self._number = Decoder(), 0
         self._per_byte: float | None = None
         self._spread = 0.0
         self._patience = 1.0  # grows with every repetition until an answer comes at once
-        self._share = 0.125  # of the largest frames that are used: half of it after a repetition, a 64th more after a clean answer
+        self._share = FIRST_SHARE  # of the largest frames: half of it after a repetition, a 64th more after a clean answer
         self._gap, self._limit = False, 0
+        self._credited, self._granted = 0, 0  # position of the last credit, and bytes beyond it that it allowed
+        self._due = 0.0  # since when the next byte of the log is awaited
         self._progress = (0, 0.0)  # the position of the last credit, and when it was reached
         self._following = False
+        self._came = 0  # bytes
+        self._unanswered: _Exchange | None = None
 
     @property
     def damaged(self) -> int:
@@ -78,29 +101,38 @@ class Requests:
 
     def hello(self) -> Greeting:
         """Begin, or begin again after a break: numbers start anew, bus and log are as they were."""
-        nonce = int.from_bytes(os.urandom(4), "little")
         self._number = os.urandom(1)[0]
         self._following = False
-        frame = self._exchange(Operation.HELLO, nonce, b"", 4 * len(Greeting._fields), self.limits.greeting,
-                               lambda frame: frame.value == nonce)
+        nonce = int.from_bytes(os.urandom(4), "little")
+        frame = self._exchange(_Exchange(Operation.HELLO, self._number, nonce, b"", 4 * len(Greeting._fields),
+                                         self.limits.greeting))
         words = [int(word) for word in frame.words]
         if len(words) < len(Greeting._fields) or words[0] != LINK_VERSION:
-            raise LinkError(f"the board speaks version {words[0] if words else 'none'} of the link, this program {LINK_VERSION}: "
-                            "build the board again with this version")
+            raise LinkError(f"the board at {self.link.name} speaks version {words[0] if words else 'none'} of the link, this "
+                            f"program version {LINK_VERSION}", "build the board again with this program")
         self.greeting = Greeting(*words[:len(Greeting._fields)])
         return self.greeting
 
     def request(self, operation: Operation, value: int, words: np.ndarray, response_words: int = 0) -> Frame:
         """Have it carried out once. Raises LinkError where the board refuses it or does not answer."""
         self._number = (self._number + 1) % 256
-        frame = self._exchange(operation, value, np.ascontiguousarray(words, "<u4").tobytes(), 4 * response_words,
-                               self.limits.silence, lambda frame: True)
-        if frame.status == Status.NUMBER:
-            raise LinkError(f"the board at {self.link.name} was started again, or another program has spoken to it: "
+        return self._checked(self._exchange(_Exchange(operation, self._number, value, np.ascontiguousarray(words, "<u4").tobytes(),
+                                                      4 * response_words, self.limits.silence)))
+
+    def complete(self) -> None:
+        """Have the request carried out that a LinkError cut off, so that it as well is carried out once."""
+        if self._unanswered is not None:
+            self._checked(self._exchange(self._unanswered))
+
+    def _checked(self, frame: Frame) -> Frame:
+        # Another program may have left the board at a number that seems to be in turn, but not at the run's log as well.
+        lost = frame.status == Status.MALFORMED and frame.operation == Operation.CREDIT | RESPONSE
+        if frame.status == Status.NUMBER or lost:
+            raise LinkError(f"the board at {self.link.name} was started again, or another program has spoken to it",
                             "solve the problem again")
         if frame.status == Status.MALFORMED:
-            raise LinkError(f"the board at {self.link.name} does not take a request of kind {int(operation)}: build it again with "
-                            "this version")
+            raise LinkError(f"the board at {self.link.name} does not take a request of kind {frame.operation ^ RESPONSE}",
+                            "build it again with this program")
         return frame
 
     def words_of_request(self) -> int:
@@ -115,36 +147,55 @@ class Requests:
         whole = self.greeting.response_words
         return max(min(whole, LEAST_WORDS), int(whole * self._share))
 
-    def _exchange(self, operation: Operation, value: int, body: bytes, response: int, silence: float,
-                  wanted: Callable[[Frame], bool]) -> Frame:
-        data = encode(operation, self._number, value, body)
-        size = len(data) + response + 24
-        heard = self.link.clock()
-        for repetition in range(self.limits.repetitions):
-            sent = self.link.clock()
+    def _exchange(self, request: _Exchange) -> Frame:
+        data = encode(request.operation, request.number, request.value, request.body)
+        size = len(data) + request.response + 24
+        began = heard = self.link.clock()
+        came, all_damaged, breaks = self._came, self.damaged, self.link.reconnections
+        self._unanswered = request
+        repetition = 0
+        while True:
+            made, sent = self.link.reconnections, self.link.clock()
             self.link.send(data)
             until, damaged = sent + self._wait(size), self.damaged
-            while (now := self.link.clock()) < until:
+            # What a link that broke has swallowed is not waited for.
+            while (now := self.link.clock()) < until and self.link.reconnections == made:
                 for frame in self._receive(until - now):
-                    if frame.operation == operation | RESPONSE and frame.number == self._number and wanted(frame):
+                    if request.answered_by(frame):
+                        self._unanswered = None
                         self._measure(self.link.clock() - sent, size, repetition)
+                        self.longest = max(self.longest, self.link.clock() - began)
                         return frame
                     if frame.operation == Operation.LOG and self._following:
                         heard = self.link.clock()
                 if self.damaged > damaged and self._per_byte is not None:
                     # It may have been the answer: no need to wait for more than another would take.
                     heard, until = self.link.clock(), min(until, sent + 2 * (size + OVERHEAD) * self._per_byte)
-            if self.link.clock() - heard > silence:
-                break
-            self.repeated += 1
+            now = self.link.clock()
+            if now - heard > request.silence or now - began > self.limits.request:
+                limit = request.silence if now - heard > request.silence else self.limits.request
+                raise self._unheard(self._came - came, self.damaged - all_damaged, limit)
+            if self.link.reconnections - breaks > self.limits.breaks:
+                raise LinkError(f"the link to {self.link.name} broke {self.limits.breaks} times before one request was answered",
+                                f"check {self.link.check}, then solve again")
+            repetition, self.repeated = repetition + 1, self.repeated + 1
             if self.damaged == damaged:
                 self._patience = min(4.0, 1.5 * self._patience)
             self._share = max(1 / 32, self._share / 2)
-        if operation == Operation.HELLO and self.greeting is None:
-            raise LinkError(f"nothing at {self.link.name} answers as a board does: see that the board is on, that this is its "
-                            "port, and that the baud rate is its own")
-        raise LinkError(f"the board at {self.link.name} has not answered for {silence:g} s: see that it is on and plugged in, "
-                        "then resume or solve again")
+
+    def _unheard(self, came: int, damaged: int, seconds: float) -> LinkError:
+        """What to say of a board that has not answered: nothing came, or bytes that are no frames."""
+        name, check, within = self.link.name, self.link.check, f"within {seconds:g} s"
+        if self.greeting is None and not came:
+            return LinkError(f"nothing came from {name} {within}",
+                             f"see that the board is on and that this is its port, and check {check}")
+        if self.greeting is None:
+            return LinkError(f"{came} bytes came from {name} {within}, none of them an answer of a board's",
+                             f"see that this is the board's port, and check {check}")
+        if damaged:
+            return LinkError(f"{damaged} damaged frames and no answer came from {name} {within}",
+                             f"check {check}, then solve again")
+        return LinkError(f"the board at {name} has not answered {within}", "see that it is on and plugged in, then solve again")
 
     def _wait(self, size: int) -> float:
         if self._per_byte is None:
@@ -178,28 +229,41 @@ class Requests:
         self.position = self.ended = position
         self._gap, self._following = True, True
 
-    def follow_log(self) -> None:
-        """Go on where it broke off."""
-        self._gap, self._following = True, True
+    def take_log(self, size: int) -> bytes | None:
+        """The next bytes of the log, None where they are not here yet."""
+        if len(self.log) < size:
+            return None
+        taken = bytes(self.log[:size])
+        del self.log[:size]
+        return taken
+
+    @property
+    def credit_due(self) -> bool:
+        """Whether the board waits for a credit or soon will. Each cuts a log frame short, so there are no more than needed."""
+        return self._following and (self._gap or 4 * ((self.position - self._credited) % (1 << 32)) >= self._granted)
 
     def credit(self) -> int:
         """Free what is received and grant as much again; returns how far the board's log has come, from `position` on."""
         assert self.greeting is not None
         # After errors short frames come through where long ones do not. A limit is only taken back together with a rewind.
-        granted = max(64, int(self.greeting.log_bytes * self._share))
+        short = int(LOG_CHUNK * self._share / FIRST_SHARE)
+        granted = max(64, short) if short < LOG_CHUNK else self.greeting.log_bytes
         flags = REWIND if self._gap else 0
         if not self._gap:
             granted = max(granted, (self._limit - self.position) % (1 << 32))
         limit = self._limit = (self.position + granted) % (1 << 32)
-        self._gap = False
+        self._gap, self._credited, self._granted = False, self.position, granted
+        due = self.outstanding
         frame = self.request(Operation.CREDIT, self.position, np.array([limit, flags], np.uint32))
         self.ended = frame.value
         now = self.link.clock()
+        if flags or not due:
+            self._due = now
         if self.position != self._progress[0] or not self.outstanding:
             self._progress = (self.position, now)
         elif now - self._progress[1] > 2 * self.limits.silence:
-            raise LinkError(f"the board at {self.link.name} has {self.outstanding} bytes of log that do not come: "
-                            "resume or solve again")
+            raise LinkError(f"the board at {self.link.name} has {self.outstanding} bytes of log, of which none has come within "
+                            f"{now - self._progress[1]:.0f} s", f"check {self.link.check}, then solve again")
         return self.outstanding
 
     @property
@@ -209,16 +273,18 @@ class Requests:
         return ahead if ahead < 1 << 31 else 0
 
     def listen(self, seconds: float) -> bool:
-        """Wait for log; whether some came. Where some is due and none comes it is asked for again with the next credit."""
+        """Wait for log; whether some came. Where some is due and none comes in `pause` the next credit asks for it again."""
         before, until = self.position, self.link.clock() + seconds
         while self.position == before and not self._gap and (now := self.link.clock()) < until:
             self._receive(until - now)
-        if self.position == before and self.outstanding:
+        if self.position == before and self.outstanding and self.link.clock() - self._due >= self.pause:
             self._gap = True
         return self.position != before
 
     def _receive(self, seconds: float) -> list[Frame]:
-        frames = self._decoder.feed(self.link.receive(seconds))
+        data = self.link.receive(seconds)
+        self._came += len(data)
+        frames = self._decoder.feed(data)
         for frame in frames:
             if frame.operation == Operation.LOG and self._following:
                 self._take(frame)
@@ -231,4 +297,4 @@ class Requests:
             self._gap = True
         elif known < len(frame.body):
             self.log += frame.body[known:]
-            self.position = (frame.value + len(frame.body)) % (1 << 32)
+            self.position, self._due = (frame.value + len(frame.body)) % (1 << 32), self.link.clock()

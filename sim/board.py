@@ -29,16 +29,18 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
 class CompiledBoard:
     """A `mrfhw.gateware.board_top.BoardTop` in this process. Use as a context manager.
 
-    divisor, words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`.
+    divisor, words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`. host_divisor: of the UART at the other end of
+    the wires, where it is not the board's.
     """
 
-    def __init__(self, config: Config, divisor: int = DIVISOR, words: int = 512, log_bytes: int = 2048, quick: bool = False):
+    def __init__(self, config: Config, divisor: int = DIVISOR, words: int = 512, log_bytes: int = 2048, quick: bool = False,
+                 host_divisor: int | None = None):
         self.config, self.divisor = config, divisor
         self._library = ctypes.CDLL(str(compile_board(config, divisor, words, log_bytes, quick)))
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
-        self._board: int | None = self._library.board_new(divisor)
+        self._board: int | None = self._library.board_new(host_divisor or divisor)
         self._last = ctypes.c_double(0)
         self._taken = np.zeros(1 << 16, np.uint8)
 

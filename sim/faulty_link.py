@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
-from mrfhw.host.links import Link
+from mrfhw.host.links import Wire
 
-__all__ = ["FaultyLink"]
+__all__ = ["KINDS", "FaultyLink"]
+
+KINDS = ("lost", "repeated", "flipped", "cut", "garbage", "sent twice")
 
 
 class FaultyLink:
     """`link` with faults at random in both directions.
 
     rate: faults a byte. Each is one of: a byte lost, repeated, a bit flipped, up to 64 bytes cut out, up to 16 of garbage, and
-    what was just sent repeated as a whole. faults: how many there were.
+    what was just sent repeated as a whole. faults: how many there were of each kind.
     """
 
-    def __init__(self, link: Link, seed: int, rate: float):
+    check = "the faults"
+    reconnections = 0
+
+    def __init__(self, link: Wire, seed: int, rate: float):
         self.link, self.name, self.rate = link, link.name, rate
         self.rng = np.random.default_rng(seed)
-        self.faults = 0
+        self.faults: Counter[str] = Counter()
 
     def _spoil(self, data: bytes) -> bytes:
         at = np.flatnonzero(self.rng.random(len(data)) < self.rate)
@@ -29,10 +36,10 @@ class FaultyLink:
         for place in map(int, at):
             if place < done:
                 continue
-            self.faults += 1
             out += data[done:place]
             done = place + 1
-            kind = self.rng.integers(6)
+            kind = int(self.rng.integers(len(KINDS)))
+            self.faults[KINDS[kind]] += 1
             if kind == 1:
                 out += data[place:done] * 2
             elif kind == 2:

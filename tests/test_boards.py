@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,59 +99,23 @@ def test_another_machine_is_refused(tiny) -> None:
         assert_equals_model(session.solve(problem, run), TINY, problem, run)
 
 
-def test_no_board_at_the_other_end() -> None:
-    """A terminal that says nothing, and one that sends back what it gets, as a login does."""
-    for echo in (False, True):
-        master, slave = os.openpty()
-        os.set_blocking(master, False)
-        done = threading.Event()
-
-        def answer(master: int = master, echo: bool = echo, done: threading.Event = done) -> None:
-            while not done.wait(0.01):
-                try:
-                    data = os.read(master, 1000)
-                except BlockingIOError:
-                    continue
-                if echo:
-                    os.write(master, data)
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        began = time.monotonic()
-        with pytest.raises(LinkError, match=r"^nothing at serial:///dev/pts/\d+ answers as a board does: [^\n]*its own$"):
-            connect(f"serial://{os.ttyname(slave)}", TINY)
-        assert time.monotonic() - began < 10
-        done.set()
-        thread.join()
-        os.close(slave)
-        os.close(master)
-
-
 @pytest.mark.parametrize("listen", ["pty", "tcp://127.0.0.1:0"])
 def test_unplugged_in_the_middle(listen) -> None:
     """The board's process is killed during a run: one line, soon, and no way to resume what is gone."""
     problem, run = tiny_problem(4, sweeps=100_000)
-    with board(listen, *TINY_OPTIONS) as found, connect(found.address, TINY) as session:
+    with board(listen, *TINY_OPTIONS) as found, connect(f"{found.address}?reconnect=1", TINY) as session:
         def unplug(sweeps: int) -> None:
             if sweeps > 100:
                 found.process.send_signal(signal.SIGKILL)
 
         began = time.monotonic()
-        with pytest.raises(LinkError, match=r"^the link to \w+://\S+ broke \([^\n]*\): see that the board is on and plugged in, "
-                                            "then resume or solve again$"):
+        with pytest.raises(LinkError, match=r"^the link to \w+://\S+ broke \([^\n]*\) and was not back within 1 s \([^\n]*\): see "
+                                            "that the board is on and plugged in, then solve again$"):
             session.solve(problem, run, progress=unplug)
         assert time.monotonic() - began < 60
         found.process.wait(timeout=20)
         with pytest.raises(LinkError, match=r"^(there is no port|\S+ cannot be)"):
             session.resume()
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may open everything")
-def test_no_permission(tmp_path) -> None:
-    port = tmp_path / "port"
-    port.touch(mode=0)
-    with pytest.raises(LinkError, match=f"^{re.escape(str(port))} may not be opened"):
-        connect(f"serial://{port}", TINY)
 
 
 def test_a_file_is_no_port(tmp_path: Path) -> None:

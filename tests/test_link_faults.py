@@ -7,7 +7,8 @@ pytest tests/test_link_faults.py --faults 2000
 from __future__ import annotations
 
 import itertools
-from collections import deque
+import time
+from collections import Counter, deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,9 +18,9 @@ from hypothesis import strategies as st
 
 from mrfhw.host.links import Link, LinkError, SimLink, open_link
 from mrfhw.host.remote import RemoteChip, RemoteSession
-from mrfhw.host.requests import Requests
+from mrfhw.host.requests import Limits, Requests
 from mrfhw.registers import AddressMap, Region
-from mrfhw.sim.faulty_link import FaultyLink
+from mrfhw.sim.faulty_link import KINDS, FaultyLink
 from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
 
 RATES = (1e-4, 5e-4, 1e-3, 3e-3)  # faults a byte
@@ -91,9 +92,14 @@ def remote(request) -> Iterator[Board]:
 
 
 def test_runs_under_faults(remote, request):
-    """Over a pseudo-terminal and over TCP, half of them each; every result is the model's."""
-    faults = 0
-    for seed in range(request.config.getoption("--faults") // 2):
+    """Over a pseudo-terminal and over TCP, half of them each; every result is the model's, and every request is answered in time.
+
+    pytest -rP shows the figures.
+    """
+    faults: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
+    runs, longest_run, longest_request = request.config.getoption("--faults") // 2, 0.0, 0.0
+    for seed in range(runs):
         problem, run = tiny_problem(seed)
         links: list[FaultyLink] = []
 
@@ -101,14 +107,27 @@ def test_runs_under_faults(remote, request):
             links.append(FaultyLink(open_link(remote.address, TINY), seed, RATES[seed % len(RATES)]))
             return links[-1]
 
+        began = time.monotonic()
         with RemoteSession(TINY, faulty) as session:
-            assert_equals_model(session.solve(problem, run), TINY, problem, run)
-        faults += links[0].faults
-    assert faults > 0
+            result = session.solve(problem, run)
+            longest_request = max(longest_request, session.requests.longest)
+        longest_run = max(longest_run, time.monotonic() - began)
+        assert_equals_model(result, TINY, problem, run)
+        assert len(links) == 1, "the link was made again"
+        faults.update(links[0].faults)
+        totals.update({name: result.extra[name] for name in ("repeated_requests", "damaged_frames")})
+    print(f"{remote.address.split(':')[0]}: {runs} runs, all the model's; faults {dict(faults)}, {dict(totals)}; "
+          f"longest run {longest_run:.1f} s, longest request {longest_request:.1f} s")
+    assert faults.total() > 0
+    assert set(faults) == set(KINDS) or runs < 100
+    assert longest_request < Limits().request
 
 
 class Broken(LinkError):
     """The break below, and no other."""
+
+    def __init__(self) -> None:
+        super().__init__("broken", "go on")
 
 
 class Breaking(FaultyLink):
@@ -127,20 +146,39 @@ class Breaking(FaultyLink):
 
 
 def test_resume_goes_on_with_the_run(remote):
-    """The link breaks again and again, anywhere in the run; the result is still the model's."""
+    """The link breaks again and again, anywhere from loading to the end; the result is still the model's."""
     resumed = 0
     for seed in range(6):
         problem, run = tiny_problem(seed + 50, sweeps=300)
-        pieces = itertools.count(700 + 331 * seed, 900)
-        session = RemoteSession(TINY, lambda: Breaking(open_link(remote.address, TINY), next(pieces)))  # noqa: B023
+        pieces = itertools.chain([1 << 20], itertools.count(700 + 331 * seed, 900))
+        session = RemoteSession(TINY, lambda: Breaking(open_link(remote.address, TINY), next(pieces)), Limits(reconnect=0))  # noqa: B023
+        session._link.link.after = 150 + 77 * seed
         result = None
         while result is None:
             try:
                 result = session.solve(problem, run) if session._running is None else session.resume()
             except Broken:
-                if session._running is None:
-                    session = RemoteSession(TINY, lambda: Breaking(open_link(remote.address, TINY), next(pieces)))  # noqa: B023
-                resumed += session._running is not None
+                resumed += 1
         session.close()
         assert_equals_model(result, TINY, problem, run)
-    assert resumed > 6
+        with pytest.raises(LinkError, match=r"^no run is under way on the board: solve the problem again$"):
+            session.resume()
+    assert resumed > 12
+
+
+def test_a_start_whose_answer_is_lost_is_one_start(remote, monkeypatch):
+    """The run is over before the link is back, and has logged nothing: only the start's own number tells that it was."""
+    problem, run = tiny_problem(3, sweeps=1)
+    with RemoteSession(TINY, lambda: Breaking(open_link(remote.address, TINY), 1 << 30), Limits(reconnect=0)) as session:
+        start = session.driver.start
+
+        def cut() -> None:
+            session._link.link.after = 0
+            start()
+
+        monkeypatch.setattr(session.driver, "start", cut)
+        with pytest.raises(Broken):
+            session.solve(problem, run)
+        monkeypatch.undo()
+        time.sleep(0.5)
+        assert_equals_model(session.resume(), TINY, problem, run)

@@ -27,7 +27,8 @@ def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Ca
     backend shows them: after each sweep, after each round of windows, or not at all (one run of `rtl`).
     visit: sweeps of a window at a time where the grid is larger than the machine; None for VISIT, or what a changing
     temperature's table holds. "float" takes grids of any size.
-    Result.extra has the loading and reading cycles of the chip's bus.
+    Result.extra has the loading and reading cycles of the chip's bus; of a board also "reconnections", how often its link was made
+    again.
     Raises ProblemError for an unknown backend and a problem that does not fit.
     """
     if backend not in BACKENDS and "://" not in backend:

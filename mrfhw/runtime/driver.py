@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.config import PRESETS, Config
 from mrfhw.model.random import lane_states
 from mrfhw.placement import Placement
 from mrfhw.problem import ProblemError
@@ -116,8 +116,9 @@ class Driver:
             raise ChipError(f"the chip has interface version {version}; this driver has {INTERFACE_VERSION}: build the chip again")
         found = "".join(f"{d:08x}" for d in digest)
         if found != self.config.digest[:32]:
+            known = next((name for name in PRESETS if Config.preset(name).digest.startswith(found)), None)
             raise ChipError(f"the chip's configuration is {found}, not {self.config.digest[:32]}: give the parameters that "
-                            "the chip was built with, or build it again")
+                            f"the chip was built with{f', --preset {known}' if known else ''}, or build it again")
 
     # -- load
 

@@ -12,10 +12,10 @@ import dataclasses
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -176,6 +176,45 @@ class Session(Protocol):
         """Run a problem that fits. fresh: generators start from the run's seed, else where the last problem left them."""
 
 
+class Begun(Protocol):
+    """A run whose labels are known."""
+
+    @property
+    def last(self) -> np.ndarray:
+        """(H, W) uint8, the last sample."""
+
+    def result(self) -> Result:
+        """All of it, waiting for what has not come yet."""
+
+
+@runtime_checkable
+class OverlappingSession(Protocol):
+    """A machine whose log may still come while it is loaded with the next problem."""
+
+    def begin(self, problem: Problem, run: Run, *, fresh: bool = True) -> Begun:
+        """`Session.solve` up to the last sample. Results are asked for in the order of the runs."""
+
+
+@dataclass(frozen=True)
+class _Over:
+    """A run of a session that does not overlap."""
+
+    outcome: Result
+
+    @property
+    def last(self) -> np.ndarray:
+        return self.outcome.last
+
+    def result(self) -> Result:
+        return self.outcome
+
+
+def _begin(session: Session, problem: Problem, run: Run, fresh: bool) -> Begun:
+    if isinstance(session, OverlappingSession):
+        return session.begin(problem, run, fresh=fresh)
+    return _Over(session.solve(problem, run, fresh=fresh))
+
+
 def check_visit(config: Config, problem: Problem, visit: int) -> None:
     """Raise ProblemError for a visit below 1 or, at a changing temperature, above what the temperature table holds."""
     if visit < 1:
@@ -197,6 +236,28 @@ def _pieces(config: Config, problem: Problem, sweeps: int, visit: int) -> Iterat
         yield len(table), Schedule.of_table(tuple(table))
 
 
+TIMES = ("cycles", "stall_cycles", "gap_cycles")
+
+
+@dataclass
+class _Sums:
+    """What the results of visits add up to."""
+
+    counts: np.ndarray
+    backend: str = ""
+    replication: int = 0
+    numbers: Counter[str] = field(default_factory=Counter)
+
+    def add(self, window: Window, begun: Begun, counted: bool) -> None:
+        result = begun.result()
+        if counted:
+            self.counts[window.drawn] += result.counts[window.interior]
+        self.backend, self.replication = result.backend, max(self.replication, result.extra["replication"])
+        numbers = {name: value for name, value in result.extra.items() if isinstance(value, int)}
+        self.numbers.update({**numbers, **{name: getattr(result, name) or 0 for name in TIMES},
+                             "log_messages": result.log_messages or 0})
+
+
 def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, progress: Callable[[int], object] | None = None,
                   observe: Callable[[int, np.ndarray], object] | None = None) -> Result:
     """Sample the plan's problem, `visit` sweeps a window, window after window, round after round.
@@ -211,39 +272,31 @@ def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, prog
     config, problem = plan.config, plan.problem
     labels = initial_labels(problem, run)
     initial = labels.copy()
-    counts = np.zeros((*problem.shape, problem.labels), np.uint32)
-    sums: Counter[str] = Counter()
-    done, rounds, replication = 0, 0, 0
+    sums = _Sums(np.zeros((*problem.shape, problem.labels), np.uint32))
+    done, rounds = 0, 0
+    before: tuple[Window, Begun, bool] | None = None
     for sweeps, schedule in _pieces(config, problem, run.sweeps, visit):
         burn_in = min(max(run.burn_in - done, 0), sweeps)
         for number, window in enumerate(plan.windows):
             piece = Run(sweeps=sweeps, burn_in=burn_in, seed=run.seed, initial=labels[window.held], partial=True)
-            result = session.solve(dataclasses.replace(window.cut(problem), schedule=schedule), piece,
-                                   fresh=done == number == 0)
-            labels[window.drawn] = result.last[window.interior]
-            if burn_in < sweeps:
-                counts[window.drawn] += result.counts[window.interior]
-            sums.update(_numbers(result))
-            replication = max(replication, result.extra["replication"])
+            begun = _begin(session, dataclasses.replace(window.cut(problem), schedule=schedule), piece, done == number == 0)
+            labels[window.drawn] = begun.last[window.interior]
+            # The next problem needs the labels alone, so the visit before has had this one's time for the rest.
+            if before is not None:
+                sums.add(*before)
+            before = window, begun, burn_in < sweeps
             if progress is not None:
                 progress(done + sweeps * (number + 1) // len(plan.windows))
         done, rounds = done + sweeps, rounds + 1
         if observe is not None:
             observe(done, labels)
-    extra = {name: value for name, value in sums.items() if name not in TIMES}
+    assert before is not None
+    sums.add(*before)
+    numbers = sums.numbers
+    extra = {name: value for name, value in numbers.items() if name not in TIMES}
     return Result(
-        backend=result.backend, counts=counts, last=labels, initial=initial, wall_seconds=time.perf_counter() - began,
+        backend=sums.backend, counts=sums.counts, last=labels, initial=initial, wall_seconds=time.perf_counter() - began,
         label_evaluations=problem.labels * problem.unclamped_sites * run.sweeps, lanes=config.lanes,
-        cycles=sums["cycles"], stall_cycles=sums["stall_cycles"], gap_cycles=sums["gap_cycles"],
-        extra={**extra, "replication": replication, "windows": len(plan.windows), "rounds": rounds,
+        cycles=numbers["cycles"], stall_cycles=numbers["stall_cycles"], gap_cycles=numbers["gap_cycles"],
+        extra={**extra, "replication": sums.replication, "windows": len(plan.windows), "rounds": rounds,
                "visits": rounds * len(plan.windows)})
-
-
-TIMES = ("cycles", "stall_cycles", "gap_cycles")
-
-
-def _numbers(result: Result) -> dict[str, int]:
-    """What adds up over visits."""
-    numbers = {name: getattr(result, name) for name in TIMES}
-    numbers["log_messages"] = result.log_messages
-    return {**numbers, **{name: value for name, value in result.extra.items() if isinstance(value, int)}}

@@ -1,0 +1,88 @@
+"""A link that is made again when it breaks: a cable that is plugged in again, a server that was gone for a while."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from mrfhw.host.links import Link, LinkError
+from mrfhw.runtime.progress import working
+
+__all__ = ["Reconnecting"]
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two tries to open the link
+
+
+class Reconnecting:
+    """The link that `open_` opens, opened again for at most `seconds` without a byte where it breaks; 0: never.
+
+    What was under way is lost, which requests repair as they repair any loss (docs/link.md): the board carries on, with nothing
+    done twice. The clock stands still while the link is away. reconnections: how often it was made again.
+    sleep, real: where the time goes that the link is away.
+    """
+
+    def __init__(self, open_: Callable[[], Link], seconds: float, sleep: Callable[[float], object] = time.sleep,
+                 real: Callable[[], float] = time.monotonic):
+        self._open, self.seconds, self._sleep, self._real = open_, seconds, sleep, real
+        self.link = open_()
+        self.reconnections = 0
+        self._offset, self._pause, self._away = 0.0, FIRST_PAUSE, 0.0
+
+    @property
+    def name(self) -> str:
+        return self.link.name
+
+    @property
+    def check(self) -> str:
+        return self.link.check
+
+    def send(self, data: bytes) -> None:
+        try:
+            self.link.send(data)
+        except LinkError as error:
+            self._again(error)
+
+    def receive(self, seconds: float) -> bytes:
+        try:
+            data = self.link.receive(seconds)
+        except LinkError as error:
+            self._again(error)
+            return b""
+        if data:
+            self._pause, self._away = FIRST_PAUSE, 0.0
+        return data
+
+    def clock(self) -> float:
+        return self.link.clock() + self._offset
+
+    def close(self) -> None:
+        self.link.close()
+
+    def reopen(self) -> None:
+        """Now, and once. Raises LinkError where it cannot be opened."""
+        self._open_again(self.clock())
+        self._pause, self._away = FIRST_PAUSE, 0.0
+
+    def _open_again(self, stopped: float) -> None:
+        """Its clock goes on from `stopped`."""
+        self.link.close()
+        self.link = self._open()
+        self._offset += stopped - self.clock()
+        self.reconnections += 1
+
+    def _again(self, broke: LinkError) -> None:
+        if not self.seconds:
+            raise broke
+        stopped, began, last = self.clock(), self._real(), broke
+        before = self._away  # a link that breaks whenever it is made is away as well
+        with working(f"{broke.what}; connecting again", quiet_seconds=0):
+            while self._away < self.seconds:
+                self._sleep(min(self._pause, self.seconds - self._away))
+                self._pause = min(2 * self._pause, LONGEST_PAUSE)
+                self._away = before + self._real() - began
+                try:
+                    return self._open_again(stopped)
+                except LinkError as error:
+                    last = error
+        reason = "" if last is broke else f" ({last.what})"
+        raise LinkError(f"{broke.what} and was not back within {self.seconds:g} s{reason}", broke.advice) from None

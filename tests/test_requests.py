@@ -1,0 +1,263 @@
+"""Requests on a link whose clock is the test's: when they are repeated, and when they are given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from mrfhw.host.links import LinkError
+from mrfhw.host.protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, REWIND, Decoder, Frame, Operation, Status, encode
+from mrfhw.host.requests import Limits, Requests
+
+LOG_BYTES, LINE_BYTES, STEP = 2048, 8, 0.002
+READ = np.array([1, 0], np.uint32)
+STARTED_AGAIN = "the board at desk was started again, or another program has spoken to it: solve the problem again"
+
+
+class Board:
+    """Answers at once, on a clock that goes on with every look. spoil: what becomes of the bytes that it sends."""
+
+    name, check, reconnections = "desk", "the desk", 0
+
+    def __init__(self, spoil: Callable[[bytes], bytes] = lambda data: data, **changed: Callable[[Frame], bytes]):
+        self.spoil, self.changed = spoil, changed
+        self.now, self.waiting, self.decoder = 0.0, b"", Decoder()
+        self.asked: list[Frame] = []
+        self.reached = 0
+
+    def send(self, data: bytes) -> None:
+        for frame in self.decoder.feed(data):
+            self.asked.append(frame)
+            self.waiting += self.spoil(self.answer(frame))
+
+    def answer(self, frame: Frame) -> bytes:
+        name = Operation(frame.operation).name.lower()
+        if name in self.changed:
+            return self.changed[name](frame)
+        head = frame.operation | RESPONSE, frame.number
+        if frame.operation == Operation.HELLO:
+            words = np.array([LINK_VERSION, 512, 512, LOG_BYTES, LINE_BYTES, 0, self.reached, 0], "<u4")
+            return encode(*head, frame.value, words.tobytes())
+        return encode(*head, self.reached if frame.operation == Operation.CREDIT else 0, b"")
+
+    def receive(self, seconds: float) -> bytes:
+        self.now += min(STEP, seconds) if self.waiting else seconds
+        data, self.waiting = self.waiting, b""
+        return data
+
+    def clock(self) -> float:
+        return self.now
+
+    def close(self) -> None: ...
+
+
+def flipped(data: bytes) -> bytes:
+    """A bit of each frame is wrong."""
+    return b"".join(b"\x7e" + bytes((piece[0] ^ 1,)) + piece[1:] + b"\x7e" for piece in data.split(b"\x7e") if piece)
+
+
+def greeted(board: Board, limits: Limits | None = None) -> Requests:
+    requests = Requests(board, limits)
+    requests.hello()
+    return requests
+
+
+def test_damaged_frames_alone_are_given_up() -> None:
+    """As fast as they come, and however many: in `request` seconds."""
+    for limits in (Limits(), Limits(request=7.0)):
+        board = Board()
+        requests = greeted(board, limits)
+        board.spoil, began = flipped, board.now
+        with pytest.raises(LinkError, match=rf"^\d+ damaged frames and no answer came from desk within {limits.request:g} s: "
+                                            r"check the desk, then solve again$"):
+            requests.request(Operation.READ, 0, READ)
+        assert limits.request <= board.now - began <= limits.request + limits.most
+
+
+def test_a_link_that_breaks_at_every_request_is_given_up() -> None:
+    """One that says something each time it is made, so that it seems well."""
+    board = Board()
+    requests = greeted(board, Limits(breaks=7))
+
+    def breaking(data: bytes) -> bytes:
+        board.reconnections += 1
+        return b"login: "
+
+    board.spoil = breaking
+    with pytest.raises(LinkError, match=r"^the link to desk broke 7 times before one request was answered: check the desk, then"):
+        requests.request(Operation.READ, 0, READ)
+    assert len(board.asked) == 9
+
+
+def test_damaged_frames_that_never_end_are_given_up() -> None:
+    """Log frames come all the time, each damaged, and no answer: the same."""
+    board = Board()
+    requests = greeted(board)
+    requests.begin_log(0)
+    board.send, began = lambda data: None, board.now
+    broken = flipped(encode(Operation.LOG, 0, 0, bytes(LOG_CHUNK)))
+
+    def receive(seconds: float) -> bytes:
+        board.now += min(STEP, seconds)
+        return broken
+
+    board.receive = receive
+    with pytest.raises(LinkError, match=r"^\d+ damaged frames and no answer came from desk within 30 s: check the desk"):
+        requests.request(Operation.READ, 0, READ)
+    assert board.now - began <= 32
+
+
+def test_log_without_an_answer_is_given_up() -> None:
+    """The way to the board is cut, the way back is not: good log frames are no reason to wait for ever."""
+    board = Board()
+    requests = greeted(board)
+    requests.begin_log(0)
+    board.send, began = lambda data: None, board.now
+
+    def receive(seconds: float) -> bytes:
+        board.now += min(STEP, seconds)
+        return encode(Operation.LOG, 0, requests.position, bytes(8))
+
+    board.receive = receive
+    with pytest.raises(LinkError, match=r"^the board at desk has not answered within 30 s: see that it is on and plugged in, then"):
+        requests.request(Operation.READ, 0, READ)
+    assert 30 <= board.now - began <= 32
+
+
+def test_silence_is_given_up() -> None:
+    board = Board()
+    requests = greeted(board)
+    board.spoil, began = lambda data: b"", board.now
+    with pytest.raises(LinkError, match=r"^the board at desk has not answered within 10 s: see that it is on and plugged in, then"):
+        requests.request(Operation.READ, 0, READ)
+    assert 10 <= board.now - began <= 12
+    assert len(board.asked) < 60
+    assert {frame.number for frame in board.asked[1:]} == {board.asked[1].number}
+
+
+@pytest.mark.parametrize(("spoil", "answer"), [
+    (lambda data: b"", "nothing came from desk within 5 s: see that the board is on and that this is its port, and check the desk"),
+    (flipped, r"\d+ bytes came from desk within 5 s, none of them an answer of a board's: see that this is the board's port, and "
+              "check the desk")])
+def test_no_board(spoil, answer) -> None:
+    board = Board(spoil)
+    with pytest.raises(LinkError, match=f"^{answer}$"):
+        greeted(board)
+    assert 5 <= board.now <= 7.1
+
+
+@pytest.mark.parametrize(("status", "operation", "answer"), [
+    (Status.NUMBER, Operation.READ, STARTED_AGAIN), (Status.MALFORMED, Operation.CREDIT, STARTED_AGAIN),
+    (Status.MALFORMED, Operation.READ, "the board at desk does not take a request of kind 3: build it again with this program")])
+def test_refusals(status, operation, answer) -> None:
+    name = operation.name.lower()
+    board = Board(**{name: lambda frame: encode(frame.operation | RESPONSE, frame.number, 0, b"", status)})
+    requests = greeted(board)
+    with pytest.raises(LinkError, match=f"^{answer}$"):
+        requests.request(operation, 0, READ)
+
+
+def test_log_that_does_not_come_is_given_up() -> None:
+    board = Board()
+    requests = greeted(board)
+    requests.begin_log(0)
+    board.reached = 500
+
+    def ask() -> bool:
+        requests.listen(0.5)
+        return requests.credit() == 0
+
+    with pytest.raises(LinkError, match=r"^the board at desk has 500 bytes of log, of which none has come within 20 s: check the"):
+        list(iter(ask, True))
+    assert 20 <= board.now <= 22
+
+
+def test_a_request_that_was_cut_off_is_the_same_when_it_is_completed() -> None:
+    board = Board()
+    requests = greeted(board)
+    requests.complete()  # nothing to do
+    assert len(board.asked) == 1
+    board.spoil = lambda data: b""
+    with pytest.raises(LinkError):
+        requests.request(Operation.WRITE, 0, READ)
+    lost, times = board.asked[-1], len(board.asked)
+    board.spoil = lambda data: data
+    requests.complete()
+    assert board.asked[times:] == [lost]
+    requests.complete()
+    assert len(board.asked) == times + 1
+    requests.request(Operation.READ, 0, READ)
+    assert board.asked[-1].number == (lost.number + 1) % 256
+
+
+def test_a_link_made_again_is_asked_at_once() -> None:
+    board = Board()
+    requests = greeted(board)
+    requests.request(Operation.READ, 0, READ)
+    asked, began = len(board.asked), board.now
+
+    def lose(data: bytes) -> bytes:
+        board.reconnections, board.spoil = 1, lambda data: data
+        return b""
+
+    board.spoil, receive = lose, board.receive
+    board.receive = lambda seconds: receive(min(STEP, seconds))
+    requests.request(Operation.READ, 0, READ)
+    assert len(board.asked) == asked + 2
+    assert board.now - began < 0.01
+
+
+def test_credits_are_due_by_the_quarter() -> None:
+    """And after a gap; before a log is begun, never."""
+    board = Board()
+    requests = greeted(board)
+    assert not requests.credit_due
+    requests.begin_log(0)
+    assert requests.credit_due
+    requests.credit()
+    granted = int(board.asked[-1].words[0])
+    assert 64 <= granted <= LOG_BYTES
+    assert board.asked[-1].words[1] == REWIND
+    log = bytes(range(256)) * 8
+    for number in range(granted // 4):
+        assert not requests.credit_due
+        board.waiting = encode(Operation.LOG, 0, number, log[number:number + 1])
+        assert requests.listen(1)
+    assert requests.credit_due
+    requests.credit()
+    assert not requests.credit_due
+    assert requests.take_log(granted // 4 + 1) is None
+    assert requests.take_log(granted // 4) == log[:granted // 4]
+    assert requests.take_log(1) is None
+    requests.credit()
+    assert (board.asked[-1].value, board.asked[-1].words[1]) == (granted // 4, 0)
+    board.waiting = encode(Operation.LOG, 0, granted, b"beyond")
+    assert not requests.listen(1)
+    assert requests.credit_due
+    requests.credit()
+    assert board.asked[-1].words[1] == REWIND
+
+
+def test_log_that_is_lost_is_asked_for_again() -> None:
+    """In however short pieces it is waited for; and not before a frame could have come."""
+    board = Board()
+    requests = greeted(board)
+    requests.begin_log(0)
+    board.reached = 100
+    requests.credit()
+    began = board.now
+    while not requests.credit_due:
+        assert not requests.listen(0.001)
+        assert board.now < began + 1
+    assert board.now - began >= 0.9 * requests.limits.least
+    requests.credit()
+    assert board.asked[-1].words[1] == REWIND
+    board.waiting = encode(Operation.LOG, 0, 0, bytes(100))
+    assert requests.listen(1)
+    assert requests.credit() == 0
+    assert board.asked[-1].words[1] == 0
+    board.now += 10
+    assert not requests.listen(1)  # none is due
+    assert not requests.credit_due
