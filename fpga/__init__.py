@@ -1,1 +1,1 @@
-"""Boards, bitstreams and their reports; none yet."""
+"""Boards, bitstreams and their reports."""

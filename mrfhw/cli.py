@@ -1,4 +1,4 @@
-"""The command line: `mrfhw run`, `verify`, `generate`, `board`, `diagnose`, `statistics`, `reproduce` and `demo-scene`."""
+"""The command line: the groups `mrfhw run` and `mrfhw verify`, and the commands of LAZY."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ __all__ = ["main"]
 APPLICATIONS = (stereo.APPLICATION, motion.APPLICATION, segment.APPLICATION, denoise.APPLICATION)
 
 # Commands imported when they are asked for, because they bring the gateware or much arithmetic with them.
-LAZY = {"board": "mrfhw.commands.board", "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose",
-        "generate": "mrfhw.generate", "reproduce": "mrfhw.reproduce.command", "statistics": "mrfhw.statistics_table"}
+LAZY = {"board": "mrfhw.commands.board", "build": "mrfhw.commands.build", "demo-scene": "mrfhw.commands.demo_scene",
+        "diagnose": "mrfhw.commands.diagnose",
+        "generate": "mrfhw.generate", "report": "mrfhw.commands.report", "reproduce": "mrfhw.reproduce.command",
+        "statistics": "mrfhw.statistics_table"}
 
 
 class MainGroup(OneLineGroup):

@@ -17,7 +17,7 @@ from mrfhw.problem import ProblemError
 from mrfhw.rtl import TILE, TOP, board_text, verilog_text
 from mrfhw.runtime.progress import working
 
-__all__ = ["cache_directory", "compile_board", "compile_chip"]
+__all__ = ["cache_directory", "compile_board", "compile_board_text", "compile_chip"]
 
 _HARNESS = Path(__file__).with_name("chip.cpp")
 _BOARD_HARNESS = Path(__file__).with_name("board.cpp")
@@ -72,6 +72,12 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
     _check_tools("a simulated board", "use a real one")
     with working("generating"):
         text = board_text(config, divisor, words, log_bytes)
+    return compile_board_text(text, quick)
+
+
+def compile_board_text(text: str, quick: bool = False) -> Path:
+    """The same for Verilog that is at hand: its top `TOP` has clk, rst, rx and tx."""
+    _check_tools("a simulated board", "use a real one")
     return _library(text, _BOARD_HARNESS, "board", quick)
 
 

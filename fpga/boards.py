@@ -1,0 +1,111 @@
+"""The boards that a machine is built for."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrfhw.problem import ProblemError
+
+__all__ = ["BOARDS", "Board", "BuildError", "board_named"]
+
+
+class BuildError(ProblemError):
+    """A board cannot be built as asked. One line: what, and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """A board, its FPGA and the machine that it is built with unless told otherwise.
+
+    family: of the FPGA, "ecp5", "ice40", "gowin", "cyclone5", "arria10" or "xilinx" (7 series). device: the FPGA's name.
+    platform: module and class of its Amaranth platform. open_flow: a bitstream can be made with open tools; else the vendor's
+    project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are in
+    docs/boards.md. preset: its machine (`mrfhw.config.PRESETS`). words, log_bytes: of the link's memories
+    (`mrfhw.gateware.bridge.Bridge`). sdram: it has one that holds the log.
+    options: of the tools, by what Amaranth's platform calls them.
+    """
+
+    name: str
+    title: str
+    family: str
+    device: str
+    platform: tuple[str, str]
+    oscillator_hz: int
+    clock_hz: int
+    baud: int = 3_000_000
+    preset: str = "default"
+    words: int = 512
+    log_bytes: int = 2048
+    sdram: bool = False
+    open_flow: bool = True
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def make_platform(self) -> Any:
+        """A new platform of Amaranth's. Raises BuildError where amaranth-boards is missing."""
+        module, name = self.platform
+        try:
+            made: Callable[[], Any] = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            if error.name != "amaranth_boards":
+                raise
+            raise BuildError("boards need amaranth-boards, which is not installed: pip install 'mrfhw[fpga]'") from None
+        return made()
+
+
+# Yosys' ice40_dsp, which moves registers into multipliers, loses products (0.70; tests/test_netlist.py finds it): the products are
+# mapped without it, with the widths that `synth_ice40 -dsp` has.
+_ICE40_OPTIONS = {"synth_opts": "-device u", "script_after_read": r"""synth_ice40 -device u -top top -run begin:coarse
+opt -nodffe -nosdff
+wreduce t:$mul
+techmap -map +/mul2dsp.v -map +/ice40/dsp_map.v -D DSP_A_MAXWIDTH=16 -D DSP_B_MAXWIDTH=16 -D DSP_A_MINWIDTH=2 -D DSP_B_MINWIDTH=2 \
+ -D DSP_Y_MINWIDTH=11 -D DSP_NAME=$__MUL16X16
+setattr -unset mul2dsp a:mul2dsp
+chtype -set $mul t:$__soft_mul"""}
+
+_LIST = (
+    Board(name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
+          platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
+          preset="ulx3s-85f", sdram=True,
+          options={"nextpnr_opts": "--router router2", "ecppack_opts": "--compress"}),
+    Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",
+          platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=12_000_000,
+          baud=1_000_000, words=16, log_bytes=64,
+          preset="icebreaker",
+          options=_ICE40_OPTIONS),
+    Board(name="tang-nano-9k", title="Tang Nano 9K with a GW1NR-9C", family="gowin", device="GW1NR-9C",
+          platform=("amaranth_boards.tang_nano_9k", "TangNano9kPlatform"), oscillator_hz=27_000_000, clock_hz=27_000_000,
+          baud=3_000_000, words=64, log_bytes=512,
+          preset="tang-nano-9k",
+          options={"synth_opts": "-family gw1n"}),
+    Board(name="tang-nano-20k", title="Tang Nano 20K with a GW2AR-18C", family="gowin", device="GW2AR-18C",
+          platform=("mrfhw.fpga.tang_nano_20k", "TangNano20kPlatform"), oscillator_hz=27_000_000, clock_hz=27_000_000,
+          baud=3_000_000, words=128, log_bytes=2048,
+          preset="tang-nano-20k",
+          options={"synth_opts": "-family gw2a"}),
+    Board(name="de10-nano", title="Terasic DE10-Nano with a Cyclone V", family="cyclone5", device="5CSEBA6U23I7",
+          platform=("mrfhw.fpga.vendor_boards", "De10Nano"), oscillator_hz=50_000_000, clock_hz=48_000_000, open_flow=False),
+    Board(name="arria10-gx", title="Arria 10 GX FPGA Development Kit", family="arria10", device="10AX115S2F45I1SG",
+          platform=("mrfhw.fpga.arria10_gx", "Arria10GxPlatform"), oscillator_hz=50_000_000, clock_hz=50_000_000, baud=2_000_000,
+          open_flow=False),
+    Board(name="arty-a7-35", title="Arty A7 with an Artix-7 35T", family="xilinx", device="xc7a35ticsg324-1L",
+          platform=("mrfhw.fpga.vendor_boards", "ArtyA7With35"), oscillator_hz=100_000_000, clock_hz=60_000_000,
+          preset="arty-a7-35", open_flow=False),
+    Board(name="arty-a7-100", title="Arty A7 with an Artix-7 100T", family="xilinx", device="xc7a100tcsg324-1",
+          platform=("mrfhw.fpga.vendor_boards", "ArtyA7With100"), oscillator_hz=100_000_000, clock_hz=60_000_000,
+          preset="arty-a7-100", open_flow=False),
+    Board(name="arty-z7-20", title="Arty Z7 with a Zynq-7020", family="xilinx", device="xc7z020clg400-1",
+          platform=("mrfhw.fpga.vendor_boards", "ArtyZ7With20"), oscillator_hz=125_000_000, clock_hz=60_000_000,
+          preset="arty-a7-100", open_flow=False),
+)
+
+BOARDS: dict[str, Board] = {board.name: board for board in _LIST}
+
+
+def board_named(name: str) -> Board:
+    """The board of that name, or BuildError."""
+    if name not in BOARDS:
+        raise BuildError(f"board is {name!r}; the boards are {', '.join(BOARDS)}: choose one")
+    return BOARDS[name]

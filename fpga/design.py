@@ -1,0 +1,79 @@
+"""A board's whole design: clock, pins, machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import ClockDomain, Elaboratable, Module
+from amaranth.lib import io, wiring
+
+from mrfhw.config import Config
+from mrfhw.fpga.boards import Board
+from mrfhw.fpga.clocks import LATE, MachineClock, Rates
+from mrfhw.fpga.sdram_pins import ADDED_REGISTERS, SdramPins
+from mrfhw.gateware.board_top import BoardTop
+from mrfhw.gateware.leaves import Leaves
+from mrfhw.gateware.log_memory import LogMemory
+from mrfhw.gateware.sdram import DATA_BITS, SdramController, SdramTiming
+from mrfhw.rtl import TOP, component_verilog
+
+__all__ = ["BURST_BEATS", "BoardDesign"]
+
+BURST_BEATS = 64  # of the log on its way to and from an SDRAM
+
+
+class BoardDesign(Elaboratable):
+    """The machine of `config` on a board's pins, with the board's SDRAM, where it has one, for the log."""
+
+    def __init__(self, board: Board, config: Config, rates: Rates):
+        self.board, self.config, self.rates = board, config, rates
+        self.leaves = Leaves(shared=True)
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        m.domains.sync = ClockDomain()
+        m.submodules.clock = MachineClock(self.board, self.rates)
+        log_memory = self._log_memory(m) if self.board.sdram else None
+        top = self._top(m, log_memory)
+        if log_memory:
+            wiring.connect(m, top.memory, self.controller.memory)
+        ports = platform.request("uart", 0, dir="-")
+        m.submodules.rx = rx = io.Buffer("i", ports.rx)
+        m.submodules.tx = tx = io.Buffer("o", ports.tx)
+        m.d.comb += [top.rx.eq(rx.i), tx.o.eq(top.tx)]
+        m.submodules.parts = _Parts(self.leaves)
+        return m
+
+    def _top(self, m: Module, log_memory: LogMemory | None) -> Any:
+        def make() -> BoardTop:
+            return BoardTop(self.config, self.rates.divisor, self.board.words, self.board.log_bytes, self.leaves, log_memory)
+
+        if self.board.open_flow:
+            # As Verilog: Yosys heeds a memory's no_rw_check only where it finds the read register itself.
+            return self.leaves.add(m, TOP, "board", make)
+        # The vendors' tools know the synchronizers by what Amaranth's platform makes of them.
+        m.submodules.board = top = make()
+        return top
+
+    def _log_memory(self, m: Module) -> LogMemory:
+        """The SDRAM and what makes a queue of all of it."""
+        setattr(m.domains, LATE, ClockDomain(LATE, reset_less=True))
+        timing = SdramTiming()
+        self.controller = m.submodules.sdram = SdramController(timing, round(self.rates.hz), ADDED_REGISTERS)
+        m.submodules.sdram_pins = SdramPins(self.controller)
+        return LogMemory(self.config.line_bits, DATA_BITS, timing.address_bits, 0, 1 << timing.address_bits, BURST_BEATS)
+
+
+class _Parts(Elaboratable):
+    """Verilog of the parts that are modules of their own. Elaborated after the design that names them."""
+
+    def __init__(self, leaves: Leaves):
+        self.leaves = leaves
+
+    def elaborate(self, platform: Any) -> Module:
+        done: set[str] = set()
+        while left := sorted(self.leaves.modules.keys() - done):
+            for name in left:
+                platform.add_file(f"{name}.v", component_verilog(self.leaves.modules[name], name))
+            done.update(left)
+        return Module()

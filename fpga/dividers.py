@@ -1,0 +1,106 @@
+"""A PLL's dividers for a clock, within what each family's data sheet allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mrfhw.fpga.boards import BuildError
+
+__all__ = ["LIMITS", "TOLERANCE", "Limits", "Pll", "pll_for"]
+
+TOLERANCE = 0.001  # of the clock asked for, that a PLL may miss it by
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a family's PLL can do, from its data sheet. Frequencies in Hz, both ends allowed.
+
+    from_output: its feedback is taken from the divided output, so `post` does not change the output's frequency.
+    """
+
+    divide: range
+    multiply: range
+    post: tuple[int, ...]
+    input: tuple[float, float]
+    detector: tuple[float, float]
+    oscillator: tuple[float, float]
+    output: tuple[float, float]
+    from_output: bool = False
+
+
+@dataclass(frozen=True)
+class Pll:
+    """A PLL's dividers: its phase detector is at input / divide, its oscillator at that x multiply (x post, too, where the
+    feedback is from the output), and its output at oscillator / post."""
+
+    input_hz: int
+    divide: int
+    multiply: int
+    post: int
+    from_output: bool
+
+    @property
+    def detector_hz(self) -> float:
+        return self.input_hz / self.divide
+
+    @property
+    def oscillator_hz(self) -> float:
+        return self.input_hz * self.multiply * (self.post if self.from_output else 1) / self.divide
+
+    @property
+    def output_hz(self) -> float:
+        return self.oscillator_hz / self.post
+
+    def within(self, limits: Limits) -> bool:
+        return all(low <= hz <= high for hz, (low, high) in (
+            (self.input_hz, limits.input), (self.detector_hz, limits.detector), (self.oscillator_hz, limits.oscillator),
+            (self.output_hz, limits.output)))
+
+
+# ECP5: FPGA-DS-02012, sysCLOCK PLL. iCE40 UltraPlus: FPGA-DS-02008, FPGA-TN-02052 (divide is DIVR + 1, multiply DIVF + 1, post
+# 2^DIVQ). Gowin: what GW1NR-9C C6/I5 (DS117) and GW2AR-18C C8/I7 (DS226) have in common. Cyclone V: CV-51002, the slowest grade.
+# 7 series: DS181 and DS187, speed grades -1 and -1LI; UG472 for the dividers.
+LIMITS = {
+    "ecp5": Limits(range(1, 129), range(1, 81), tuple(range(1, 129)), (8e6, 400e6), (3.125e6, 400e6), (400e6, 800e6),
+                   (3.125e6, 400e6), from_output=True),
+    "ice40": Limits(range(1, 17), range(1, 129), (2, 4, 8, 16, 32, 64), (10e6, 133e6), (10e6, 133e6), (533e6, 1066e6),
+                    (16e6, 275e6)),
+    "gowin": Limits(range(1, 65), range(1, 65), (2, 4, 8, 16, 32, 48, 64, 80, 96, 112, 128), (3e6, 400e6), (3e6, 400e6),
+                    (500e6, 1200e6), (3.90625e6, 600e6), from_output=True),
+    "cyclone5": Limits(range(1, 513), range(1, 513), tuple(range(1, 513)), (5e6, 500e6), (5e6, 325e6), (600e6, 1300e6),
+                       (0, 460e6)),
+    "xilinx": Limits(range(1, 57), range(2, 65), tuple(range(1, 129)), (19e6, 800e6), (19e6, 450e6), (800e6, 1600e6),
+                     (6.25e6, 800e6)),
+}
+
+
+def _candidates(limits: Limits, input_hz: int, output_hz: int) -> Iterator[Pll]:
+    for divide in limits.divide:
+        if not limits.detector[0] <= input_hz / divide <= limits.detector[1]:
+            continue
+        for post in limits.post:
+            if not 0.99 * limits.oscillator[0] <= output_hz * post <= 1.01 * limits.oscillator[1]:
+                continue  # no rounding brings it within
+            multiply = round(output_hz * divide * (1 if limits.from_output else post) / input_hz)
+            if multiply in limits.multiply:
+                yield Pll(input_hz, divide, multiply, post, limits.from_output)
+
+
+def pll_for(family: str, input_hz: int, output_hz: int) -> Pll | None:
+    """The PLL's dividers for a clock, None where the oscillator has it already.
+
+    Of those that come nearest, the one with the fastest phase detector, then the slowest oscillator. Raises BuildError where
+    there are none, and for a family whose PLL is not used.
+    """
+    if output_hz == input_hz:
+        return None
+    if family not in LIMITS:
+        raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's machine runs at its oscillator's {input_hz / 1e6:g} MHz: "
+                         "give that")
+    found = [pll for pll in _candidates(LIMITS[family], input_hz, output_hz)
+             if abs(pll.output_hz / output_hz - 1) <= TOLERANCE and pll.within(LIMITS[family])]
+    if not found:
+        raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's PLL makes no such clock from {input_hz / 1e6:g} MHz: "
+                         "give another")
+    return min(found, key=lambda pll: (abs(pll.output_hz - output_hz), pll.divide, pll.oscillator_hz))

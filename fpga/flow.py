@@ -1,0 +1,170 @@
+"""From a board and a machine to a bitstream, with the open tools."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mrfhw.config import Config
+from mrfhw.fpga.boards import Board, BuildError
+from mrfhw.fpga.clocks import rates_for
+from mrfhw.fpga.design import BoardDesign
+from mrfhw.fpga.tools import Step, Tool, find_tool, run_step
+
+__all__ = ["STATISTICS", "Attempt", "Flow", "Placed"]
+
+NAME = "top"
+REPORT = f"{NAME}.report.json"
+STATISTICS = f"{NAME}.cells.json"  # of synthesis
+BITSTREAMS = {"ecp5": f"{NAME}.bit", "ice40": f"{NAME}.bin", "gowin": f"{NAME}.fs"}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One seed of place and route. fmax_hz: of each clock. met: every clock reaches what it has."""
+
+    seed: int
+    fmax_hz: dict[str, float]
+    met: bool
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The best attempt. used, available: cells by kind. bitstream: in the folder of the flow."""
+
+    best: Attempt
+    attempts: list[Attempt]
+    used: dict[str, int]
+    available: dict[str, int]
+    steps: list[Step]
+    tools: list[Tool]
+    bitstream: Path
+
+
+class Flow:
+    """A board's project in a folder: `write` makes its files, `run` the bitstream.
+
+    Raises BuildError for a clock or serial rate that the board cannot have, and for tools that are missing or fail.
+    """
+
+    def __init__(self, board: Board, config: Config, clock_hz: int, baud: int, directory: Path):
+        self.board, self.config, self.directory = board, config, directory
+        self.platform = board.make_platform()
+        self.rates = rates_for(board, clock_hz, baud)
+        self.design = BoardDesign(board, config, self.rates)
+        self.commands: list[list[str]] = []
+
+    def write(self) -> list[str]:
+        """Write the project's files; returns their names."""
+        with _no_environment(), warnings.catch_warnings():
+            plan = self.platform.prepare(self.design, NAME, emit_src=False, **self._options())
+        self.directory.mkdir(parents=True, exist_ok=True)
+        plan.extract(str(self.directory))
+        names: list[str] = sorted(plan.files)
+        if self.board.open_flow:
+            self.commands = [self._adapted(command) for command in json.loads(plan.files[f"build_{NAME}.json"])["commands"]]
+        return names
+
+    def _options(self) -> dict[str, str]:
+        count = {"script_after_synth": f"tee -q -o {STATISTICS} stat -json"} if self.board.open_flow else {}
+        return {**count, **self.board.options}
+
+    def tool(self, number: int) -> Tool:
+        """The program of the flow's first, second or third command."""
+        return find_tool(self.commands[number][0])
+
+    def _adapted(self, command: list[str]) -> list[str]:
+        """A command of Amaranth's plan for the program that is run."""
+        tool, *rest = command
+        if tool.startswith("nextpnr"):
+            rest = ["--report", REPORT, "--timing-allow-fail", *(word for word in rest if word != "--quiet")]
+        if tool == "nextpnr-gowin":
+            # nextpnr-himbaechel has these as options of its architecture; a clock's constraint is not in the .cst file.
+            values = dict(itertools.pairwise(rest))
+            chip = values["--family"].replace("GW2AR", "GW2A")
+            rest = [word for word in rest if word not in ("--family", values["--family"], "--cst", values["--cst"])]
+            rest += ["--vopt", f"family={chip}", "--vopt", f"cst={values['--cst']}", "--freq", f"{self.rates.hz / 1e6:g}"]
+        if tool == "gowin_pack":
+            rest = [word.replace("GW2AR", "GW2A") for word in rest]
+        return [tool, *rest]
+
+    def run(self, seeds: int, say: Callable[[str], object]) -> Placed:
+        """Synthesize, place and route with seeds 1, 2, ... until one meets its clocks, and pack the best one.
+
+        say: is told of each step. The best is the one whose slowest clock, beside what it has, is fastest.
+        """
+        place, pack = self.commands[1:]
+        tools = [self.tool(number) for number in range(len(self.commands))]
+        say(f"synthesis by {tools[0].version}")
+        steps, attempts = [self.synthesize()], []
+        for seed in range(1, seeds + 1):
+            say(f"place and route, seed {seed} of {seeds}, by {tools[1].version}")
+            steps.append(run_step(tools[1], [*place[1:], "--seed", str(seed)], self.directory))
+            attempts.append(self._attempt(seed))
+            self._keep(place, attempts)
+            if attempts[-1].met:
+                break
+        best = self._restore(place, attempts)
+        steps.append(run_step(tools[2], pack[1:], self.directory))
+        used, available = self._cells()
+        return Placed(best, attempts, used, available, steps, tools, self.directory / BITSTREAMS[self.board.family])
+
+    def synthesize(self) -> Step:
+        """Run the synthesis alone. Raises BuildError where Yosys left logic out, of which it only warns."""
+        step = run_step(self.tool(0), self.commands[0][1:], self.directory)
+        log = self.directory / f"{NAME}.rpt"
+        if "Driver-driver conflict" in log.read_text(errors="replace"):
+            raise BuildError(f"yosys found two drivers of a signal and dropped one (see {log}): the design would be "
+                             "wrong; give other widths, such as --temperature-bits 16, or another version of yosys")
+        return step
+
+    def _attempt(self, seed: int) -> Attempt:
+        clocks = json.loads((self.directory / REPORT).read_text())["fmax"]
+        if not clocks:
+            raise BuildError(f"place and route says nothing of the clock (all of it in {self.directory / 'top.tim'})")
+        fmax = {name.split("$TRELLIS")[0].removeprefix("$glbnet$"): 1e6 * clock["achieved"] for name, clock in clocks.items()}
+        return Attempt(seed, fmax, all(clock["achieved"] >= clock["constraint"] for clock in clocks.values()))
+
+    def _outputs(self, place: list[str]) -> list[Path]:
+        output = place[1 + max(place.index(word) for word in ("--textcfg", "--asc", "--write") if word in place)]
+        return [self.directory / output, self.directory / REPORT]
+
+    def _keep(self, place: list[str], attempts: list[Attempt]) -> None:
+        if _best(attempts) is attempts[-1]:
+            for path in self._outputs(place):
+                shutil.copyfile(path, path.with_name(path.name + ".best"))
+
+    def _restore(self, place: list[str], attempts: list[Attempt]) -> Attempt:
+        for path in self._outputs(place):
+            path.with_name(path.name + ".best").replace(path)
+        return _best(attempts)
+
+    def _cells(self) -> tuple[dict[str, int], dict[str, int]]:
+        cells: dict[str, Any] = json.loads((self.directory / REPORT).read_text())["utilization"]
+        there = {name: cell for name, cell in cells.items() if cell["used"]}
+        return {n: int(c["used"]) for n, c in there.items()}, {n: int(c["available"]) for n, c in there.items()}
+
+
+def _best(attempts: list[Attempt]) -> Attempt:
+    return max(attempts, key=lambda attempt: min(attempt.fmax_hz.values()))
+
+
+@contextlib.contextmanager
+def _no_environment() -> Iterator[None]:
+    """Without the environment's variables that change Amaranth's plans, and with its own Yosys for Verilog."""
+    import os
+
+    saved = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("AMARANTH_")}
+    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
+    try:
+        yield
+    finally:
+        del os.environ["AMARANTH_USE_YOSYS"]
+        os.environ.update(saved)

@@ -1,0 +1,60 @@
+"""Label evaluations a second of a built machine, and how many of them its log lets through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mrfhw.apps.stereo import stereo_problem
+from mrfhw.config import Config
+from mrfhw.gateware.uart import FRAME_BITS
+from mrfhw.host.protocol import HEAD_WORDS, LOG_CHUNK
+from mrfhw.model.machine import Machine
+from mrfhw.problem import Run
+from mrfhw.scenes.stereo import stereo_scene
+
+__all__ = ["Workload", "link_bytes_per_s", "workload"]
+
+SWEEPS = 60  # of the run that is measured, half of them logged
+ESCAPED = 2 / 256  # of random bytes that are sent as two
+LEAST_SIDE = 16  # of a scene
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a run of the built-in stereo scene, as large as the machine, takes.
+
+    rows, cols, labels: of the scene. utilization: label evaluations / (lanes x cycles) of a log that is always taken.
+    log_bytes_per_evaluation: bytes of log lines for each label evaluation of a counted sweep.
+    """
+
+    rows: int
+    cols: int
+    labels: int
+    utilization: float
+    log_bytes_per_evaluation: float
+
+
+def workload(config: Config) -> Workload:
+    """The bit-exact model's cycles and log messages of `SWEEPS` sweeps, half of them counted."""
+    rows = max(LEAST_SIDE, config.mesh_rows * config.tile_rows)
+    cols = max(LEAST_SIDE, config.mesh_cols * config.tile_cols)
+    labels = min(config.max_labels, cols // 4)
+    scene = stereo_scene(rows, cols, max(4, labels))
+    run = Run(sweeps=SWEEPS, burn_in=SWEEPS // 2)
+    shift = max(0, 8 - config.data_bits)
+    problem = stereo_problem(scene.left >> shift, scene.right >> shift, labels=scene.labels)
+    machine = Machine(config, problem, run)
+    for _ in range(SWEEPS):
+        machine.sweep()
+    machine.timing.finish()
+    sweep = rows * cols * scene.labels
+    messages = len(machine.messages)
+    lines = messages / config.line_messages
+    return Workload(rows, cols, scene.labels, SWEEPS * sweep / (config.lanes * machine.timing.cycles),
+                    lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep))
+
+
+def link_bytes_per_s(baud: int) -> float:
+    """Bytes of log lines that a serial port carries: frames of `LOG_CHUNK` bytes, their heads, flags and escapes."""
+    frame = (LOG_CHUNK + 4 * (HEAD_WORDS + 1)) * (1 + ESCAPED) + 1
+    return baud / FRAME_BITS * LOG_CHUNK / frame

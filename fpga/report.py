@@ -1,0 +1,74 @@
+"""Builds side by side, and beside the published prototype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mrfhw.fpga.records import read_record
+
+__all__ = ["PUBLISHED", "RESULTS", "kept_records", "table"]
+
+RESULTS = Path(__file__).parent / "results"
+
+# The cells that place and route counts as logic, block memory and multipliers.
+_KINDS = {
+    "logic": ("TRELLIS_COMB", "ICESTORM_LC", "LUT4", "ALM"),
+    "memory": ("DP16KD", "ICESTORM_RAM", "BSRAM", "M20K"),
+    "dsp": ("MULT18X18D", "ICESTORM_DSP", "MULT18X18", "DSP"),
+}
+
+# Table 3.3 of the published design: adaptive logic modules, M20K blocks and DSP blocks of an Arria 10 GX; labels/s are
+# lanes x clock.
+_ARRIA = {"ALM": 427_200, "M20K": 2_713, "DSP": 1_518}
+_PAPER = (("16x1", 182_690, 1_376, 160, 185e6, 2.96e9), ("16x2", 247_815, 1_545, 320, 146e6, 4.672e9))
+PUBLISHED: list[dict[str, Any]] = [
+    {"board": "published prototype", "device": "Arria 10 GX", "status": "published, run on a board", "design": design,
+     "lanes": round(rate / clock), "sites": 1 << 18, "labels": 64, "fmax_hz": {"clock": clock}, "labels_per_s": rate,
+     "resources": {kind: {"used": used, "available": most, "share": round(used / most, 4)}
+                   for (kind, most), used in zip(_ARRIA.items(), (alm, memory, dsp), strict=True)}}
+    for design, alm, memory, dsp, clock, rate in _PAPER]
+
+_COLUMNS = ("board", "device", "design", "labels", "sites", "logic", "block memories", "multipliers", "fmax MHz", "M labels/s",
+            "M labels/s with the log over the link", "status")
+
+
+def kept_records(paths: Iterable[Path] = ()) -> list[dict[str, Any]]:
+    """The records at the paths; without any, those of `RESULTS` by board and lanes."""
+    given = list(paths)
+    records = [read_record(path) for path in given or sorted(RESULTS.glob("*.json"))]
+    return records if given else sorted(records, key=lambda record: (-record["lanes"], record["board"]))
+
+
+def _cell(record: dict[str, Any], kind: str) -> str:
+    for name in _KINDS[kind]:
+        if name in record["resources"]:
+            cell = record["resources"][name]
+            return f"{cell['used']} {name} ({cell['share']:.0%})"
+    return "-"
+
+
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    log = record.get("log")
+    late = "" if record.get("timing_met", True) else f", misses its {record['clock_hz'] / 1e6:g} MHz"
+    return (record["board"], record["device"], record["design"], str(record["labels"]), str(record["sites"]),
+            _cell(record, "logic"), _cell(record, "memory"), _cell(record, "dsp"),
+            f"{min(record['fmax_hz'].values()) / 1e6:.1f}", f"{record['labels_per_s'] / 1e6:.0f}",
+            _log(log) if log else "-", record["status"] + late)
+
+
+def _log(log: dict[str, Any]) -> str:
+    text = f"{log['labels_per_s'] / 1e6:.1f} ({log['binds']} binds)"
+    memory = log["memory"]
+    if not memory or memory["seconds"] is None:
+        return text
+    return f"{text}; {memory['labels_per_s'] / 1e6:.0f} for {memory['seconds']:.1f} s into {memory['bytes'] >> 20} MiB of SDRAM"
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    """The records and the published rows as a table in Markdown."""
+    rows = [_COLUMNS, *map(_row, [*records, *PUBLISHED])]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    lines = ["| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |" for row in rows]
+    return "\n".join([lines[0], "| " + " | ".join("-" * width for width in widths) + " |", *lines[1:]])

