@@ -190,11 +190,12 @@ class SimLink:
     check = "the compiled board"
     reconnections = 0
 
-    def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048, rate: int = 2_000_000):
+    def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048, rate: int = 2_000_000,
+                 memory_bytes: int = 0):
         from mrfhw.sim.board import CompiledBoard
 
         self.rate = rate
-        self.board = CompiledBoard(config, words=words, log_bytes=log_bytes, quick=quick)
+        self.board = CompiledBoard(config, words=words, log_bytes=log_bytes, quick=quick, memory_bytes=memory_bytes)
 
     def send(self, data: bytes) -> None:
         self.board.send(data)

@@ -20,7 +20,7 @@ _WAKE_YOSYS = re.compile(r"^ *(reg \S*dump_module\S* += 0;|if \(\S*dump_module\S
 _BLOCK = re.compile(r"^  always @\*", re.MULTILINE)
 _WAKE = "\\settled "
 
-__all__ = ["AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "component_verilog", "verilog_text"]
+__all__ = ["AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "component_verilog", "file_text", "verilog_text"]
 
 TOP = "mrfhw_top"
 AXI_TOP = "mrfhw_axi_top"
@@ -72,7 +72,7 @@ def _settle_module(text: str) -> str:
 def verilog_text(config: Config) -> str:
     """One file with the top module `TOP` and everything below it; identical tiles are one module."""
     leaves = Leaves(shared=True)
-    return _file(config, Accelerator(config, leaves), leaves)
+    return file_text(config, Accelerator(config, leaves), leaves)
 
 
 def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048) -> str:
@@ -80,7 +80,7 @@ def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 
     from mrfhw.gateware.board_top import BoardTop
 
     leaves = Leaves(shared=True)
-    return _file(config, BoardTop(config, divisor, words, log_bytes, leaves), leaves)
+    return file_text(config, BoardTop(config, divisor, words, log_bytes, leaves), leaves)
 
 
 def axi_text(config: Config, data_bits: int = 64, memory_address_bits: int = 32) -> str:
@@ -88,10 +88,11 @@ def axi_text(config: Config, data_bits: int = 64, memory_address_bits: int = 32)
     from mrfhw.gateware.axi_top import AxiTop
 
     leaves = Leaves(shared=True)
-    return _file(config, AxiTop(config, data_bits, memory_address_bits, leaves), leaves, AXI_TOP)
+    return file_text(config, AxiTop(config, data_bits, memory_address_bits, leaves), leaves, AXI_TOP)
 
 
-def _file(config: Config, top: wiring.Component, leaves: Leaves, name: str = TOP) -> str:
+def file_text(config: Config, top: wiring.Component, leaves: Leaves, name: str = TOP) -> str:
+    """One file with `top` as module `name` and everything that it takes from `leaves`."""
     parts = [component_verilog(top, name)]
     parts += [component_verilog(component, name) for name, component in sorted(leaves.modules.items())]
     head = (f"// mrfhw {__version__}: {config.spes} SPEs x {config.spus} SPUs, sampler {config.sampler}\n"

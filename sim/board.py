@@ -30,13 +30,13 @@ class CompiledBoard:
     """A `mrfhw.gateware.board_top.BoardTop` in this process. Use as a context manager.
 
     divisor, words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`. host_divisor: of the UART at the other end of
-    the wires, where it is not the board's.
+    the wires, where it is not the board's. memory_bytes: see `mrfhw.sim.compiled.compile_board`.
     """
 
     def __init__(self, config: Config, divisor: int = DIVISOR, words: int = 512, log_bytes: int = 2048, quick: bool = False,
-                 host_divisor: int | None = None):
+                 host_divisor: int | None = None, memory_bytes: int = 0):
         self.config, self.divisor = config, divisor
-        self._library = ctypes.CDLL(str(compile_board(config, divisor, words, log_bytes, quick)))
+        self._library = ctypes.CDLL(str(compile_board(config, divisor, words, log_bytes, quick, memory_bytes)))
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments

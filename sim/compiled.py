@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mrfhw.config import Config
+from mrfhw.gateware.leaves import Leaves
 from mrfhw.problem import ProblemError
-from mrfhw.rtl import TILE, TOP, board_text, verilog_text
+from mrfhw.rtl import TILE, TOP, board_text, file_text, verilog_text
 from mrfhw.runtime.progress import working
+from mrfhw.sim.axi_memory import BoardWithMemory
 
 __all__ = ["cache_directory", "compile_board", "compile_board_text", "compile_chip"]
 
@@ -67,11 +69,19 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
     return _library(text, _HARNESS, "chip", quick)
 
 
-def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, quick: bool = False) -> Path:
-    """The same for a board: the machine with its link and UART, driven at its pins (`board.cpp`)."""
+def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, quick: bool = False,
+                  memory_bytes: int = 0) -> Path:
+    """The same for a board: the machine with its link and UART, driven at its pins (`board.cpp`).
+
+    memory_bytes: of a memory that the log passes through, a power of two; 0: none.
+    """
     _check_tools("a simulated board", "use a real one")
     with working("generating"):
-        text = board_text(config, divisor, words, log_bytes)
+        if memory_bytes:
+            leaves = Leaves(shared=True)
+            text = file_text(config, BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves), leaves)
+        else:
+            text = board_text(config, divisor, words, log_bytes)
     return compile_board_text(text, quick)
 
 
