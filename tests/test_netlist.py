@@ -32,11 +32,11 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
     far = rng.integers(-2, 3, (labels - 1, 2))
     return [
         (Problem(labels=labels, singleton1=data, constants=rng.integers(0, levels, labels), alpha=config.weight_max,
-                 beta=config.weight_max - 10, energy_shift=5, schedule=Schedule.geometric(2000.0, 0.7, 300.0)),
+                 beta=config.weight_max - 10, energy_shift=5, schedule=Schedule.geometric(500.0, 0.7, 100.0)),
          Run(sweeps=8, burn_in=3, seed=1)),
         (Problem(labels=labels - 1, singleton1=data, singleton2=more, offsets=far, singleton="squared", doubleton="squared",
                  vectors=rng.integers(-reach, reach, (labels - 1, 2)), alpha=5, beta=config.weight_max, energy_shift=7,
-                 out_of_range=1000, schedule=Schedule.constant(3000.0)), Run(sweeps=6, burn_in=1, seed=2)),
+                 out_of_range=1000, schedule=Schedule.constant(2000.0)), Run(sweeps=6, burn_in=1, seed=2)),
         (Problem(labels=3, singleton1=data, constants=np.array([0, levels // 3, levels - 1]), doubleton="potts", beta=9,
                  observed=rng.random((rows, cols)) < 0.7, clamped=rng.random((rows, cols)) < 0.2,
                  schedule=Schedule.constant(1.0)), Run(sweeps=6, burn_in=2, seed=3, initial="random")),
