@@ -148,7 +148,7 @@ class Flow:
 
     def _cells(self) -> tuple[dict[str, int], dict[str, int]]:
         cells: dict[str, Any] = json.loads((self.directory / REPORT).read_text())["utilization"]
-        there = {name: cell for name, cell in cells.items() if cell["used"]}
+        there = {name: cell for name, cell in cells.items() if cell["used"] and cell["available"]}
         return {n: int(c["used"]) for n, c in there.items()}, {n: int(c["available"]) for n, c in there.items()}
 
 
