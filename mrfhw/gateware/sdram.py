@@ -31,15 +31,15 @@ _GEOMETRY = {"bank_bits": (1, 2), "row_bits": (11, ADDRESS_PINS), "column_bits":
 class SdramTiming:
     """What an SDRAM asks of its controller: nanoseconds, named as in data sheets, and its geometry.
 
-    The defaults suit each memory of the ULX3S: of every number the strictest of the data sheets of MT48LC16M16A2 (speed grades -7E,
-    -75), AS4C32M16SB-7 (half of its columns stay unused) and IS42S16160G-7.
+    The defaults suit each memory of the ULX3S: of every number the strictest that is known of MT48LC16M16A2 (speed grades -7E, -75)
+    and AS4C32M16SB-7 (half of its columns stay unused), from their data sheets, and of IS42S16160, from LiteDRAM's table.
 
     tRCD, activate to read or write; tRP, precharge to activate: 21 (AS4C32M16SB-7; -75: 20). tRAS, activate to precharge: 44
-    (-75). tRC, activate to activate of a bank, and tRFC, refresh to any command: 66 (-75). tRRD, activate to activate of another
-    bank, and tWR, last data written to precharge: 15 (-75). tMRD, mode register to any command: 14 (AS4C32M16SB-7), at least two
-    cycles (MT48LC16M16A2). tRAS_max, a row's longest time open: 100000 (IS42S16160G). tREFI, from refresh to refresh: 7800
-    (AS4C32M16SB-7; 64 ms / 8192 in the others). power_up: 200000 (AS4C32M16SB, IS42S16160G). refreshes_first, before use: 8 (JEDEC
-    JESD21-C; two in newer data sheets).
+    (-75). tRC, activate to activate of a bank, and tRFC, refresh to any command: 70 (IS42S16160; -75: 66). tRRD, activate to
+    activate of another bank: 15 (-75). tWR, last data written to precharge: 20 (IS42S16160; -75: 15). tMRD, mode register to any
+    command: 14 (AS4C32M16SB-7), at least two cycles (MT48LC16M16A2). tRAS_max, a row's longest time open: 100000 (the least of
+    them). tREFI, from refresh to refresh: 7800 (AS4C32M16SB-7; 64 ms / 8192 in the others). power_up: 200000 (AS4C32M16SB).
+    refreshes_first, before use: 8 (JEDEC JESD21-C; two in newer data sheets).
     tCK_2, tCK_3, the shortest cycle at a CAS latency of 2, 3: 10 and 7.5 (-75). tAC_2, tAC_3, clock to data, also to the bus let
     go: 6 and 5.4 (-75). tOH, data after the next clock: 2.5 (AS4C32M16SB-7).
     Rows, banks and columns are numbered by row_bits (11 to 13), bank_bits (1, 2), column_bits (8 to 10). cas_latency: 2 or 3.
@@ -48,10 +48,10 @@ class SdramTiming:
     tRCD: float = 21
     tRP: float = 21
     tRAS: float = 44
-    tRC: float = 66
-    tRFC: float = 66
+    tRC: float = 70
+    tRFC: float = 70
     tRRD: float = 15
-    tWR: float = 15
+    tWR: float = 20
     tMRD: float = 14
     tRAS_max: float = 100_000
     tREFI: float = 7800
