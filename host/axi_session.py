@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from mrfhw.config import Config
-from mrfhw.host.readout import read_result
 from mrfhw.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
 from mrfhw.placement import Placement
 from mrfhw.problem import Problem, Run
@@ -20,6 +19,7 @@ from mrfhw.registers import CONTROL_BITS
 from mrfhw.result import Result
 from mrfhw.runtime.driver import Chip, ChipError, Driver
 from mrfhw.runtime.progress import working
+from mrfhw.runtime.readout import read_result
 
 __all__ = ["AxiSession", "LogControl", "LogMemoryView", "LogSource", "RingLog", "StreamLog"]
 
@@ -192,7 +192,7 @@ class AxiSession:
         ended = time.perf_counter()
         with working("reading the machine"):
             lmem = self.driver.lmem(placement)
-        result = read_result(self.driver, placement, log, lmem, wall=ended - started, fresh=fresh)
+        result = read_result(self.driver.counters(), placement, log, lmem, wall=ended - started, fresh=fresh)
         result.extra |= {"loading_seconds": started - began, "reading_seconds": time.perf_counter() - ended}
         return result
 

@@ -14,15 +14,15 @@ import numpy as np
 from mrfhw.config import Config
 from mrfhw.host.links import Address, Link, LinkError, open_link
 from mrfhw.host.protocol import Operation, Status, segments
-from mrfhw.host.readout import read_result
 from mrfhw.host.reconnecting import Reconnecting
 from mrfhw.host.requests import Greeting, Limits, Requests
 from mrfhw.placement import Placement
 from mrfhw.problem import Problem, Run
-from mrfhw.registers import CONTROL_BITS, REGISTERS
+from mrfhw.registers import CONTROL_BITS
 from mrfhw.result import Result
-from mrfhw.runtime.driver import Chip, ChipError, Driver
+from mrfhw.runtime.driver import ChipError, Driver
 from mrfhw.runtime.progress import working
+from mrfhw.runtime.readout import read_result
 
 __all__ = ["RemoteChip", "RemoteRun", "RemoteSession", "connect"]
 
@@ -68,25 +68,11 @@ class RemoteChip:
         return np.concatenate(read).astype(np.uint32) if read else np.zeros(0, np.uint32)
 
 
-class _Kept:
-    """A chip's registers as they are now, as a `Chip` that stays so."""
-
-    def __init__(self, chip: Chip):
-        self._addresses = np.array([r.index for r in REGISTERS.values() if r.access == "r"], np.uint32)
-        self._words = chip.read(self._addresses)
-
-    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        raise ChipError(f"register {int(addresses[0])} of a run that is over cannot be written: write the board's")
-
-    def read(self, addresses: np.ndarray) -> np.ndarray:
-        return self._words[np.searchsorted(self._addresses, addresses)]
-
-
 @dataclass(eq=False)
 class RemoteRun:
     """A run on a board: what of it is done, and what has come back of it. Its log may come while the next problem is loaded.
 
-    counters: the registers, once labels are no longer drawn. log: its lines, once all are here.
+    counters: what the chip counted, once labels are no longer drawn. log: its lines, once all are here.
     """
 
     session: RemoteSession
@@ -98,14 +84,14 @@ class RemoteRun:
     wall: float = 0.0
     loaded: bool = False
     started: bool = False
-    counters: Driver | None = None
+    counters: dict[str, int] | None = None
     lmem: np.ndarray | None = None
     log: bytes | None = None
 
     @property
     def log_bytes(self) -> int:
         assert self.counters is not None
-        return self.counters.get("lines")[0] * self.placement.config.line_bits // 8
+        return self.counters["lines"] * self.placement.config.line_bits // 8
 
     @property
     def last(self) -> np.ndarray:
@@ -240,7 +226,7 @@ class RemoteSession:
                 break
             came = self._listen(seconds, quiet)
             seconds, quiet = min(2 * seconds, LONG), QUIET if came else min(2 * quiet, PAUSE)
-        run.counters = Driver(self.config, _Kept(self.driver.chip))
+        run.counters = self.driver.counters()
         self._idle = True
         self._unread.append(run)
         run.wall = time.perf_counter() - began

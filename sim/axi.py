@@ -1,4 +1,4 @@
-"""cocotbext-axi in benches: pauses by a rhythm, and the driver on top of an AXI4-Lite master."""
+"""cocotbext-axi in benches: pauses by a rhythm, and a chip for the driver on top of an AXI4-Lite master."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from cocotb.task import resume
 from cocotbext.axi import AxiLiteMaster, AxiResp
 
 from mrfhw.runtime.driver import ChipError
+from mrfhw.sim.blocking import BlockingChip
 from mrfhw.sim.streams import Rhythm
 
 __all__ = ["AxiLiteChip", "pause"]
@@ -28,21 +28,14 @@ def pause(channel: Any, active: Rhythm | None) -> None:
         channel.set_pause_generator(pauses(active))
 
 
-class AxiLiteChip:
-    """The `mrfhw.runtime.driver.Chip` behind an AXI4-Lite master, for blocking calls (see `mrfhw.sim.wishbone.blocking`).
+class AxiLiteChip(BlockingChip):
+    """Behind an AXI4-Lite master.
 
     Accesses are handed to the master all at once, so that channels overlap as far as it and its slave let them.
     """
 
     def __init__(self, master: AxiLiteMaster):
         self.master = master
-
-    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        resume(self._write)(addresses, data)
-
-    def read(self, addresses: np.ndarray) -> np.ndarray:
-        found: np.ndarray = resume(self._read)(addresses)
-        return found
 
     async def _write(self, addresses: np.ndarray, data: np.ndarray) -> None:
         pairs = list(zip(map(int, addresses), map(int, data), strict=True))

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from cocotbext.axi import AxiBus, AxiRam
 
-from mrfhw.gateware.axi import BURST_INCR, OKAY
+from mrfhw.gateware.axi import BURST_INCR, OKAY, SLVERR
 from mrfhw.gateware.log_ring import POSITION_BITS, Ring
 from mrfhw.sim.fields import Bench
 from mrfhw.sim.streams import Rhythm
 
-__all__ = ["MODULUS", "SLVERR", "Ram", "RingMonitor", "Slave", "log_ring", "ring_blocks"]
+__all__ = ["MODULUS", "Ram", "RingMonitor", "Slave", "log_ring", "ring_blocks"]
 
 MODULUS = 1 << POSITION_BITS  # of positions of the log
-SLVERR = 2
 SILENCE = 3000  # cycles; no bench is idle for longer
 _HELD = {"aw": ("awaddr", "awlen", "awsize", "awburst", "awid"), "w": ("wdata", "wstrb", "wlast"),
          "ar": ("araddr", "arlen", "arsize", "arburst", "arid")}

@@ -10,12 +10,12 @@ from types import TracebackType
 import numpy as np
 
 from mrfhw.config import Config
-from mrfhw.model.machine import histogram
 from mrfhw.placement import Placement
 from mrfhw.problem import Problem, Run
 from mrfhw.result import Result
-from mrfhw.runtime.driver import ChipError, Driver, unpack_lines
+from mrfhw.runtime.driver import ChipError, Driver
 from mrfhw.runtime.progress import working
+from mrfhw.runtime.readout import read_result
 from mrfhw.sim.compiled import compile_chip
 
 __all__ = ["ChipSession", "CompiledChip", "run_placed", "solve"]
@@ -103,8 +103,7 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int
     patience: cycles after which a run that has not ended raises ChipError. fresh: load the generators from the
     run's seed; else they go on where the last run left them.
     """
-    config, problem, run = placement.config, placement.problem, placement.run
-    driver = Driver(config, chip)
+    driver = Driver(placement.config, chip)
     driver.check()
     chip.take_log()
     loading = chip.cycles
@@ -122,23 +121,15 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int
         step = min(2 * step, 1_000_000)
     wall, simulated = time.perf_counter() - began, chip.cycles - start
     if progress:
-        progress(run.sweeps)
-    messages = unpack_lines(config, chip.take_log())
+        progress(placement.run.sweeps)
+    log = chip.take_log().tobytes()
     reading = chip.cycles
     with working("reading the chip"):
         lmem = driver.lmem(placement)
     reading = chip.cycles - reading
-    cycles, stalls, gaps, label_cycles, sent = driver.get("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages")
-    if len(messages) and (messages[:, :2].max(0) >= (problem.sites, problem.labels)).any():
-        raise ChipError(f"the log names site {messages[:, 0].max()} and label {messages[:, 1].max()}; the problem has "
-                        f"{problem.sites} sites and {problem.labels} labels: build the chip again")
-    counts = histogram(problem.labels, messages, lmem)
-    return Result(
-        backend="rtl", counts=counts, last=lmem[..., 0].astype(np.uint8), lmem=lmem, initial=placement.initial,
-        label_evaluations=problem.labels * problem.unclamped_sites * run.sweeps, wall_seconds=wall, messages=messages,
-        cycles=cycles, stall_cycles=stalls, gap_cycles=gaps, lanes=config.lanes,
-        extra={"replication": placement.replication, "simulated_cycles": simulated, "loading_cycles": loading,
-               "reading_cycles": reading, "label_cycles": label_cycles, "messages_counted": sent})
+    result = read_result(driver.counters(), placement, log, lmem, wall=wall, fresh=fresh, backend="rtl")
+    result.extra |= {"simulated_cycles": simulated, "loading_cycles": loading, "reading_cycles": reading}
+    return result
 
 
 class ChipSession:

@@ -1,4 +1,4 @@
-"""A Wishbone master for benches, and the driver on top of it."""
+"""A Wishbone master for benches, and a chip for the driver on top of it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cocotb.task import bridge, resume
 
 from mrfhw.runtime.driver import ChipError
+from mrfhw.sim.blocking import BlockingChip
 from mrfhw.sim.fields import Bench
 
-__all__ = ["BridgedChip", "Wishbone", "blocking"]
+__all__ = ["BridgedChip", "Wishbone"]
 
 
 class Wishbone:
@@ -52,18 +52,11 @@ class Wishbone:
         return word
 
 
-class BridgedChip:
-    """The `mrfhw.runtime.driver.Chip` behind a Wishbone master, for the driver's blocking calls (see `blocking`)."""
+class BridgedChip(BlockingChip):
+    """Behind a Wishbone master."""
 
     def __init__(self, bus: Wishbone):
         self.bus = bus
-
-    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        resume(self._write)(addresses, data)
-
-    def read(self, addresses: np.ndarray) -> np.ndarray:
-        found: np.ndarray = resume(self._read)(addresses)
-        return found
 
     async def _write(self, addresses: np.ndarray, data: np.ndarray) -> None:
         for address, word in zip(map(int, addresses), map(int, data), strict=True):
@@ -78,8 +71,3 @@ class BridgedChip:
                 raise ChipError(f"read from {address:#x} refused")
             words.append(word)
         return np.array(words, np.uint32)
-
-
-async def blocking(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Await a blocking function that uses a BridgedChip."""
-    return await bridge(function)(*arguments, **named)

@@ -11,12 +11,12 @@ import pytest
 
 from mrfhw.config import Config
 from mrfhw.host.axi_session import LogControl, RingLog, StreamLog
-from mrfhw.host.readout import read_result
 from mrfhw.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
 from mrfhw.placement import Placement
 from mrfhw.problem import Problem, Run
 from mrfhw.registers import REGISTERS, register
 from mrfhw.runtime.driver import ChipError, Driver
+from mrfhw.runtime.readout import read_result
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 BLOCK = 64
@@ -122,12 +122,12 @@ def test_a_log_that_is_not_whole():
     chip = Ring()
     chip.values |= {"messages_low": 1, "lines": 1}
     for log in (b"", bytes(3), bytes(8), bytes(16)):
-        with pytest.raises(ChipError, match=r"^the board sent 1 messages in 1 lines; 0 in .* solve the problem again$"):
-            read_result(Driver(config, chip), placement, log, np.zeros((4, 4, 4), np.int32), wall=1, fresh=True)
+        with pytest.raises(ChipError, match=r"^the chip sent 1 messages in 1 lines; 0 in .* solve the problem again$"):
+            read_result(Driver(config, chip).counters(), placement, log, np.zeros((4, 4, 4), np.int32), wall=1, fresh=True)
     # A message of a label that the problem does not have.
     line = (1 | 9 << config.counter_bits).to_bytes(8, "little")
     with pytest.raises(ChipError, match=r"^the log names site 0 and label 9; the problem has 16 sites and 2 labels: build"):
-        read_result(Driver(config, chip), placement, line, np.zeros((4, 4, 4), np.int32), wall=1, fresh=True)
+        read_result(Driver(config, chip).counters(), placement, line, np.zeros((4, 4, 4), np.int32), wall=1, fresh=True)
 
 
 def example(name: str) -> ModuleType:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BURST_INCR", "OKAY", "Axi4", "Axi4Lite", "AxiStream", "byte_size"]
+__all__ = ["BURST_INCR", "OKAY", "SLVERR", "Axi4", "Axi4Lite", "AxiStream", "byte_size"]
 
 BURST_INCR = 1  # awburst, arburst: consecutive addresses
-OKAY = 0  # bresp, rresp
+OKAY, SLVERR = 0, 2  # bresp, rresp: done, not done
 ID_BITS = 1  # every transaction has ID 0
 
 

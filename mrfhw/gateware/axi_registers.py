@@ -6,12 +6,11 @@ from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.axi import OKAY, Axi4Lite
+from mrfhw.gateware.axi import OKAY, SLVERR, Axi4Lite
 from mrfhw.gateware.register_file import Wishbone
 
-__all__ = ["SLVERR", "WORD_BYTES_LOG2", "AxiLiteToWishbone"]
+__all__ = ["WORD_BYTES_LOG2", "AxiLiteToWishbone"]
 
-SLVERR = 2  # bresp, rresp: the access was not carried out
 WORD_BYTES_LOG2 = 2  # a bus word has four bytes
 
 

@@ -34,7 +34,9 @@ from mrfhw.registers import (
 )
 from mrfhw.temperature import coefficient, geometric_registers
 
-__all__ = ["Chip", "ChipError", "Driver", "transfer_cycles", "unpack_lines"]
+__all__ = ["COUNTERS", "Chip", "ChipError", "Driver", "transfer_cycles", "unpack_lines"]
+
+COUNTERS = ("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages", "lines")  # registers of 64 bits
 
 
 class ChipError(ProblemError):
@@ -106,6 +108,10 @@ class Driver:
         for name, high in zip(highs, words[len(names):], strict=True):
             values[names.index(name)] += int(high) << 32
         return values
+
+    def counters(self) -> dict[str, int]:
+        """What the chip counted in the run, by the names of its counters."""
+        return dict(zip(COUNTERS, self.get(*COUNTERS), strict=True))
 
     def check(self) -> None:
         """Raise ChipError unless the chip was generated from this configuration."""

@@ -17,11 +17,13 @@ from mrfhw.placement import Placement
 from mrfhw.registers import CONTROL_BITS, STATUS_BITS, Region, register
 from mrfhw.result import Result, first_difference
 from mrfhw.runtime.driver import Driver, unpack_lines
+from mrfhw.runtime.readout import read_result
+from mrfhw.sim.blocking import blocking
 from mrfhw.sim.fields import Bench
 from mrfhw.sim.recorder import placements_from_text
 from mrfhw.sim.runner import bench_config, bench_parameters
 from mrfhw.sim.streams import Rhythm
-from mrfhw.sim.wishbone import BridgedChip, Wishbone, blocking
+from mrfhw.sim.wishbone import BridgedChip, Wishbone
 
 
 class Machine:
@@ -66,19 +68,13 @@ class Machine:
         """What the chip holds and sent, as `mrfhw.sim.chip.run_placed` gives it."""
         while await blocking(lambda: self.driver.busy):
             pass
-        messages = np.concatenate([unpack_lines(self.config, x) for x in lines])
         lmem = await blocking(self.driver.lmem, p)
-        names = ("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages", "lines", "sweep")
-        cycles, stalls, gaps, label_cycles, sent, count, sweep = await blocking(self.driver.get, *names)
-        assert sent == len(messages)
-        assert count == sum(len(x) for x in lines)
+        (sweep,), counters = await blocking(self.driver.get, "sweep"), await blocking(self.driver.counters)
         assert sweep == p.run.sweeps
         groups = 2 * p.tile_rows * p.groups_per_row * p.run.sweeps
-        assert label_cycles == groups * p.problem.labels
-        assert cycles == gaps + stalls + groups * p.interval
-        return Result(backend="icarus", counts=histogram(p.problem.labels, messages, lmem), last=lmem[..., 0].astype(np.uint8),
-                      lmem=lmem, initial=p.initial, label_evaluations=0, wall_seconds=0, messages=messages, cycles=cycles,
-                      stall_cycles=stalls, gap_cycles=gaps)
+        assert counters["label_cycles"] == groups * p.problem.labels
+        assert counters["cycles"] == counters["gap_cycles"] + counters["stall_cycles"] + groups * p.interval
+        return read_result(counters, p, np.concatenate(lines).tobytes(), lmem, wall=0, fresh=True, backend="icarus")
 
     async def run(self, p: Placement) -> Result:
         await blocking(self.driver.load, p)

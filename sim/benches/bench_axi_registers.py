@@ -10,8 +10,8 @@ from cocotb.task import Task
 from cocotb.triggers import Combine
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
-from mrfhw.gateware.axi import OKAY
-from mrfhw.gateware.axi_registers import SLVERR, AxiLiteToWishbone
+from mrfhw.gateware.axi import OKAY, SLVERR
+from mrfhw.gateware.axi_registers import AxiLiteToWishbone
 from mrfhw.sim.axi import pause
 from mrfhw.sim.fields import Bench
 from mrfhw.sim.runner import bench_parameters

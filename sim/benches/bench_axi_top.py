@@ -11,8 +11,7 @@ import pytest
 from cocotb.task import resume
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiStreamBus, AxiStreamSink
 
-from mrfhw.gateware.axi import OKAY
-from mrfhw.gateware.axi_registers import SLVERR
+from mrfhw.gateware.axi import OKAY, SLVERR
 from mrfhw.gateware.axi_top import AxiTop
 from mrfhw.host.axi_session import AxiSession, LogControl, RingLog, StreamLog
 from mrfhw.log_registers import LOG_PAGE, LOG_PAGE_WORDS, LOG_REGISTERS, WORD_BYTES
@@ -22,11 +21,11 @@ from mrfhw.registers import CONTROL_BITS, IDENTITY, AddressMap, Region, register
 from mrfhw.result import Result, first_difference
 from mrfhw.runtime.driver import ChipError, Driver, unpack_lines
 from mrfhw.sim.axi import AxiLiteChip, pause
+from mrfhw.sim.blocking import blocking
 from mrfhw.sim.fields import Bench
 from mrfhw.sim.recorder import placements_from_text
 from mrfhw.sim.runner import bench_config, bench_parameters
 from mrfhw.sim.streams import Rhythm
-from mrfhw.sim.wishbone import blocking
 
 MEMORY = 1 << 16  # bytes behind m_axi; addresses beyond wrap
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -12,15 +13,15 @@ import pytest
 from cocotb.task import resume
 
 from mrfhw.gateware.bridge import Bridge
-from mrfhw.host.protocol import LINK_VERSION, Decoder, Operation, Status, encode
+from mrfhw.host.protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, Decoder, Frame, Operation, Status, encode
 from mrfhw.host.remote import RemoteChip
 from mrfhw.host.requests import Greeting, Requests
 from mrfhw.runtime.driver import ChipError
+from mrfhw.sim.blocking import blocking
 from mrfhw.sim.faulty_link import FaultyLink
 from mrfhw.sim.fields import Bench
 from mrfhw.sim.runner import bench_parameters
 from mrfhw.sim.streams import Rhythm
-from mrfhw.sim.wishbone import blocking
 
 SECOND = 20_000  # cycles that the host takes for a second
 REFUSED = 0x300  # addresses from here on are answered with err
@@ -48,6 +49,7 @@ class Device:
         self._wait = -1
         self._line: int | None = None
         self._held: int | None = None
+        self._decoder, self._frames = Decoder(), deque[Frame]()
 
     async def start(self) -> None:
         await self.bench.start()
@@ -94,6 +96,23 @@ class Device:
         if write:
             self.memory[address] = word
         return {"bus_ack": 1, "bus_dat_r": self.memory.get(address, 0)}
+
+    async def frame(self) -> Frame:
+        """The next frame that is sent."""
+        for _ in range(5000):
+            await self.cycle()
+            self._frames += self._decoder.feed(bytes(self.from_board))
+            self.from_board.clear()
+            if self._frames:
+                return self._frames.popleft()
+        raise AssertionError("no frame")
+
+    async def ask(self, operation: int, number: int, value: int = 0, body: bytes = b"") -> tuple[int, int, int]:
+        """(number, status, value) of the answer, where no log comes."""
+        self.send(encode(operation, number, value, body))
+        frame = await self.frame()
+        assert frame.operation == operation | RESPONSE
+        return frame.number, frame.status, frame.value
 
     # -- as a link of the host's
 
@@ -221,18 +240,7 @@ async def numbers(dut: Any) -> None:
     """Repeated: answered, not carried out. Out of turn: refused, and so until a hello."""
     device = Device(dut, 7)
     await device.start()
-    decoder = Decoder()
-    body = np.array([1, 9, 77], np.uint32).tobytes()
-
-    async def ask(operation: int, number: int, value: int = 0, body: bytes = b"") -> tuple[int, int, int]:
-        device.send(encode(operation, number, value, body))
-        for _ in range(5000):
-            await device.cycle()
-            frames = decoder.feed(bytes(device.from_board))
-            device.from_board.clear()
-            if frames:
-                return frames[0].number, frames[0].status, frames[0].value
-        raise AssertionError("no answer")
+    ask, body = device.ask, np.array([1, 9, 77], np.uint32).tobytes()
 
     assert await ask(Operation.WRITE, 0, 0, body) == (0, Status.NUMBER, 0)
     assert await ask(Operation.HELLO, 255, 5) == (255, Status.DONE, 5)
@@ -246,9 +254,54 @@ async def numbers(dut: Any) -> None:
     assert await ask(Operation.WRITE, 3, 0, np.array([5, 9, 1], np.uint32).tobytes()) == (3, Status.MALFORMED, 1)
     much = np.array([device.words + 1, 0], np.uint32).tobytes()
     assert await ask(Operation.READ, 4, 0, much) == (4, Status.MALFORMED, device.words)
-    ahead = np.array([100, 0], np.uint32).tobytes()
-    assert await ask(Operation.CREDIT, 5, 1, ahead) == (5, Status.MALFORMED, 0)
-    assert await ask(Operation.READ, 6, 0, np.array([1, 9], np.uint32).tobytes()) == (6, Status.DONE, 1)
+    assert await ask(Operation.READ, 5, 0, np.array([1, 9], np.uint32).tobytes()) == (5, Status.DONE, 1)
+
+
+def _limit(position: int) -> bytes:
+    """The body of a credit."""
+    return np.array([position, 0], np.uint32).tobytes()
+
+
+async def _full(dut: Any, seed: int) -> Device:
+    """A bridge whose ring is full of lines, of which none may be sent."""
+    device = Device(dut, seed, share=1, log=1)
+    await device.start()
+    assert await device.ask(Operation.HELLO, 0) == (0, Status.DONE, 0)
+    device.lines_left = 2 * device.log_bytes // (device.line_bits // 8)
+    for _ in range(2 * device.log_bytes):
+        await device.cycle()
+    return device
+
+
+@cocotb.test()
+async def positions_of_a_credit(dut: Any) -> None:
+    """From what is free to what has come, sent or not; none before, none beyond."""
+    device = await _full(dut, 10)
+    size = device.log_bytes
+    assert await device.ask(Operation.CREDIT, 1, size + 1, _limit(size + 1)) == (1, Status.MALFORMED, size)
+    assert await device.ask(Operation.CREDIT, 2, 3, _limit(3)) == (2, Status.DONE, size)
+    for _ in range(10):
+        await device.cycle()
+    assert await device.ask(Operation.CREDIT, 3, 2, _limit(3)) == (3, Status.MALFORMED, size + 3)
+    assert await device.ask(Operation.CREDIT, 4, size + 4, _limit(size + 4)) == (4, Status.MALFORMED, size + 3)
+    assert await device.ask(Operation.CREDIT, 5, size + 3, _limit(size + 3)) == (5, Status.DONE, size + 3)
+
+
+@cocotb.test()
+async def frames_of_a_full_log(dut: Any) -> None:
+    """They are of LOG_CHUNK bytes, but for what is left."""
+    device = await _full(dut, 11)
+    size, log, found = device.log_bytes, bytearray(), []
+    device.send(encode(Operation.CREDIT, 1, 0, _limit(size)))
+    while len(log) < size:
+        frame = await device.frame()
+        if frame.operation == Operation.LOG:
+            assert frame.value == len(log)
+            log += frame.body
+            found.append(len(frame.body))
+    assert found == [LOG_CHUNK] * (size // LOG_CHUNK) + [size % LOG_CHUNK] * (size % LOG_CHUNK > 0)
+    assert device._line is not None, "a line that has its first bytes in the ring"
+    assert log == (device.lines + device._line.to_bytes(device.line_bits // 8, "little"))[:size]
 
 
 @cocotb.test()
