@@ -16,6 +16,7 @@ from mrfhw.gateware.log_memory import LogMemory
 __all__ = ["AxiMemory", "BoardWithMemory"]
 
 DATA_BITS = 16  # as the SDRAM of a small board
+MEMORY_LIMITS = (1 << 8, 1 << 20)  # bytes of a simulated log memory
 
 
 class AxiMemory(wiring.Component):
@@ -69,6 +70,10 @@ class BoardWithMemory(wiring.Component):
     """A `BoardTop` whose log passes through a ring of `memory_bytes`, a power of two, in an `AxiMemory`."""
 
     def __init__(self, config: Config, divisor: int, words: int, log_bytes: int, memory_bytes: int, leaves: Leaves):
+        least, most = MEMORY_LIMITS
+        if not least <= memory_bytes <= most or memory_bytes & (memory_bytes - 1):
+            raise ValueError(f"log_memory is {memory_bytes}; a simulated log memory has {least} to {most} bytes, a power of two: "
+                             "give one of them, or 0 for none")
         address_bits = memory_bytes.bit_length() - 1
         log = LogMemory(config.line_bits, DATA_BITS, address_bits, 0, memory_bytes, burst_beats=8)
         self.board = BoardTop(config, divisor, words, log_bytes, leaves, log)

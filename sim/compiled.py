@@ -73,13 +73,18 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
                   memory_bytes: int = 0) -> Path:
     """The same for a board: the machine with its link and UART, driven at its pins (`board.cpp`).
 
-    memory_bytes: of a memory that the log passes through, a power of two; 0: none.
+    memory_bytes: of a memory that the log passes through (`mrfhw.sim.axi_memory.BoardWithMemory`); 0: none. ProblemError where it
+    cannot be.
     """
     _check_tools("a simulated board", "use a real one")
     with working("generating"):
         if memory_bytes:
             leaves = Leaves(shared=True)
-            text = file_text(config, BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves), leaves)
+            try:
+                board = BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves)
+            except ValueError as error:
+                raise ProblemError(str(error)) from None
+            text = file_text(config, board, leaves)
         else:
             text = board_text(config, divisor, words, log_bytes)
     return compile_board_text(text, quick)

@@ -91,9 +91,11 @@ def _ended(number: int, frame: object) -> None:
 @click.option("--listen", default="pty", show_default=True, metavar="ADDRESS",
               help="Where programs reach the board: pty, or tcp://HOST:PORT (port 0: any free one).")
 @click.option("--divisor", type=int, default=DIVISOR, show_default=True, help="Clock cycles of a bit on its wires.")
+@click.option("--log-memory", "memory_bytes", type=int, default=0, metavar="BYTES",
+              help="Size of a memory that the log passes through, as a board's SDRAM.  [default: none]")
 @click.option("--quick", is_flag=True, help="Compile in a fifth of the time; simulates at a third of the speed.")
 @machine_options
-def command(listen: str, divisor: int, quick: bool, **options: Any) -> None:
+def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options: Any) -> None:
     """Run a simulated board: the generated machine with its link and UART, compiled, behind a pseudo-terminal or port.
 
     Prints the address that `mrfhw run ... --backend ADDRESS` and `mrfhw diagnose ADDRESS` take.
@@ -107,7 +109,7 @@ def command(listen: str, divisor: int, quick: bool, **options: Any) -> None:
     with contextlib.suppress(ValueError):  # only the main thread of a program may
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _ended)
-    with CompiledBoard(config, divisor, quick=quick) as board, contextlib.suppress(KeyboardInterrupt):
+    with CompiledBoard(config, divisor, quick=quick, memory_bytes=memory_bytes) as board, contextlib.suppress(KeyboardInterrupt):
         if place is None:
             _serve_terminal(board)
         else:

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import threading
+import time
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -25,21 +26,18 @@ __all__ = ["SITUATIONS"]
 
 IN_THE_MIDDLE = 5000  # bytes from the board: after the loading, before the end of the run
 
-Answer = Callable[[bytes], bytes]
-
 
 @contextlib.contextmanager
-def _terminal(answer: Answer | None) -> Iterator[str]:
-    """A raw pseudo-terminal whose other end answers what it gets; None: it does not even read."""
+def _terminal(step: Callable[[int], object]) -> Iterator[str]:
+    """A raw pseudo-terminal at whose other end `step` is done again and again."""
     master, slave = os.openpty()
     tty.setraw(slave)
     os.set_blocking(master, False)
     ended = threading.Event()
 
     def serve() -> None:
-        while not ended.wait(0.01):
-            with contextlib.suppress(BlockingIOError):
-                os.write(master, answer(os.read(master, 1 << 16)) if answer else b"")
+        while not ended.is_set():
+            step(master)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -52,10 +50,25 @@ def _terminal(answer: Answer | None) -> Iterator[str]:
         os.close(master)
 
 
+def _silence(master: int) -> None:
+    """It does not even read."""
+    time.sleep(0.01)
+
+
+def _answers(answer: Callable[[bytes], bytes]) -> Callable[[int], None]:
+    """Something that answers whatever it gets."""
+    def step(master: int) -> None:
+        time.sleep(0.01)
+        with contextlib.suppress(BlockingIOError):
+            os.write(master, answer(os.read(master, 1 << 16)))
+
+    return step
+
+
 @contextlib.contextmanager
 def forbidden(directory: Path, shared: Board) -> Iterator[str]:
     """Nobody may open it but root, who is somebody else for a while."""
-    with _terminal(None) as port:
+    with _terminal(_silence) as port:
         os.chmod(port, 0)
         root = os.geteuid() == 0
         if root:
@@ -69,7 +82,7 @@ def forbidden(directory: Path, shared: Board) -> Iterator[str]:
 
 @contextlib.contextmanager
 def taken(directory: Path, shared: Board) -> Iterator[str]:
-    with _terminal(None) as port:
+    with _terminal(_silence) as port:
         holder = os.open(port, os.O_RDWR | os.O_NOCTTY)
         fcntl.flock(holder, fcntl.LOCK_EX)
         try:
@@ -80,44 +93,28 @@ def taken(directory: Path, shared: Board) -> Iterator[str]:
 
 @contextlib.contextmanager
 def silent(directory: Path, shared: Board) -> Iterator[str]:
-    with _terminal(None) as port:
+    with _terminal(_silence) as port:
         yield f"serial://{port}"
 
 
 @contextlib.contextmanager
 def echo(directory: Path, shared: Board) -> Iterator[str]:
-    with _terminal(lambda data: data) as port:
+    with _terminal(_answers(lambda data: data)) as port:
         yield f"serial://{port}"
 
 
 @contextlib.contextmanager
 def garbage(directory: Path, shared: Board) -> Iterator[str]:
     rng = np.random.default_rng(1)
-    with _terminal(lambda data: rng.integers(0, 256, 40, np.uint8).tobytes()) as port:
+    with _terminal(_answers(lambda data: rng.integers(0, 256, 40, np.uint8).tobytes())) as port:
         yield f"serial://{port}"
 
 
 @contextlib.contextmanager
 def another_rate(directory: Path, shared: Board) -> Iterator[str]:
     """The board of the others, at whose wires the host's UART is slower by half."""
-    master, slave = os.openpty()
-    tty.setraw(slave)
-    os.set_blocking(master, False)
-    ended = threading.Event()
-    with CompiledBoard(TINY, host_divisor=DIVISOR * 3 // 2) as wrong:
-        def serve() -> None:
-            while not ended.is_set():
-                wrong.serve(master, 0.02)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield f"serial://{os.ttyname(slave)}"
-        finally:
-            ended.set()
-            thread.join()
-            os.close(slave)
-            os.close(master)
+    with CompiledBoard(TINY, host_divisor=DIVISOR * 3 // 2) as wrong, _terminal(lambda master: wrong.serve(master, 0.02)) as port:
+        yield f"serial://{port}"
 
 
 @contextlib.contextmanager
