@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-DEBIAN := g++ iverilog make python3-venv verilator
+DEBIAN := g++ iverilog make python3-tk python3-venv verilator
 
 .NOTPARALLEL:
 .PHONY: demo test verify long benchmark packages clean

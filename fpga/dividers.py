@@ -98,9 +98,15 @@ def pll_for(family: str, input_hz: int, output_hz: int) -> Pll | None:
     if family not in LIMITS:
         raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's machine runs at its oscillator's {input_hz / 1e6:g} MHz: "
                          "give that")
-    found = [pll for pll in _candidates(LIMITS[family], input_hz, output_hz)
-             if abs(pll.output_hz / output_hz - 1) <= TOLERANCE and pll.within(LIMITS[family])]
+    found = _within(LIMITS[family], input_hz, output_hz)
     if not found:
+        megahertz = (m for m in sorted(range(1, 1001), key=lambda m: abs(m * 10 ** 6 - output_hz))
+                     if m * 10 ** 6 == input_hz or _within(LIMITS[family], input_hz, m * 10 ** 6))
         raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's PLL makes no such clock from {input_hz / 1e6:g} MHz: "
-                         "give another")
+                         f"give another, such as {next(megahertz)}")
     return min(found, key=lambda pll: (abs(pll.output_hz - output_hz), pll.divide, pll.oscillator_hz))
+
+
+def _within(limits: Limits, input_hz: int, output_hz: int) -> list[Pll]:
+    return [pll for pll in _candidates(limits, input_hz, output_hz)
+            if abs(pll.output_hz / output_hz - 1) <= TOLERANCE and pll.within(limits)]

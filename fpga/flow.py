@@ -16,7 +16,7 @@ from mrfhw.config import Config
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
-from mrfhw.fpga.tools import Step, Tool, find_tool, run_step
+from mrfhw.fpga.tools import OutOfTime, Step, Tool, find_tool, run_step
 
 __all__ = ["STATISTICS", "Attempt", "Flow", "Placed"]
 
@@ -28,11 +28,15 @@ BITSTREAMS = {"ecp5": f"{NAME}.bit", "ice40": f"{NAME}.bin", "gowin": f"{NAME}.f
 
 @dataclass(frozen=True)
 class Attempt:
-    """One seed of place and route. fmax_hz: of each clock. met: every clock reaches what it has."""
+    """One seed of place and route. fmax_hz: of each clock, none where it was given up. met: every clock reaches what it has."""
 
     seed: int
     fmax_hz: dict[str, float]
     met: bool
+
+    @property
+    def slowest(self) -> float:
+        return min(self.fmax_hz.values(), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,10 @@ class Flow:
             rest = [word.replace("GW2AR", "GW2A") for word in rest]
         return [tool, *rest]
 
-    def run(self, seeds: int, say: Callable[[str], object]) -> Placed:
+    def run(self, seeds: int, seconds: float, say: Callable[[str], object]) -> Placed:
         """Synthesize, place and route with seeds 1, 2, ... until one meets its clocks, and pack the best one.
 
-        say: is told of each step. The best is the one whose slowest clock, beside what it has, is fastest.
+        seconds: after which a seed is given up. say: is told of each step. The best is the one whose slowest clock is fastest.
         """
         place, pack = self.commands[1:]
         tools = [self.tool(number) for number in range(len(self.commands))]
@@ -106,11 +110,21 @@ class Flow:
         steps, attempts = [self.synthesize()], []
         for seed in range(1, seeds + 1):
             say(f"place and route, seed {seed} of {seeds}, by {tools[1].version}")
-            steps.append(run_step(tools[1], [*place[1:], "--seed", str(seed)], self.directory))
+            try:
+                steps.append(run_step(tools[1], [*place[1:], "--seed", str(seed)], self.directory, seconds))
+            except OutOfTime as error:
+                say(str(error))
+                steps.append(error.step)
+                attempts.append(Attempt(seed, {}, False))
+                continue
             attempts.append(self._attempt(seed))
             self._keep(place, attempts)
             if attempts[-1].met:
                 break
+        if not any(attempt.fmax_hz for attempt in attempts):
+            machine = f"{self.config.spes}x{self.config.spus}"
+            raise BuildError(f"place and route of {machine} has not ended within {seconds / 60:g} minutes with any of {seeds} "
+                             "seeds: give more --minutes or --seeds, or a smaller machine")
         best = self._restore(place, attempts)
         steps.append(run_step(tools[2], pack[1:], self.directory))
         used, available = self._cells()
@@ -153,7 +167,7 @@ class Flow:
 
 
 def _best(attempts: list[Attempt]) -> Attempt:
-    return max(attempts, key=lambda attempt: min(attempt.fmax_hz.values()))
+    return max(attempts, key=lambda attempt: attempt.slowest)
 
 
 @contextlib.contextmanager

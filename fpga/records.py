@@ -22,7 +22,7 @@ STATUS = "placed and routed; not run on a board"
 
 def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: Placed, work: Workload) -> dict[str, Any]:
     """The record of a build, ready for JSON. Rates are those of the fastest clock that timing analysis allows."""
-    fmax = min(placed.best.fmax_hz.values())
+    fmax = placed.best.slowest
     peak = config.lanes * fmax * work.utilization
     link = link_bytes_per_s(baud)
     through_link = link / work.log_bytes_per_evaluation if work.log_bytes_per_evaluation else float("inf")
@@ -67,7 +67,9 @@ def read_record(path: Path) -> dict[str, Any]:
     """A record that `mrfhw build` wrote, or BuildError."""
     try:
         record = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise BuildError(f"{path} cannot be read ({error.strerror}): give a {RECORD} that mrfhw build wrote") from None
+    except ValueError as error:
         raise BuildError(f"{path} is no record of a build ({error}): give a {RECORD} that mrfhw build wrote") from None
     if not isinstance(record, dict) or "labels_per_s" not in record:
         raise BuildError(f"{path} is no record of a build (it has no labels_per_s): give a {RECORD} that mrfhw build wrote")

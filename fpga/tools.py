@@ -8,13 +8,15 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from mrfhw.fpga.boards import BuildError
+from mrfhw.runtime.progress import working
 
-__all__ = ["Step", "Tool", "find_tool", "run_step"]
+__all__ = ["OutOfTime", "Step", "Tool", "find_tool", "run_step"]
 
 # The name in Amaranth's plans, then the native program's, the package of PyPI that has it and its program there.
 _TOOLS = {
@@ -27,6 +29,14 @@ _TOOLS = {
     "gowin_pack": ("gowin_pack", "apycula", "gowin_pack"),
 }
 _OLDEST_YOSYS = (0, 40)  # that reads what Amaranth writes
+
+
+class OutOfTime(BuildError):
+    """A tool has not ended within its time. step: what it took until then."""
+
+    def __init__(self, message: str, step: Step):
+        super().__init__(message)
+        self.step = step
 
 
 @dataclass(frozen=True)
@@ -82,24 +92,41 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else (0, 0)
 
 
-def run_step(tool: Tool, arguments: list[str], directory: Path) -> Step:
-    """Run a tool in a directory, its words to NAME.log there. Raises BuildError with its last error where it fails."""
+def run_step(tool: Tool, arguments: list[str], directory: Path, seconds: float | None = None) -> Step:
+    """Run a tool in a directory, its words to NAME.log there.
+
+    Raises BuildError with its last error where it fails, and OutOfTime where it takes longer than `seconds`.
+    """
     log = directory / f"{tool.name}.log"
     began = time.monotonic()
+    late = threading.Event()
     with log.open("wb") as out:
         child = subprocess.Popen([tool.program, *arguments], cwd=directory, stdout=out, stderr=subprocess.STDOUT,
                                  stdin=subprocess.DEVNULL)
+        def end() -> None:
+            late.set()
+            child.kill()
+
+        watch = threading.Timer(seconds if seconds is not None else threading.TIMEOUT_MAX, end)
+        watch.daemon = True
+        watch.start()
         try:
-            _, status, usage = os.wait4(child.pid, 0)
+            with working(tool.name):
+                _, status, usage = os.wait4(child.pid, 0)
         except BaseException:
             child.kill()
             child.wait()
             raise
+        finally:
+            watch.cancel()
     code = child.returncode = os.waitstatus_to_exitcode(status)
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    step = Step(tool.name, time.monotonic() - began, peak)
+    if late.is_set():
+        raise OutOfTime(f"{tool.name} has not ended after {step.seconds:.0f} s (what it said is in {log})", step)
     if code:
         raise BuildError(f"{tool.name} failed: {_last_error(log)} (all of it in {log})")
-    return Step(tool.name, time.monotonic() - began, peak)
+    return step
 
 
 def _last_error(log: Path) -> str:

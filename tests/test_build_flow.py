@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,8 @@ def test_every_clock_is_constrained(board, tmp_path):
     (["--board", "ulx3s-85f", "--clock", "0"], "clock is 0 MHz; a machine has 1 to 1000"),
     (["--board", "ulx3s-85f", "--clock", "44.1"], "clock is 44.1 MHz; this board's PLL makes no such clock from 25 MHz"),
     (["--board", "ulx3s-85f", "--baud", "20000000"], "baud is 20000000; a clock of 45000000 Hz has no divisor within 2 % of it"),
+    (["--board", "ulx3s-85f", "--baud", "0"], "baud is 0; a clock of 45000000 Hz has no divisor within 2 % of it"),
+    (["--board", "ulx3s-85f", "--minutes", "0"], "minutes is 0; a seed has more than 0 to 10000"),
     (["--board", "ulx3s-85f", "--seeds", "0"], "seeds is 0; place and route is tried with 1 to 100"),
     (["--board", "ulx3s-85f", "--spus", "3"], "spus is 3"),
 ])
@@ -136,7 +139,22 @@ def test_a_tool_that_fails_says_why_and_is_measured(tmp_path):
 def test_the_best_seed_is_that_of_the_fastest_slowest_clock():
     attempts = [Attempt(1, {"a": 30.0, "b": 90.0}, False), Attempt(2, {"a": 40.0, "b": 50.0}, False),
                 Attempt(3, {"a": 39.0, "b": 99.0}, False)]
-    assert _best(attempts).seed == 2
+    assert _best([Attempt(0, {}, False), *attempts]).seed == 2
+
+
+def test_a_seed_that_does_not_end_is_given_up(tmp_path, monkeypatch):
+    """The next is tried; where none ends the build does, in one line, and leaves no record."""
+    _program(tmp_path, "nextpnr-ice40", 'case "$*" in --version) echo nextpnr 1;; *) exec sleep 100;; esac')
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    result = invoke("--board", "icebreaker", "--preset", "smallest", "-o", str(tmp_path / "out"), "--minutes", "0.01",
+                    "--seeds", "2")
+    assert result.exit_code == 2
+    *_, first, second, last = (line for line in result.output.splitlines() if not line.startswith("place and route, seed"))
+    assert re.match("nextpnr-ice40 has not ended after 1 s", first)
+    assert re.match("nextpnr-ice40 has not ended after 1 s", second)
+    assert last == ("Error: place and route of 1x1 has not ended within 0.01 minutes with any of 2 seeds: give more --minutes or "
+                    "--seeds, or a smaller machine")
+    assert not (tmp_path / "out" / RECORD).exists()
 
 
 def test_boards_have_machines_of_their_own():

@@ -20,6 +20,8 @@ from mrfhw.runtime.progress import working
 
 __all__ = ["command"]
 
+MINUTES_MAX = 10_000  # of a seed
+
 
 def _machine(board: Board, options: dict[str, Any]) -> Config:
     """The board's own preset unless another is given."""
@@ -42,12 +44,14 @@ def _clock(board: Board, megahertz: float | None) -> int:
 @click.option("--baud", type=int, metavar="N", help="Rate of the serial port.  [default: the board's]")
 @click.option("--seeds", type=int, default=3, show_default=True, metavar="N",
               help="Seeds of place and route to try at most, until the clock is met.")
+@click.option("--minutes", type=float, default=60, show_default=True, metavar="N",
+              help="Time of place and route after which a seed is given up.")
 @click.option("--no-build", is_flag=True, help="Write the tools' project and do not run them.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
               help="Directory for project and bitstream.  [default: build/NAME]")
 @machine_options
-def command(name: str, clock: float | None, baud: int | None, seeds: int, no_build: bool, output: Path | None,
-            **options: Any) -> None:
+def command(name: str, clock: float | None, baud: int | None, seeds: int, minutes: float, no_build: bool,
+            output: Path | None, **options: Any) -> None:
     """Build a board's bitstream with the open tools and record what it came to in build.json.
 
     Without options of the machine it is the board's own. For boards of Intel and AMD the vendor's project is written
@@ -57,22 +61,25 @@ def command(name: str, clock: float | None, baud: int | None, seeds: int, no_bui
     config = _machine(board, options)
     if not 1 <= seeds <= 100:
         raise BuildError(f"seeds is {seeds}; place and route is tried with 1 to 100: give a number between them")
+    if not 0 < minutes <= MINUTES_MAX:
+        raise BuildError(f"minutes is {minutes:g}; a seed has more than 0 to {MINUTES_MAX}: give a number between them")
     if not no_build and not board.open_flow:
         raise BuildError(f"board is {name}; open tools make no bitstream for its {board.device}: give --no-build and run the "
                          "vendor's tool in the project that it writes")
+    rate = board.baud if baud is None else baud
     directory = output or Path("build") / name
     check_writable(directory)
-    flow = Flow(board, config, _clock(board, clock), baud or board.baud, directory)
+    flow = Flow(board, config, _clock(board, clock), rate, directory)
     files = flow.write()
     click.echo(f"wrote the project of {config.spes}x{config.spus} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
                f"{', '.join(files)}")
     if no_build:
         return
     (directory / RECORD).unlink(missing_ok=True)
-    placed = flow.run(seeds, lambda text: click.echo(text, err=True))
+    placed = flow.run(seeds, 60 * minutes, lambda text: click.echo(text, err=True))
     with working("measuring utilization with the model"):
         work = workload(config)
-    record = record_of(board, config, flow.rates.hz, baud or board.baud, placed, work)
+    record = record_of(board, config, flow.rates.hz, rate, placed, work)
     (directory / RECORD).write_text(json.dumps(record, indent=1) + "\n")
     _summary(record, directory)
     if not record["timing_met"]:
