@@ -12,7 +12,7 @@ import click
 from mrfhw.config import PRESETS, Config, ConfigError, mesh_shape
 from mrfhw.problem import ProblemError
 
-__all__ = ["OneLineCommand", "OneLineGroup", "config_from_options", "machine_options", "split_options"]
+__all__ = ["OneLineCommand", "OneLineGroup", "clock_hz", "config_from_options", "machine_options", "split_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -107,6 +107,13 @@ def config_from_options(*, preset: str = "default", spes: int | None = None, mes
     elif spes is not None:
         changes["mesh_rows"], changes["mesh_cols"] = mesh_shape(spes)
     return Config.preset(preset, **changes)
+
+
+def clock_hz(megahertz: float) -> int:
+    """A clock that a machine may have, or ProblemError."""
+    if not 1 <= megahertz <= 1000:
+        raise ProblemError(f"clock is {megahertz:g} MHz; a machine has 1 to 1000: give a number between them")
+    return round(1e6 * megahertz)
 
 
 def fail(message: str, hint: str = "") -> NoReturn:

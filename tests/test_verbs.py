@@ -100,9 +100,9 @@ def test_annealing_gives_the_last_sample(verb, tmp_path):
 
 def test_where_the_files_go_by_default(scenes, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = invoke("run", "segment", scenes / "image.png", "--sweeps", 4)
+    result = invoke("run", "segment", scenes / "image.png", "--sweeps", 4, "--clock", 45)
     assert result.exit_code == 0, result.output
-    assert (tmp_path / "out" / "segment" / "report.html").is_file()
+    assert "time at 45 MHz" in (tmp_path / "out" / "segment" / "report.html").read_text()
     assert "out/segment/report.html" in result.stdout
 
 

@@ -16,7 +16,7 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import describe
 from mrfhw.commands.options import common_options
-from mrfhw.machine_options import OneLineCommand, machine_options
+from mrfhw.machine_options import OneLineCommand, clock_hz, machine_options
 from mrfhw.problem import ProblemError
 from mrfhw.result import Result, first_difference
 from mrfhw.runtime import backends, outputs, sampling
@@ -102,7 +102,8 @@ def _command_line() -> str:
 def run_command(app: Application) -> click.Command:
     """`mrfhw run VERB`: solve a problem and write the answer."""
 
-    def command(backend: str, chains: int | None, visit: int | None, output: Path, **options: Any) -> None:
+    def command(backend: str, chains: int | None, visit: int | None, clock: float | None, output: Path, **options: Any) -> None:
+        hz = None if clock is None else clock_hz(clock)
         job = app.job(**options)
         if visit is not None and visit < 1:
             raise ProblemError(f"visit is {visit}; a window is swept at least once at a time: give 1 or more")
@@ -110,7 +111,8 @@ def run_command(app: Application) -> click.Command:
             chains = 1 if job.annealing else 2
         job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
         outputs.check_writable(output)
-        report = outputs.write_outputs(output, job, solve_with_bar(backend, job, chains, visit), command=_command_line())
+        report = outputs.write_outputs(output, job, solve_with_bar(backend, job, chains, visit), command=_command_line(),
+                                       clock_hz=hz)
         click.echo(_summary(report, output))
 
     function = app.options_on(command)
@@ -119,6 +121,7 @@ def run_command(app: Application) -> click.Command:
                      help=f"Who solves it: {', '.join(backends.BACKENDS)}, or a board's address such as serial:///dev/ttyUSB0."),
         click.option("--chains", type=int, metavar="N", help="Independent chains.  [default: 2; with --anneal, 1]"),
         VISIT,
+        click.option("--clock", type=float, metavar="MHZ", help="Clock at which report.html has the machine's cycles as time."),
         click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out") / app.verb, show_default=True,
                      metavar="DIR", help="Directory for the files; made where it is missing."),
     )):

@@ -14,7 +14,7 @@ from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.flow import Flow
 from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
-from mrfhw.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.machine_options import OneLineCommand, clock_hz, config_from_options, machine_options
 from mrfhw.runtime.outputs import check_writable
 from mrfhw.runtime.progress import working
 
@@ -28,14 +28,6 @@ def _machine(board: Board, options: dict[str, Any]) -> Config:
     if click.get_current_context().get_parameter_source("preset") != ParameterSource.COMMANDLINE:
         options["preset"] = board.preset
     return config_from_options(**options)
-
-
-def _clock(board: Board, megahertz: float | None) -> int:
-    if megahertz is None:
-        return board.clock_hz
-    if not 1 <= megahertz <= 1000:
-        raise BuildError(f"clock is {megahertz:g} MHz; a machine has 1 to 1000: give a number between them")
-    return round(1e6 * megahertz)
 
 
 @click.command("build", cls=OneLineCommand)
@@ -69,7 +61,7 @@ def command(name: str, clock: float | None, baud: int | None, seeds: int, minute
     rate = board.baud if baud is None else baud
     directory = output or Path("build") / name
     check_writable(directory)
-    flow = Flow(board, config, _clock(board, clock), rate, directory)
+    flow = Flow(board, config, board.clock_hz if clock is None else clock_hz(clock), rate, directory)
     files = flow.write()
     click.echo(f"wrote the project of {config.spes}x{config.spus} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
                f"{', '.join(files)}")
