@@ -24,7 +24,7 @@ class Board:
     platform: module and class of its Amaranth platform. open_flow: a bitstream can be made with open tools; else the vendor's
     project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are in
     docs/boards.md. preset: its machine (`mrfhw.config.PRESETS`). words, log_bytes: of the link's memories
-    (`mrfhw.gateware.bridge.Bridge`). sdram: it has one that holds the log.
+    (`mrfhw.gateware.bridge.Bridge`). sdram: it has one that holds the log. seed: of place and route, that is tried first.
     options: of the tools, by what Amaranth's platform calls them.
     """
 
@@ -40,6 +40,7 @@ class Board:
     words: int = 512
     log_bytes: int = 2048
     sdram: bool = False
+    seed: int = 1
     open_flow: bool = True
     options: Mapping[str, str] = field(default_factory=dict)
 
@@ -68,7 +69,7 @@ chtype -set $mul t:$__soft_mul"""}
 _LIST = (
     Board(name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
           platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
-          preset="ulx3s-85f", sdram=True,
+          preset="ulx3s-85f", sdram=True, seed=2,  # with seed 1 the router does not come to an end
           options={"nextpnr_opts": "--router router2", "ecppack_opts": "--compress"}),
     Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",
           platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=12_000_000,

@@ -100,7 +100,7 @@ class Flow:
         return [tool, *rest]
 
     def run(self, seeds: int, seconds: float, say: Callable[[str], object]) -> Placed:
-        """Synthesize, place and route with seeds 1, 2, ... until one meets its clocks, and pack the best one.
+        """Synthesize, place and route seed after seed from the board's on, until one meets its clocks, and pack the best one.
 
         seconds: after which a seed is given up. say: is told of each step. The best is the one whose slowest clock is fastest.
         """
@@ -108,8 +108,8 @@ class Flow:
         tools = [self.tool(number) for number in range(len(self.commands))]
         say(f"synthesis by {tools[0].version}")
         steps, attempts = [self.synthesize()], []
-        for seed in range(1, seeds + 1):
-            say(f"place and route, seed {seed} of {seeds}, by {tools[1].version}")
+        for seed in range(self.board.seed, self.board.seed + seeds):
+            say(f"place and route, seed {seed}, by {tools[1].version}")
             try:
                 steps.append(run_step(tools[1], [*place[1:], "--seed", str(seed)], self.directory, seconds))
             except OutOfTime as error:

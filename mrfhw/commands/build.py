@@ -36,7 +36,7 @@ def _machine(board: Board, options: dict[str, Any]) -> Config:
 @click.option("--baud", type=int, metavar="N", help="Rate of the serial port.  [default: the board's]")
 @click.option("--seeds", type=int, default=3, show_default=True, metavar="N",
               help="Seeds of place and route to try at most, until the clock is met.")
-@click.option("--minutes", type=float, default=60, show_default=True, metavar="N",
+@click.option("--minutes", type=float, default=30, show_default=True, metavar="N",
               help="Time of place and route after which a seed is given up.")
 @click.option("--no-build", is_flag=True, help="Write the tools' project and do not run them.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
