@@ -475,10 +475,10 @@ PRESETS: dict[str, dict[str, Any]] = {
                      temperature_table=2),
     # The machines of boards (`mrfhw build --board`).
     "ulx3s-85f": dict(mesh_rows=2, mesh_cols=4, tile_rows=64, tile_cols=64, line_bits=128),
-    "icebreaker": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=16, label_bits=4, energy_bits=8, weight_bits=5,
+    "icebreaker": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=32, label_bits=5, energy_bits=8, weight_bits=5,
                        vector_bits=2, gumbel_uniform_bits=8, gumbel_fraction_bits=4, temperature_bits=12, temperature_table=2,
                        counter_bits=4, hub_depth=1, line_bits=32),
-    "tang-nano-9k": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=16, label_bits=5, gumbel_uniform_bits=10,
+    "tang-nano-9k": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=32, tile_cols=32, gumbel_uniform_bits=10,
                          temperature_table=2, hub_depth=1, line_bits=32),
     "tang-nano-20k": dict(mesh_rows=1, mesh_cols=2, tile_rows=32, tile_cols=32, line_bits=128),
     "arty-a7-35": dict(mesh_rows=2, mesh_cols=2, tile_rows=64, tile_cols=64, line_bits=128),
