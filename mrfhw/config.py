@@ -480,7 +480,7 @@ PRESETS: dict[str, dict[str, Any]] = {
                        counter_bits=4, hub_depth=1, line_bits=32),
     "tang-nano-9k": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=32, tile_cols=32, gumbel_uniform_bits=10,
                          temperature_table=2, hub_depth=1, line_bits=32),
-    "tang-nano-20k": dict(mesh_rows=1, mesh_cols=2, tile_rows=32, tile_cols=32, line_bits=128),
+    "tang-nano-20k": dict(mesh_rows=1, mesh_cols=2, tile_rows=64, tile_cols=32, line_bits=128),
     "arty-a7-35": dict(mesh_rows=2, mesh_cols=2, tile_rows=64, tile_cols=64, line_bits=128),
     "arty-a7-100": dict(mesh_rows=3, mesh_cols=4),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -36,11 +37,15 @@ class CompiledBoard:
     def __init__(self, config: Config, divisor: int = DIVISOR, words: int = 512, log_bytes: int = 2048, quick: bool = False,
                  host_divisor: int | None = None, memory_bytes: int = 0):
         self.config, self.divisor = config, divisor
-        self._library = ctypes.CDLL(str(compile_board(config, divisor, words, log_bytes, quick, memory_bytes)))
+        self._open(compile_board(config, divisor, words, log_bytes, quick, memory_bytes), host_divisor or divisor)
+
+    def _open(self, library: Path, host_divisor: int) -> None:
+        """Make a board of a library of `compile_board`'s."""
+        self._library = ctypes.CDLL(str(library))
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
-        self._board: int | None = self._library.board_new(host_divisor or divisor)
+        self._board: int | None = self._library.board_new(host_divisor)
         self._last = ctypes.c_double(0)
         self._taken = np.zeros(1 << 16, np.uint8)
 

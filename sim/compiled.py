@@ -28,7 +28,7 @@ _BOARD_HARNESS = Path(__file__).with_name("board.cpp")
 # Files of 20,000 operations, so that both cores compile. Warnings are the lint test's business.
 _OPTIONS = ("--cc", "--exe", "--build", "-j", "2", "-O3", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "--noassert",
             "--x-assign", "fast", "--x-initial", "fast", "--Mdir", "obj", "-CFLAGS", "-fPIC -std=c++17", "-LDFLAGS", "-shared",
-            "-MAKEFLAGS", "OPT_FAST=-O2 OPT_SLOW=-O0", "-o", "chip.so")
+            "-o", "chip.so")
 
 
 def cache_directory() -> Path:
@@ -90,10 +90,10 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
     return compile_board_text(text, quick)
 
 
-def compile_board_text(text: str, quick: bool = False) -> Path:
-    """The same for Verilog that is at hand: its top `TOP` has clk, rst, rx and tx."""
+def compile_board_text(text: str, quick: bool = False, level: int = 2) -> Path:
+    """The same for Verilog that is at hand: its top `TOP` has clk, rst, rx and tx. level: of the C++ compiler's optimization."""
     _check_tools("a simulated board", "use a real one")
-    return _library(text, _BOARD_HARNESS, "board", quick)
+    return _library(text, _BOARD_HARNESS, "board", quick, level)
 
 
 def _check_tools(what: str, otherwise: str) -> None:
@@ -103,18 +103,18 @@ def _check_tools(what: str, otherwise: str) -> None:
                                f"install it (Debian: apt-get install {package}) or {otherwise}")
 
 
-def _library(text: str, harness: Path, name: str, quick: bool) -> Path:
+def _library(text: str, harness: Path, name: str, quick: bool, level: int = 2) -> Path:
     version = _run(["verilator", "--version"], Path.cwd())
-    key = hashlib.sha256("\0".join((text, harness.read_text(), version, *_OPTIONS)).encode()).hexdigest()[:32]
+    key = hashlib.sha256("\0".join((text, harness.read_text(), version, *_OPTIONS, str(level))).encode()).hexdigest()[:32]
     full = cache_directory() / f"{name}-{key}.so"
     library = cache_directory() / f"{name}-{key}-quick.so" if quick else full
     with _alone(library.stem):
         if not full.exists() and not library.exists():
-            _compile(text, harness, library, quick)
+            _compile(text, harness, library, quick, level)
     return full if full.exists() else library
 
 
-def _compile(text: str, harness: Path, library: Path, quick: bool) -> None:
+def _compile(text: str, harness: Path, library: Path, quick: bool, level: int) -> None:
     with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
         work = Path(name)
         (work / f"{TOP}.v").write_text(text)
@@ -122,5 +122,6 @@ def _compile(text: str, harness: Path, library: Path, quick: bool) -> None:
         shutil.copy(harness, work / "chip.cpp")
         mode = ["--hierarchical"] if quick else []
         with working("compiling the chip"):
-            _run(["verilator", *mode, *_OPTIONS, "--top-module", TOP, "chip.vlt", f"{TOP}.v", "chip.cpp"], work)
+            _run(["verilator", *mode, *_OPTIONS, "-MAKEFLAGS", f"OPT_FAST=-O{level} OPT_SLOW=-O0", "--top-module", TOP,
+                  "chip.vlt", f"{TOP}.v", "chip.cpp"], work)
         os.replace(work / "obj" / "chip.so", library)
