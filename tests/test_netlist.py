@@ -71,6 +71,7 @@ def test_the_own_machine_s_netlist_equals_the_model(name: str, tmp_path: Path, r
 
 def equals_the_model(flow: Flow) -> None:
     """Labels, histogram, LMem, messages and cycles, at the bitstream's own serial rate."""
+    flow.write()
     flow.synthesize()
     with RemoteSession(flow.config, lambda: NetlistLink(flow)) as session:
         messages = 0
