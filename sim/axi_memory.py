@@ -12,10 +12,12 @@ from mrfhw.gateware.axi import OKAY, Axi4
 from mrfhw.gateware.board_top import BoardTop
 from mrfhw.gateware.leaves import Leaves
 from mrfhw.gateware.log_memory import LogMemory
+from mrfhw.gateware.log_ring import Ring
 
-__all__ = ["AxiMemory", "BoardWithMemory"]
+__all__ = ["AxiMemory", "BoardWithMemory", "check_memory"]
 
 DATA_BITS = 16  # as the SDRAM of a small board
+BURST_BEATS = 8
 MEMORY_LIMITS = (1 << 8, 1 << 20)  # bytes of a simulated log memory
 
 
@@ -66,16 +68,21 @@ class AxiMemory(wiring.Component):
         return m
 
 
+def check_memory(line_bits: int, memory_bytes: int) -> None:
+    """Raises ValueError for a memory that there is not, and for lines that are not whole beats of it."""
+    least, most = MEMORY_LIMITS
+    if not least <= memory_bytes <= most or memory_bytes & (memory_bytes - 1):
+        raise ValueError(f"log_memory is {memory_bytes}; a simulated log memory has {least} to {most} bytes, a power of two: "
+                         "give one of them, or 0 for none")
+    Ring(line_bits, DATA_BITS, memory_bytes.bit_length() - 1, BURST_BEATS)
+
+
 class BoardWithMemory(wiring.Component):
-    """A `BoardTop` whose log passes through a ring of `memory_bytes`, a power of two, in an `AxiMemory`."""
+    """A `BoardTop` whose log passes through a ring of `memory_bytes`, a power of two, in an `AxiMemory` (see `check_memory`)."""
 
     def __init__(self, config: Config, divisor: int, words: int, log_bytes: int, memory_bytes: int, leaves: Leaves):
-        least, most = MEMORY_LIMITS
-        if not least <= memory_bytes <= most or memory_bytes & (memory_bytes - 1):
-            raise ValueError(f"log_memory is {memory_bytes}; a simulated log memory has {least} to {most} bytes, a power of two: "
-                             "give one of them, or 0 for none")
         address_bits = memory_bytes.bit_length() - 1
-        log = LogMemory(config.line_bits, DATA_BITS, address_bits, 0, memory_bytes, burst_beats=8)
+        log = LogMemory(config.line_bits, DATA_BITS, address_bits, 0, memory_bytes, burst_beats=BURST_BEATS)
         self.board = BoardTop(config, divisor, words, log_bytes, leaves, log)
         self.memory = AxiMemory(address_bits)
         super().__init__({"rx": In(1), "tx": Out(1, init=1)})

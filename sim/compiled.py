@@ -17,7 +17,7 @@ from mrfhw.gateware.leaves import Leaves
 from mrfhw.problem import ProblemError
 from mrfhw.rtl import TILE, TOP, board_text, file_text, verilog_text
 from mrfhw.runtime.progress import working
-from mrfhw.sim.axi_memory import BoardWithMemory
+from mrfhw.sim.axi_memory import BoardWithMemory, check_memory
 
 __all__ = ["cache_directory", "compile_board", "compile_board_text", "compile_chip"]
 
@@ -79,12 +79,12 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
     _check_tools("a simulated board", "use a real one")
     with working("generating"):
         if memory_bytes:
-            leaves = Leaves(shared=True)
             try:
-                board = BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves)
+                check_memory(config.line_bits, memory_bytes)
             except ValueError as error:
                 raise ProblemError(str(error)) from None
-            text = file_text(config, board, leaves)
+            leaves = Leaves(shared=True)
+            text = file_text(config, BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves), leaves)
         else:
             text = board_text(config, divisor, words, log_bytes)
     return compile_board_text(text, quick)

@@ -12,6 +12,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--machines", type=int, default=6, help="Random machines compared with the model.")
-    parser.addoption("--problems", type=int, default=40, help="Random problems on each of them.")
+    parser.addoption("--problems", type=int, default=25, help="Random problems on each of them.")
     parser.addoption("--own-machines", action="store_true", help="Netlists of each board's own machine.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")

@@ -19,12 +19,12 @@ from mrfhw.sim.cells.models import FAMILIES
 from mrfhw.sim.netlist import NetlistLink, compile_netlist
 from support.boards import assert_equals_model
 
-# Of each family: a board, and a machine on it. The ULX3S is without its SDRAM, and its machine has the memories and widths of the
-# board's own, but one tile of one lane. The others are the boards' own.
+# Of each family: a board, and a small machine on it. The ULX3S is without its SDRAM; its machine has the memories and widths of the
+# board's own, but one tile of one lane.
 BOARD_MACHINES = {
-    "ice40": (BOARDS["icebreaker"], Config.preset("icebreaker")),
+    "ice40": (BOARDS["icebreaker"], Config.preset("smallest")),
     "ecp5": (dataclasses.replace(BOARDS["ulx3s-85f"], sdram=False), Config.preset("smallest", tile_rows=64, tile_cols=64)),
-    "gowin": (BOARDS["tang-nano-9k"], Config.preset("tang-nano-9k")),
+    "gowin": (BOARDS["tang-nano-9k"], Config.preset("smallest")),
 }
 
 

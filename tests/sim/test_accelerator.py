@@ -17,9 +17,7 @@ from support.random_problems import random_placement
 
 MACHINES = {
     "race-1-lane": {"sampler": "race", "spus": 1, "lmem_banks": 1, "tile_rows": 4, "tile_cols": 4},
-    "race-2-lanes-4-banks": {"sampler": "race", "spus": 2, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 4},
-    "cdf-1-lane-4-banks": {"sampler": "cdf", "spus": 1, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 4},
-    "cdf-2-lanes": {"sampler": "cdf", "spus": 2, "lmem_banks": 1, "tile_rows": 4, "tile_cols": 4},
+    "cdf-2-lanes-4-banks": {"sampler": "cdf", "spus": 2, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 4},
 }
 
 
