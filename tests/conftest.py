@@ -13,5 +13,5 @@ sys.path.insert(0, str(Path(__file__).parent))
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--machines", type=int, default=6, help="Random machines compared with the model.")
     parser.addoption("--problems", type=int, default=25, help="Random problems on each of them.")
-    parser.addoption("--own-machines", action="store_true", help="Netlists of each board's own machine.")
+    parser.addoption("--own-machines", action="store_true", help="Netlists of every family and of each board's own machine.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")

@@ -57,7 +57,9 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
 
 
 @pytest.mark.parametrize("family", BOARD_MACHINES)
-def test_the_netlist_equals_the_model(family: str, tmp_path: Path) -> None:
+def test_the_netlist_equals_the_model(family: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if family != "ice40" and not request.config.getoption("--own-machines"):
+        pytest.skip("long: --own-machines has it")
     equals_the_model(flow_for(family, tmp_path))
 
 
