@@ -15,3 +15,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--problems", type=int, default=25, help="Random problems on each of them.")
     parser.addoption("--own-machines", action="store_true", help="Netlists of every family and of each board's own machine.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest come first, so that no worker is left alone with them at the end."""
+    items.sort(key=lambda item: item.path.stem not in ("test_build_flow", "test_netlist", "test_axi_top"))
