@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
-DEBIAN := g++ iverilog make python3-tk python3-venv verilator
+DEBIAN := ccache g++ iverilog make python3-tk python3-venv verilator
 
 .NOTPARALLEL:
 .PHONY: demo test verify long benchmark packages clean
@@ -30,13 +30,14 @@ demo: $(VENV)/run
 
 # Debian's tools where they are missing, then lint, types and all tests.
 packages:
-	@missing=""; for tool in g++ iverilog make verilator; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	@missing=""; for tool in ccache g++ iverilog make verilator; do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	$(PYTHON) -c "import ensurepip" 2>/dev/null || missing="$$missing venv"; \
 	if [ -n "$$missing" ]; then $(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(DEBIAN); fi
 
 test: packages $(VENV)/test
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -n 2 --dist worksteal
 
 # The generated 16x2 against its model on the built-in scene, every bit.
@@ -45,9 +46,12 @@ verify: packages $(VENV)/run
 	$(BIN)/mrfhw verify stereo out/scene/left.png out/scene/right.png --labels 24 --window 48,40,96,64 --spes 16 --spus 2 \
 	  --sweeps 60 --burn-in 30
 
-# Forty-eight random machines with two hundred problems each (hours).
+# Forty-eight random machines with two hundred problems each, 300 runs of random frames through bridges (hours), a register stage
+# more in every part and five thousand random command lines (minutes).
 long: packages $(VENV)/test
-	$(BIN)/pytest tests/test_random_machines.py --machines 48 --problems 200
+	$(BIN)/pytest tests/sim/test_latency.py --every-stage
+	$(BIN)/pytest tests/test_fuzzed_commands.py --command-lines 5000
+	$(BIN)/pytest tests/test_random_machines.py tests/sim/test_bridge.py --machines 48 --problems 200 --bridges 100
 
 # Speeds, and the peers beside; DATA=DIR has the published scenes.
 benchmark: packages $(VENV)/test

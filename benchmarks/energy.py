@@ -18,14 +18,15 @@ import click
 import gco
 import numpy as np
 
+from mrfhw.apps.images import load_grey
 from mrfhw.apps.motion import motion_problem
 from mrfhw.apps.stereo import stereo_problem
-from mrfhw.config import Config
-from mrfhw.images import load_grey
+from mrfhw.field.energy import doubleton_table, singleton_energies
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.machine.config import Config
 from mrfhw.model.field_energy import FieldEnergy
-from mrfhw.problem import Problem, Run, Schedule, doubleton_table, singleton_energies
-from mrfhw.runtime.backends import solve
 from mrfhw.scenes import stereo_scene
+from mrfhw.sessions.backends import solve
 
 LENGTHS = (50, 100, 200, 400, 800, 1600)
 HOT, COLD = 4.0, 1.0

@@ -20,15 +20,15 @@ import click
 import numpy as np
 from tqdm import tqdm
 
+from mrfhw.analysis.convergence import diagnose
+from mrfhw.analysis.solution import Solution
+from mrfhw.apps.images import load_disparity, load_grey
 from mrfhw.apps.stereo import bad_pixels, disparity_scale, stereo_problem
-from mrfhw.config import Config
-from mrfhw.images import load_disparity, load_grey
-from mrfhw.problem import Problem, Run
-from mrfhw.runtime.convergence import diagnose
-from mrfhw.runtime.sampling import sample
-from mrfhw.runtime.solution import Solution
+from mrfhw.commands.statistics import chains, conditionals
+from mrfhw.field.problem import Problem, Run
+from mrfhw.machine.config import Config
 from mrfhw.scenes import stereo_scene
-from mrfhw.statistics_table import chains, conditionals
+from mrfhw.sessions.sampling import sample
 
 SCALE = 8
 TEMPERATURE = 4.0  # of the total variations
@@ -38,7 +38,7 @@ DRAWS = 20
 def machines() -> Iterator[tuple[str, int, dict[str, Any]]]:
     """(what, energy_shift, changes to the default machine)."""
     for uniform, fraction in ((8, 4), (10, 4), (10, 6), (12, 4), (12, 6), (12, 7), (12, 8), (14, 6), (14, 8)):
-        yield "race", 0, dict(sampler="race", gumbel_uniform_bits=uniform, gumbel_fraction_bits=fraction)
+        yield "race", 0, dict(gumbel_uniform_bits=uniform, gumbel_fraction_bits=fraction)
     for bits, shift in ((8, 0), (8, 3), (9, 0), (10, 0), (10, 1), (16, 0)):
         yield "race, energy", shift, dict(sampler="race", energy_bits=bits)
     for bits in (4, 8, 10, 12, 14, 16):
@@ -51,7 +51,10 @@ def machines() -> Iterator[tuple[str, int, dict[str, Any]]]:
         yield "cdf integer, energy", shift, dict(sampler="cdf", energy_bits=bits)
     for bits in (4, 8, 12):
         yield "cdf power of two", 0, dict(sampler="cdf", probability_floor="power_of_two", probability_bits=bits)
-    yield "published widths", 3, {k: v for k, v in dataclasses.asdict(Config.preset("paper-16x2")).items() if "tile" not in k}
+    paper = Config.preset("paper-16x2")
+    own = {p.name: getattr(paper.sampler, p.field) for p in Config.space() if p.sampler == paper.sampler.name}
+    others = {name: value for name, value in paper.to_dict().items() if "tile" not in name}
+    yield "published widths", 3, {**others, **own, "sampler": paper.sampler.name}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +109,7 @@ def main(data: Path | None, sweeps: int, count: int, output: Path) -> None:
     reference = exact.counts / exact.counts.sum(-1, keepdims=True)
     rows = [{"what": "float64", **judged(scene, sample("float", default, scene.problem, again, chains=count), reference)}]
     for what, shift, changes in tqdm(list(machines()), unit="machine"):
-        config = dataclasses.replace(default, **changes, **({"mesh_rows": 4, "mesh_cols": 4} if "mesh_rows" not in changes else {}))
+        config = default.changed(**changes)
         problem = dataclasses.replace(scene.problem, energy_shift=shift)
         alone = conditionals(config, shift, TEMPERATURE * (1 << shift), DRAWS, 0)
         joint = chains(config, shift, TEMPERATURE * (1 << shift), DRAWS, 0) if shift == 0 else [float("nan")]

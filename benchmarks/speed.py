@@ -16,10 +16,12 @@ import numpy as np
 from peer_numba_tables import PeerSampler
 
 from mrfhw.apps.stereo import stereo_problem
-from mrfhw.config import Config
+from mrfhw.field.energy import doubleton_table, singleton_energies
+from mrfhw.field.problem import Problem, Run
+from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Cdf, Race, Sampler
 from mrfhw.model import exact, machine
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run, doubleton_table, singleton_energies
+from mrfhw.placement.placement import Placement
 from mrfhw.scenes import stereo_scene
 from mrfhw.sim.chip import CompiledChip, run_placed
 
@@ -27,9 +29,9 @@ REPEATS = 5
 CHIP_RUN = Run(sweeps=10, burn_in=5)
 RUN = Run(sweeps=60, burn_in=30)
 MACHINES = {
-    "race": {"sampler": "race"},
-    "cdf integer": {"sampler": "cdf", "probability_floor": "integer"},
-    "cdf power-of-two": {"sampler": "cdf", "probability_floor": "power_of_two"},
+    "race": Race(),
+    "cdf integer": Cdf(floor="integer"),
+    "cdf power-of-two": Cdf(floor="power_of_two"),
 }
 
 
@@ -39,14 +41,14 @@ def problem(labels: int) -> Problem:
     return stereo_problem(scene.left >> 2, scene.right >> 2, labels=labels)
 
 
-def chip_speed(sampler: str) -> float:
+def chip_speed(sampler: Sampler) -> float:
     config = Config(sampler=sampler)
     placement = Placement(config, problem(24), CHIP_RUN)
     speeds = []
     with CompiledChip(config) as chip:
         for _ in range(REPEATS):
             result = run_placed(chip, placement)
-            speeds.append(result.extra["simulated_cycles"] / result.wall_seconds)
+            speeds.append(result.simulated_cycles / result.wall_seconds)
     return statistics.median(speeds)
 
 
@@ -110,14 +112,14 @@ def check_peer() -> None:
 def main() -> None:
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     check_peer()
-    for sampler in ("race", "cdf"):
-        print(f"chip 16x2 {sampler}: {chip_speed(sampler) / 1e3:.0f} k cycles/s", flush=True)
+    for sampler in (Race(), Cdf()):
+        print(f"chip 16x2 {sampler.name}: {chip_speed(sampler) / 1e3:.0f} k cycles/s", flush=True)
     for labels in (24, 56):
         peer = peer_speed(labels) / 1e6
         print(f"peer, float tables, L={labels}, one core: {peer:.0f} M label evaluations/s", flush=True)
         print(f"float L={labels}, one core: {float_speed(labels) / 1e6:.0f} M label evaluations/s", flush=True)
-        for name, changes in MACHINES.items():
-            one, every = (model_speed(Config(**changes), labels, threads) / 1e6 for threads in (1, None))
+        for name, sampler in MACHINES.items():
+            one, every = (model_speed(Config(sampler=sampler), labels, threads) / 1e6 for threads in (1, None))
             print(f"model {name} L={labels}: {one:.0f} M label evaluations/s on one core ({one / peer:.2f} of the peer), "
                   f"{every:.0f} on all", flush=True)
 

@@ -20,12 +20,12 @@ import click
 import cv2
 import numpy as np
 
+from mrfhw.apps.images import load_disparity, load_grey
 from mrfhw.apps.stereo import SWEEPS, stereo_problem
-from mrfhw.config import Config
-from mrfhw.images import load_disparity, load_grey
-from mrfhw.problem import Run
-from mrfhw.runtime.sampling import sample
+from mrfhw.field.problem import Run
+from mrfhw.machine.config import Config
 from mrfhw.scenes import stereo_scene
+from mrfhw.sessions.sampling import sample
 
 SCENES = (("teddy", 42, 12, 4), ("poster", 18, 3, 8), ("art", 52, 24, 3))  # name, labels, least disparity, truth's scale
 REPEATS = 3

@@ -12,7 +12,7 @@ from amaranth.lib.cdc import ResetSynchronizer
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.dividers import Pll, pll_for
 from mrfhw.fpga.plls import PLLS
-from mrfhw.gateware.board_top import divisor_for
+from mrfhw.gateware.board.board_top import divisor_for
 
 __all__ = ["LATE", "MachineClock", "Rates", "rates_for"]
 

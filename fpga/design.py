@@ -7,15 +7,16 @@ from typing import Any
 from amaranth import ClockDomain, Elaboratable, Module
 from amaranth.lib import io, wiring
 
-from mrfhw.config import Config
 from mrfhw.fpga.boards import Board
 from mrfhw.fpga.clocks import LATE, MachineClock, Rates
 from mrfhw.fpga.sdram_pins import ADDED_REGISTERS, SdramPins
-from mrfhw.gateware.board_top import BoardTop
-from mrfhw.gateware.leaves import Leaves
-from mrfhw.gateware.log_memory import LogMemory
-from mrfhw.gateware.sdram import DATA_BITS, SdramController, SdramTiming
-from mrfhw.rtl import TOP, component_verilog
+from mrfhw.gateware.board.board_top import BoardTop
+from mrfhw.gateware.board.sdram import DATA_BITS, SdramController, SdramTiming
+from mrfhw.gateware.common.leaves import Leaves
+from mrfhw.gateware.log.log_memory import LogMemory
+from mrfhw.generation.identity import circuit_digest
+from mrfhw.generation.verilog import TOP, component_verilog
+from mrfhw.machine.config import Config
 
 __all__ = ["BURST_BEATS", "BoardDesign"]
 
@@ -46,7 +47,8 @@ class BoardDesign(Elaboratable):
 
     def _top(self, m: Module, log_memory: LogMemory | None) -> Any:
         def make() -> BoardTop:
-            return BoardTop(self.config, self.rates.divisor, self.board.words, self.board.log_bytes, self.leaves, log_memory)
+            return BoardTop(self.config, self.rates.divisor, self.board.words, self.board.log_bytes, self.leaves, log_memory,
+                            circuit_digest(self.config))
 
         if self.board.open_flow:
             # As Verilog: Yosys heeds a memory's no_rw_check only where it finds the read register itself.

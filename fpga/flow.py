@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrfhw.config import Config
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
 from mrfhw.fpga.tools import OutOfTime, Step, Tool, find_tool, run_step
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 
 __all__ = ["STATISTICS", "Attempt", "Flow", "Placed"]
 
@@ -59,16 +60,16 @@ class Flow:
     """
 
     def __init__(self, board: Board, config: Config, clock_hz: int, baud: int, directory: Path):
+        config = Derived.of(config)
         self.board, self.config, self.directory = board, config, directory
         self.platform = board.make_platform()
         self.rates = rates_for(board, clock_hz, baud)
-        self.design = BoardDesign(board, config, self.rates)
         self.commands: list[list[str]] = []
 
     def write(self) -> list[str]:
         """Write the project's files; returns their names."""
         with _no_environment(), warnings.catch_warnings():
-            plan = self.platform.prepare(self.design, NAME, emit_src=False, **self._options())
+            plan = self.platform.prepare(BoardDesign(self.board, self.config, self.rates), NAME, emit_src=False, **self._options())
         self.directory.mkdir(parents=True, exist_ok=True)
         plan.extract(str(self.directory))
         names: list[str] = sorted(plan.files)

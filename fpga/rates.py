@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mrfhw.apps.stereo import stereo_problem
-from mrfhw.config import Config
-from mrfhw.gateware.uart import FRAME_BITS
-from mrfhw.host.protocol import HEAD_WORDS, LOG_CHUNK
+from mrfhw.field.problem import Run
+from mrfhw.gateware.link.uart import FRAME_BITS
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.link_protocol import HEAD_WORDS, LOG_CHUNK
 from mrfhw.model.machine import Machine
-from mrfhw.problem import Run
 from mrfhw.scenes.stereo import stereo_scene
 
 __all__ = ["Workload", "link_bytes_per_s", "workload"]
@@ -36,6 +37,7 @@ class Workload:
 
 def workload(config: Config) -> Workload:
     """The bit-exact model's cycles and log messages of `SWEEPS` sweeps, half of them counted."""
+    config = Derived.of(config)
     rows = max(LEAST_SIDE, config.mesh_rows * config.tile_rows)
     cols = max(LEAST_SIDE, config.mesh_cols * config.tile_cols)
     labels = min(config.max_labels, cols // 4)
@@ -48,8 +50,7 @@ def workload(config: Config) -> Workload:
         machine.sweep()
     machine.timing.finish()
     sweep = rows * cols * scene.labels
-    messages = len(machine.messages)
-    lines = messages / config.line_messages
+    lines = machine.log_messages / config.line_messages
     return Workload(rows, cols, scene.labels, SWEEPS * sweep / (config.lanes * machine.timing.cycles),
                     lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep))
 

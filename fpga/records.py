@@ -5,23 +5,28 @@ from __future__ import annotations
 import json
 import platform
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mrfhw import __version__
-from mrfhw.config import Config
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.flow import Placed
 from mrfhw.fpga.rates import Workload, link_bytes_per_s
-from mrfhw.gateware.sdram import DATA_BITS, SdramTiming
+from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
+from mrfhw.generation.identity import circuit_digest
+from mrfhw.input_files import read_plain
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 
 __all__ = ["RECORD", "read_record", "record_of"]
 
 RECORD = "build.json"
+RECORD_BYTES = 1 << 24  # of one at most
 STATUS = "placed and routed; not run on a board"
 
 
 def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: Placed, work: Workload) -> dict[str, Any]:
     """The record of a build, ready for JSON. Rates are those of the fastest clock that timing analysis allows."""
+    config = Derived.of(config)
     fmax = placed.best.slowest
     peak = config.lanes * fmax * work.utilization
     link = link_bytes_per_s(baud)
@@ -29,7 +34,7 @@ def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: 
     needed = peak * work.log_bytes_per_evaluation
     return {
         "mrfhw": __version__, "status": STATUS, "board": board.name, "device": board.device, "design":
-        f"{config.spes}x{config.spus}", "digest": config.digest, "config": config.to_dict(),
+        f"{config.spes}x{config.spus}", "digest": circuit_digest(config), "config": config.to_dict(),
         "clock_hz": clock_hz, "baud": baud, "timing_met": placed.best.met, "fmax_hz": placed.best.fmax_hz,
         "resources": {kind: {"used": used, "available": placed.available[kind],
                              "share": round(used / placed.available[kind], 4)} for kind, used in placed.used.items()},
@@ -66,11 +71,48 @@ def _memory(fmax: float, needed: float, link: float, peak: float) -> dict[str, A
 def read_record(path: Path) -> dict[str, Any]:
     """A record that `mrfhw build` wrote, or BuildError."""
     try:
-        record = json.loads(path.read_text())
-    except OSError as error:
-        raise BuildError(f"{path} cannot be read ({error.strerror}): give a {RECORD} that mrfhw build wrote") from None
-    except ValueError as error:
+        record = json.loads(read_plain(path, f"give a {RECORD} that mrfhw build wrote", RECORD_BYTES, BuildError))
+    except BuildError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise BuildError(f"{path} is no record of a build ({error}): give a {RECORD} that mrfhw build wrote") from None
-    if not isinstance(record, dict) or "labels_per_s" not in record:
-        raise BuildError(f"{path} is no record of a build (it has no labels_per_s): give a {RECORD} that mrfhw build wrote")
-    return record
+    wrong = "it has no labels_per_s" if not isinstance(record, dict) else _wrong(record, _NEEDED)
+    if wrong:
+        raise BuildError(f"{path} is no record of a build ({wrong}): give a {RECORD} that mrfhw build wrote")
+    return cast(dict[str, Any], record)
+
+
+# What the table reads: kinds by name. "?" begins what may be missing or null, "*" stands for every name, of which there is one.
+_NEEDED: dict[str, Any] = {
+    "labels_per_s": float, "board": str, "device": str, "design": str, "status": str, "labels": int, "sites": int, "lanes": int,
+    "clock_hz": float, "fmax_hz": {"*": float}, "resources": {"*": {"used": int, "share": float}},
+    "?log": {"labels_per_s": float, "binds": str, "?memory": {"bytes": int, "labels_per_s": float, "?seconds": float}},
+}
+_SPOKEN = {float: "finite number", int: "whole number", str: "text"}
+
+
+def _wrong(record: dict[str, Any], needed: dict[str, Any]) -> str | None:
+    """What is not as `_NEEDED` says, or None."""
+    for given, kind in needed.items():
+        name = given.lstrip("?")
+        if name == "*":
+            if not record:
+                return "it has an empty part"
+            found = next(filter(None, (_wrong({key: value}, {key: kind}) for key, value in record.items())), None)
+        elif given != name and record.get(name) is None:
+            continue
+        elif name not in record:
+            return f"it has no {name}"
+        elif isinstance(kind, dict):
+            found = _wrong(record[name], kind) if isinstance(record[name], dict) else f"its {name} is no object"
+        else:
+            found = None if _is(record[name], kind) else f"its {name} is no {_SPOKEN[kind]}"
+        if found:
+            return found
+    return None
+
+
+def _is(value: object, kind: type) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+    return isinstance(value, kind) and not isinstance(value, bool) and not (kind is int and abs(value) >= 1 << 63)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from amaranth import Elaboratable, Module
 from amaranth.lib import io
 
 from mrfhw.fpga.clocks import LATE
-from mrfhw.gateware.sdram import SdramController
+from mrfhw.gateware.board.sdram import SdramController
 
 __all__ = ["ADDED_REGISTERS", "SdramPins"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrfhw.fpga.boards import BuildError
-from mrfhw.runtime.progress import working
+from mrfhw.progress import working
 
 __all__ = ["OutOfTime", "Step", "Tool", "find_tool", "run_step"]
 

@@ -1,4 +1,4 @@
-"""Boards: links to them, their protocol, and sessions that solve problems on them."""
+"""Boards and systems that run a machine: links to them, and sessions that solve problems on them. Nothing of gateware."""
 
 from __future__ import annotations
 

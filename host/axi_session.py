@@ -11,21 +11,19 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run
-from mrfhw.registers import CONTROL_BITS
-from mrfhw.result import Result
-from mrfhw.runtime.driver import Chip, ChipError, Driver
-from mrfhw.runtime.progress import working
-from mrfhw.runtime.readout import read_result
+from mrfhw.host.watch import Watch
+from mrfhw.machine.config import Config
+from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
+from mrfhw.machine.registers import CONTROL_BITS
+from mrfhw.sessions.chip_run import DrivenSession
+from mrfhw.sessions.driver import Chip, ChipError, Driver
+from mrfhw.sessions.session import Pauses, Progress
 
 __all__ = ["AxiSession", "LogControl", "LogMemoryView", "LogSource", "RingLog", "StreamLog"]
 
 POSITIONS = 1 << 32  # log positions are counted modulo this; a register's values
 PAUSE = 0.0005  # seconds between looks at a log that has not grown
-PATIENCE = 20.0  # seconds in which neither the run nor its log goes on
+PATIENCE = 20.0  # seconds without progress of the run or its log
 
 
 class LogMemoryView(Protocol):
@@ -36,20 +34,20 @@ class LogMemoryView(Protocol):
 
 
 class LogSource(Protocol):
-    """Where a log comes from. The positions of `take` and of the machine's register `lines` are the session's to compare."""
+    """A source of the log. The session compares the number of bytes from `take` with the machine's register `lines`."""
 
     def open(self) -> None:
-        """Have the machine send its log here; what came before is dropped. The machine is idle, its log empty."""
+        """Direct the machine's log to this source and drop earlier bytes. The machine must be idle and its log empty."""
 
     def take(self) -> bytes:
         """The bytes that came since the last call; the machine may use their place again."""
 
     def discard(self) -> None:
-        """Drop what a run that was given up still sends."""
+        """Drop the log that an abandoned run still sends."""
 
 
 class LogControl:
-    """The log registers of a chip, by name (mrfhw.log_registers)."""
+    """The log registers of a chip, by name (mrfhw.machine.log_registers)."""
 
     def __init__(self, chip: Chip):
         self.chip = chip
@@ -75,12 +73,12 @@ class RingLog:
 
     def __init__(self, chip: Chip, memory: LogMemoryView | np.ndarray, base: int, size: int):
         self.control, self.memory, self.base, self.size = LogControl(chip), memory, base, size
-        self.position = 0  # bytes since the ring was set, of which the host has all
+        self.position = 0  # bytes that the host has read since the ring was set
 
     def open(self) -> None:
         """Raises ChipError for a ring that the machine cannot have."""
         control = self.control
-        # What the base's registers keep of all ones is the last block that the memory port reaches.
+        # All ones are written to the base's registers; they read back as the last block that the memory port can address.
         control.set(log_size=0, log_base_low=POSITIONS - 1, log_base_high=POSITIONS - 1)
         block, low, high = control.get("log_block", "log_base_low", "log_base_high")
         limit = (high * POSITIONS | low) + block
@@ -92,7 +90,7 @@ class RingLog:
         if isinstance(self.memory, np.ndarray) and (self.memory.dtype != np.uint8 or self.memory.shape != (self.size,)):
             raise ChipError(f"memory is {self.memory.dtype} of shape {self.memory.shape}; the ring is {self.size} bytes: give a "
                             "uint8 array of that size")
-        # Size last: from then on the machine writes.
+        # Size is written last, because the machine writes from then on.
         control.set(log_base_low=self.base % POSITIONS, log_base_high=self.base // POSITIONS, log_size=self.size,
                     log_target=LogTarget.MEMORY)
         self.position = 0
@@ -139,29 +137,30 @@ class StreamLog:
         self.receive()
 
 
-class AxiSession:
-    """A machine in a system on chip that runs problem after problem (`mrfhw.runtime.windows.Session`).
+class AxiSession(DrivenSession):
+    """A machine in a system on chip that runs problem after problem (`mrfhw.sessions.session.Session`).
 
     chip: its registers. log: `RingLog` or `StreamLog`. What an earlier program left running is stopped and its log dropped.
-    pause: seconds between looks at a log that has not grown. patience: seconds in which neither run nor log goes on, after which
-    a run is given up.
+    pause: seconds between looks at a log that has not grown. patience: seconds without progress of run and log, after which
+    a run is given up. digest: see `Driver`.
     Raises ChipError in one line: another machine, a ring it does not have, memory that refuses the log, a run that does not end.
     """
 
-    def __init__(self, config: Config, chip: Chip, log: LogSource, pause: float = PAUSE, patience: float = PATIENCE):
-        self.config, self.log, self.pause, self.patience = config, log, pause, patience
-        self.driver, self.control = Driver(config, chip), LogControl(chip)
+    def __init__(self, config: Config, chip: Chip, log: LogSource, pause: float = PAUSE, patience: float = PATIENCE,
+                 digest: str | None = None):
+        super().__init__(config, Driver(config, chip, digest))
+        self.log, self.pause, self.patience, self.control = log, pause, patience, LogControl(chip)
         self.driver.check()
         self.settle()
 
     def settle(self) -> None:
-        """End what was left running, drop its log, and have the next one come from the beginning."""
+        """End a run that an earlier program left running, drop its log, and start the next log at its beginning."""
         if self.driver.busy:
             self.driver.set(control=1 << CONTROL_BITS["stop"])
         if self.control.empty():
             # A run may be waiting for a ring.
             self.log.open()
-        watch = _Watch(self.patience)
+        watch = Watch(self.patience)
         while True:
             busy = self.driver.busy
             written, lines = self.control.get("log_written")[0], self.driver.get("lines")[0]
@@ -170,62 +169,28 @@ class AxiSession:
             self.log.discard()
             if not busy and self.control.empty():
                 break
-            if watch.stuck((busy, written, lines)):
+            if watch.stuck(busy, written, lines):
                 raise ChipError("an earlier run does not end: reset the machine")
             time.sleep(self.pause)
         self.log.open()
 
-    def solve(self, problem: Problem, run: Run, *, fresh: bool = True, progress: Callable[[int], object] | None = None) -> Result:
-        """Run a problem that fits. fresh: generators start from the run's seed, else where the last problem left them.
-
-        progress: called with the number of finished sweeps. Result: the model's, but for cycles and stalls where the log was
-        not taken as fast as it came.
-        """
-        placement = Placement(self.config, problem, run)
-        self.settle()
-        began = time.perf_counter()
-        with working("loading the machine"):
-            self.driver.load(placement, generators=fresh)
-        started = time.perf_counter()
-        self.driver.start()
-        log = self._drain(progress)
-        ended = time.perf_counter()
-        with working("reading the machine"):
-            lmem = self.driver.lmem(placement)
-        result = read_result(self.driver.counters(), placement, log, lmem, wall=ended - started, fresh=fresh)
-        result.extra |= {"loading_seconds": started - began, "reading_seconds": time.perf_counter() - ended}
-        return result
-
-    def _drain(self, progress: Callable[[int], object] | None) -> bytearray:
-        """The log of the run under way, to its end."""
+    def run_out(self, before: int, progress: Progress | None, pauses: Pauses | None) -> tuple[bytes, int | None]:
         log, last, line_bytes = bytearray(), -1, self.config.line_bits // 8
-        watch = _Watch(self.patience)
+        watch = Watch(self.patience)
         while True:
-            # Registers first: a log that is long enough then is whole.
+            # The registers are read first: if the log is long enough after that, it is complete.
             status, sweep, lines = self.driver.get("status", "sweep", "lines")
             piece = self.log.take()
             log += piece
             if progress and sweep != last:
                 progress(sweep)
             last = sweep
-            if not status and len(log) >= lines * line_bytes:
-                return log
-            if watch.stuck((status, sweep, lines, len(log))):
-                raise ChipError(f"the run has stopped at sweep {sweep} with {len(log)} of {lines * line_bytes} bytes of log here: "
-                                "reset the machine")
+            if pauses:
+                self.stop_if(pauses, sweep)
+            if not status and len(log) >= (lines - before) * line_bytes:
+                return bytes(log), None
+            if watch.stuck(status, sweep, lines, len(log)):
+                raise ChipError(f"the run has stopped at sweep {sweep} with {len(log)} of {(lines - before) * line_bytes} bytes of "
+                                "log here: reset the machine")
             if not piece:
                 time.sleep(self.pause)
-
-
-class _Watch:
-    """Tells a run that goes on from one that does not."""
-
-    def __init__(self, patience: float):
-        self.patience, self._since = patience, time.monotonic()
-        self._state: tuple[int, ...] = ()
-
-    def stuck(self, state: tuple[int, ...]) -> bool:
-        now = time.monotonic()
-        if state != self._state:
-            self._state, self._since = state, now
-        return now - self._since > self.patience

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.gateware.ops import parameters
-from mrfhw.gateware.scheduler import problem_registers
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.result import Result, first_difference
+from mrfhw.gateware.control.ops import parameters
+from mrfhw.gateware.control.scheduler import problem_registers
 from mrfhw.host.links import LinkError
 from mrfhw.host.remote import RemoteSession, connect
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import MODE_BITS, REGISTERS, LmemWord, Region, register
 from mrfhw.model.machine import Machine, complete
 from mrfhw.model.random import lane_states
-from mrfhw.problem import Problem, ProblemError, Run, Schedule
-from mrfhw.registers import MODE_BITS, REGISTERS, AddressMap, LmemWord, Region, register
-from mrfhw.result import first_difference
-from mrfhw.runtime.driver import ChipError
+from mrfhw.sessions.driver import ChipError
 
 __all__ = ["Check", "diagnose"]
 
@@ -26,7 +28,7 @@ SEED = 20
 
 @dataclass(frozen=True)
 class Check:
-    """A part of a board, whether it is as it should be, and what was found."""
+    """A tested part of a board, whether it works, and what was found."""
 
     part: str
     passed: bool
@@ -34,10 +36,11 @@ class Check:
 
 
 def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
-    """Check after check. every: test each so many words of the memories.
+    """Yields one check after the other. every: 1 tests every word of the memories, n every n-th word.
 
     Raises LinkError where the link breaks or no board is there, ProblemError for a wrong `every`.
     """
+    config = Derived.of(config)
     if every < 1:
         raise ProblemError(f"every is {every}; each so many words are tested: give 1 or more")
     try:
@@ -48,7 +51,7 @@ def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
         yield Check("identity", False, str(error))
         return
     with session:
-        yield Check("identity", True, f"interface and configuration {config.digest[:32]}")
+        yield Check("identity", True, f"interface and circuit {session.driver.digest}")
         session.settle()
         yield _registers(session)
         for region in (Region.S1, Region.S2, Region.LMEM):
@@ -90,6 +93,7 @@ def _pattern(addresses: np.ndarray) -> np.ndarray:
 
 def _words(config: Config, region: Region) -> tuple[np.ndarray, np.ndarray]:
     """(offset, mask) of each word of a tile's memory, in the order in which they may be written."""
+    config = Derived.of(config)
     half = np.arange(config.tile_sites // 2)
     datum = (1 << config.data_bits + 1) - 1
     if region is Region.S1:
@@ -110,8 +114,8 @@ def _words(config: Config, region: Region) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _memory(session: RemoteSession, region: Region, every: int) -> Check:
-    """March: a word of its own upwards and read upwards, its complement downwards and read downwards."""
-    config, chip, amap = session.config, session.driver.chip, AddressMap(session.config)
+    """March test: write and read a word of each address's own upwards, then write and read its complement downwards."""
+    config, chip, amap = Derived.of(session.config), session.driver.chip, AddressMap(session.config)
     part, (offsets, masks) = f"{region.name.lower()} memories", _words(config, region)
     pairs = 2 if region is Region.LMEM else 1
     chosen = (np.arange(0, len(offsets) // pairs, every)[:, None] * pairs + np.arange(pairs)).ravel()
@@ -131,20 +135,13 @@ def _memory(session: RemoteSession, region: Region, every: int) -> Check:
     return Check(part, True, f"{addresses.size} words of {config.spes} tiles hold their own and its complement")
 
 
-def _states(session: RemoteSession) -> np.ndarray:
-    """The generators' states (lanes, 4); four reads turn each once around."""
-    config, amap = session.config, AddressMap(session.config)
-    addresses = [amap.tile(lane // config.spus, Region.RANDOM, lane % config.spus) for lane in range(config.lanes)]
-    return session.driver.chip.read(np.repeat(np.array(addresses, np.uint32), 4)).reshape(-1, 4)
-
-
 def _generators(session: RemoteSession) -> Check:
-    config, amap = session.config, AddressMap(session.config)
+    config, amap = Derived.of(session.config), AddressMap(session.config)
     wanted = lane_states(SEED, config.lanes)
     addresses = [amap.tile(lane // config.spus, Region.RANDOM, lane % config.spus) for lane in range(config.lanes)]
     session.driver.chip.write(np.repeat(np.array(addresses, np.uint32), 4), wanted.ravel())
     for _ in range(2):  # the first reading must have left them as they were
-        wrong = np.flatnonzero((_states(session) != wanted).any(1))
+        wrong = np.flatnonzero((session.driver.generators() != wanted).any(1))
         if len(wrong):
             return Check("generators", False,
                          f"{len(wrong)} of {config.lanes} do not hold their states, first that of lane {wrong[0]}")
@@ -153,6 +150,7 @@ def _generators(session: RemoteSession) -> Check:
 
 def _small_problem(config: Config) -> Problem:
     """A few sites in every tile, with a second image that reaches into the next."""
+    config = Derived.of(config)
     rows, cols = config.mesh_rows * min(config.tile_rows, 4), config.mesh_cols * min(config.tile_cols, max(4, config.col_step))
     rng = np.random.default_rng(SEED)
     labels = min(4, config.max_labels)
@@ -162,16 +160,25 @@ def _small_problem(config: Config) -> Problem:
 
 
 def _field(session: RemoteSession) -> Iterator[Check]:
-    """The whole machine on a small field, and how far its generators have come."""
-    config = session.config
+    """The whole machine on a small field, compared with the model, and the number of steps of its generators."""
+    config = Derived.of(session.config)
     problem, run = _small_problem(config), Run(sweeps=20, burn_in=5, seed=SEED)
     model = Machine(config, problem, run)
     wanted = complete(model, None, None)
-    found = session.solve(problem, run)
-    unstalled = [(r.cycles or 0) - (r.stall_cycles or 0) for r in (found, wanted)]
-    states = _states(session)
+    found: Result | ChipError
+    try:
+        found = session.solve(problem, run)
+    except LinkError:
+        raise
+    except ChipError as error:
+        found = error
+    states = session.driver.generators()
     yield Check("random numbers", bool(np.array_equal(states, model.random)),
                 f"after the field below {(states == model.random).all(1).sum()} of {config.lanes} streams equal the model's")
+    if isinstance(found, ChipError):
+        yield Check("field", False, str(found))
+        return
+    unstalled = [(r.cycles or 0) - (r.stall_cycles or 0) for r in (found, wanted)]
     # The link takes the log when it can, so the stalls are its own.
     found.cycles, found.stall_cycles = wanted.cycles, wanted.stall_cycles
     difference = first_difference(found, wanted)

@@ -5,25 +5,26 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import select
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from mrfhw.config import Config
-from mrfhw.runtime.driver import ChipError
+from mrfhw.machine.config import Config
+from mrfhw.sessions.driver import ChipError
 
-__all__ = ["SCHEMES", "Address", "Link", "LinkError", "SerialLink", "SimLink", "TcpLink", "Wire", "open_link"]
+__all__ = ["Address", "Link", "LinkError", "SerialLink", "SimLink", "TcpLink", "Wire", "host_and_port", "open_link"]
 
 BAUD = 3_000_000
-SCHEMES = ("serial", "tcp", "sim")
 _PIECE = 1 << 16
 
 
 class LinkError(ChipError):
-    """The link is gone, or what is at its other end is no board. One line: `what`, and what to do."""
+    """The link is broken, or no board is at its other end. One line: `what`, and what to do."""
 
     def __init__(self, what: str, advice: str):
         super().__init__(f"{what}: {advice}")
@@ -42,7 +43,7 @@ class Wire(Protocol):
     def send(self, data: bytes) -> None: ...
 
     def receive(self, seconds: float) -> bytes:
-        """What has come, waiting at most `seconds` for the first byte; empty where nothing has."""
+        """The bytes that have arrived, after waiting at most `seconds` for the first one; empty if none has."""
 
     def clock(self) -> float:
         """Seconds, as `receive` counts them."""
@@ -74,15 +75,17 @@ class SerialLink:
 
     def __init__(self, device: str, baud: int = BAUD):
         try:
+            import termios
+
             import serial
         except ImportError:
             raise LinkError("serial ports need pyserial, which is not installed", "pip install pyserial") from None
         self.name, self.check = f"serial://{device}", f"the cable, and that {baud} is the board's baud rate"
         try:
             self._port = serial.Serial(device, baud, timeout=0, write_timeout=5, exclusive=True)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError, termios.error) as error:
             raise _not_opened(device, baud, error) from None
-        # Adapters keep short answers back for milliseconds unless told not to; those that cannot be told are slower.
+        # Adapters delay short answers by milliseconds unless they are set to low latency; some cannot be set.
         with contextlib.suppress(OSError, ValueError, AttributeError, NotImplementedError):
             self._port.set_low_latency_mode(True)
         with contextlib.suppress(OSError, serial.SerialException):
@@ -121,10 +124,10 @@ GONE = {errno.EIO: "it was unplugged", errno.ENXIO: "it was unplugged", errno.EN
 
 
 def _cause(error: BaseException) -> str:
-    """The system's own words where it has some, and plainer ones where a port or a connection is gone."""
+    """The operating system's message, or a plainer one if a port or a connection was lost."""
     number = getattr(error, "errno", None)
-    if not isinstance(number, int):
-        return str(error) or type(error).__name__
+    if not isinstance(number, int) or number <= 0:  # those of names that cannot be looked up are below 0
+        return getattr(error, "strerror", None) or str(error) or type(error).__name__
     return GONE.get(number, os.strerror(number))
 
 
@@ -149,13 +152,13 @@ class TcpLink:
     reconnections = 0
 
     def __init__(self, host: str, port: int, seconds: float = 5):
-        self.name = f"tcp://{host}:{port}"
+        self.name = f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
         try:
             self._socket = socket.create_connection((host, port), seconds)
-        except OSError as error:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except (OSError, ValueError) as error:  # names that no host can have are ValueErrors
             reason = "no answer" if isinstance(error, TimeoutError) else _cause(error)
             raise LinkError(f"{self.name} cannot be reached ({reason})", "see that the board listens there") from None
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes) -> None:
         try:
@@ -211,9 +214,14 @@ class SimLink:
         self.board.close()
 
 
+OPTIONS = {"serial": ("baud", "reconnect", "patience"), "tcp": ("reconnect", "patience"), "sim": ("quick", "patience")}
+LEAST_PATIENCE = 1.0  # seconds
+
+
 @dataclass(frozen=True)
 class Address:
-    """What a board's address says. baud, quick, reconnect (seconds; None where not given): what may follow its question mark."""
+    """The parts of a board's address. baud, quick, reconnect, patience (seconds; None where not given): options that may follow its
+    question mark."""
 
     text: str
     scheme: str
@@ -223,42 +231,65 @@ class Address:
     baud: int = BAUD
     quick: bool = False
     reconnect: float | None = None
+    patience: float | None = None
 
     @classmethod
     def of(cls, text: str) -> Address:
-        """Raises LinkError for what is no address."""
-        parts = urlsplit(text)
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
-        known = {"serial": ("baud", "reconnect"), "tcp": ("reconnect",), "sim": ("quick",)}.get(parts.scheme, ())
-        if parts.scheme not in SCHEMES or any(name not in known for name in options):
-            raise LinkError(f"the board's address is {text!r}; it must be serial:///dev/PORT, with ?baud=N where it is not {BAUD}, "
-                            "tcp://HOST:PORT or sim://, and may end in reconnect=SECONDS", "give one of them")
+        """Parse an address. Raises LinkError if it is invalid."""
+        wrong = LinkError(f"the board's address is {text!r}; it must be serial:///dev/PORT, with ?baud=N where it is not {BAUD}, "
+                          "tcp://HOST:PORT or sim://, and may end in reconnect=SECONDS and patience=SECONDS", "give one of them")
+        try:
+            parts = urlsplit(text)
+            given = parse_qsl(parts.query, keep_blank_values=True)
+        except ValueError:
+            raise wrong from None
+        options, known = dict(given), OPTIONS.get(parts.scheme)
+        if known is None or parts.fragment or len(options) < len(given) or not set(options) <= set(known):
+            raise wrong
+        reconnect = _seconds(options, "reconnect", 0, "how long a broken link may be away, 0 for not at all")
+        patience = _seconds(options, "patience", LEAST_PATIENCE, "how long a board may answer while nothing goes on")
         if parts.scheme == "sim":
-            return cls(text, "sim", quick=options.get("quick", "0") == "1")
-        reconnect = _seconds(options["reconnect"]) if "reconnect" in options else None
+            if parts.netloc or parts.path or options.get("quick", "0") not in ("0", "1"):
+                raise wrong
+            return cls(text, "sim", quick=options.get("quick", "0") == "1", patience=patience)
         if parts.scheme == "tcp":
-            try:
-                host, port = parts.hostname, parts.port
-            except ValueError:
-                host = port = None
-            if not host or not port:
+            host, port = host_and_port(text)
+            if host is None or not port:
                 raise LinkError(f"the board's address is {text!r}; a TCP address has a host and a port from 1 to 65535",
                                 "give such as tcp://127.0.0.1:7000")
-            return cls(text, "tcp", host=host, port=port, reconnect=reconnect)
-        rate = options.get("baud", str(BAUD))
-        if not rate.isdigit() or not 0 < int(rate) < 1 << 31:
+            return cls(text, "tcp", host=host, port=port, reconnect=reconnect, patience=patience)
+        device, rate = parts.netloc + parts.path, options.get("baud", str(BAUD))
+        if not device:
+            raise wrong
+        if not re.fullmatch("[0-9]{1,10}", rate) or not 0 < int(rate) < 1 << 31:
             raise LinkError(f"baud is {rate!r}; it must be a whole number above 0", "give the rate that the board was built for")
-        return cls(text, "serial", device=parts.netloc + parts.path, baud=int(rate), reconnect=reconnect)
+        return cls(text, "serial", device=device, baud=int(rate), reconnect=reconnect, patience=patience)
 
 
-def _seconds(text: str) -> float:
+def host_and_port(text: str) -> tuple[str | None, int | None]:
+    """Of tcp://HOST:PORT, each None where it is missing or cannot be. Whatever follows a question mark is left alone."""
+    found = re.fullmatch(r"tcp://(?:\[([^][]+)\]|([^][:/@#]+)):([0-9]{1,5})/?", text.partition("?")[0].strip())
+    if found is None or int(found[3]) >= 1 << 16:
+        return None, None
+    host = found[1] or found[2]
+    try:
+        host.encode("idna")
+    except ValueError:
+        return None, None
+    return host, int(found[3])
+
+
+def _seconds(options: Mapping[str, str], name: str, least: float, what: str) -> float | None:
+    """The option of that name, None where it is not given."""
+    if name not in options:
+        return None
+    text = options[name]
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < 1e9:
-        raise LinkError(f"reconnect is {text!r}; it must be a number of seconds from 0 on",
-                        "give how long a broken link may be away, 0 for not at all")
+    if not least <= seconds < 1e9:
+        raise LinkError(f"{name} is {text!r}; it must be a number of seconds from {least:g} on", f"give {what}")
     return seconds
 
 

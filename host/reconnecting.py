@@ -1,4 +1,4 @@
-"""A link that is made again when it breaks: a cable that is plugged in again, a server that was gone for a while."""
+"""A link that reconnects after it broke, for example when a cable was unplugged or a server was down for a while."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from mrfhw.host.links import Link, LinkError
-from mrfhw.runtime.progress import working
+from mrfhw.progress import working
 
 __all__ = ["Reconnecting"]
 
@@ -14,11 +14,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two tries to open the l
 
 
 class Reconnecting:
-    """The link that `open_` opens, opened again for at most `seconds` without a byte where it breaks; 0: never.
+    """The link that `open_` opens. When it breaks it is opened again, until `seconds` have passed without a byte; 0: never.
 
-    What was under way is lost, which requests repair as they repair any loss (docs/link.md): the board carries on, with nothing
-    done twice. The clock stands still while the link is away. reconnections: how often it was made again.
-    sleep, real: where the time goes that the link is away.
+    Bytes in flight are lost; requests recover from this as from any other loss (docs/link.md), and nothing is carried out twice.
+    The clock stands still while the link is broken. reconnections: how often the link was opened again.
+    sleep, real: functions that wait and that give the time while the link is broken.
     """
 
     def __init__(self, open_: Callable[[], Link], seconds: float, sleep: Callable[[float], object] = time.sleep,
@@ -59,12 +59,12 @@ class Reconnecting:
         self.link.close()
 
     def reopen(self) -> None:
-        """Now, and once. Raises LinkError where it cannot be opened."""
+        """Open the link again, with a single attempt. Raises LinkError if it cannot be opened."""
         self._open_again(self.clock())
         self._pause, self._away = FIRST_PAUSE, 0.0
 
     def _open_again(self, stopped: float) -> None:
-        """Its clock goes on from `stopped`."""
+        """Open the link; its clock continues from `stopped`."""
         self.link.close()
         self.link = self._open()
         self._offset += stopped - self.clock()
@@ -74,7 +74,7 @@ class Reconnecting:
         if not self.seconds:
             raise broke
         stopped, began, last = self.clock(), self._real(), broke
-        before = self._away  # a link that breaks whenever it is made is away as well
+        before = self._away  # a link that breaks again at once counts as still broken
         with working(f"{broke.what}; connecting again", quiet_seconds=0):
             while self._away < self.seconds:
                 self._sleep(min(self._pause, self.seconds - self._away))

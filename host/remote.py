@@ -7,22 +7,26 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.host.answers import Greeting
 from mrfhw.host.links import Address, Link, LinkError, open_link
-from mrfhw.host.protocol import Operation, Status, segments
 from mrfhw.host.reconnecting import Reconnecting
-from mrfhw.host.requests import Greeting, Limits, Requests
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run
-from mrfhw.registers import CONTROL_BITS
-from mrfhw.result import Result
-from mrfhw.runtime.driver import ChipError, Driver
-from mrfhw.runtime.progress import working
-from mrfhw.runtime.readout import read_result
+from mrfhw.host.requests import Limits, Requests
+from mrfhw.host.watch import Watch
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.link_protocol import POSITIONS, Operation, Status, segments
+from mrfhw.machine.registers import CONTROL_BITS
+from mrfhw.placement.placement import Placement, place
+from mrfhw.progress import working
+from mrfhw.sessions.driver import ChipError, Driver, is_busy
+from mrfhw.sessions.readout import Done, check_counters, check_sweep, most_lines, read_result
+from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
 
 __all__ = ["RemoteChip", "RemoteRun", "RemoteSession", "connect"]
 
@@ -31,7 +35,7 @@ QUIET, PAUSE = 0.005, 0.02  # where no log comes, at first and at most
 
 
 class RemoteChip:
-    """The bus of a board as a `Chip` (mrfhw.runtime.driver)."""
+    """The bus of a board as a `Chip` (mrfhw.sessions.driver)."""
 
     def __init__(self, requests: Requests):
         self.requests = requests
@@ -45,14 +49,14 @@ class RemoteChip:
     def _access(self, operation: Operation, addresses: np.ndarray, data: np.ndarray | None) -> np.ndarray:
         read, at = [], 0
         while at < len(addresses):
-            # What an error makes smaller is cut anew.
+            # After an error requests are shorter, so the segments are formed again.
             body, most = self.requests.words_of_request(), self.requests.words_of_response()
             window = slice(at, at + (1 << 16))
             for request in segments(addresses[window], most, body, int(data is not None)):
                 words = [part for s in request
                          for part in ((s.words,) if data is None else (s.words, data[at + s.first - request[0].first:][:s.count]))]
                 count = sum(segment.count for segment in request)
-                frame = self.requests.request(operation, 0, np.concatenate(words), count if data is None else 0)
+                frame = self.requests.request(operation, 0, np.concatenate(words), count)
                 if frame.status == Status.BUS_ERROR:
                     what = "write to" if data is not None else "read from"
                     raise ChipError(f"the chip refused a {what} {int(addresses[at + frame.value]):#x}: the address is not one of "
@@ -60,7 +64,7 @@ class RemoteChip:
                 if data is None:
                     read.append(frame.words)
                 elif self.requests.credit_due:
-                    # The wires of the two directions are two: log comes while data go.
+                    # The two directions are separate wires, so log arrives while data are sent.
                     self.requests.credit()
                 at += count
                 if (body, most) != (self.requests.words_of_request(), self.requests.words_of_response()):
@@ -70,16 +74,25 @@ class RemoteChip:
 
 @dataclass(eq=False)
 class RemoteRun:
-    """A run on a board: what of it is done, and what has come back of it. Its log may come while the next problem is loaded.
+    """A run on a board, its progress, and the data that have arrived from it. Its log may arrive while the next problem is loaded.
 
-    counters: what the chip counted, once labels are no longer drawn. log: its lines, once all are here.
+    See `mrfhw.sessions.session.ActiveRun`. sweeps: finished sweeps. baseline: the counters when this board began or continued it.
+    counters: the chip's counters at its end or pause. taken: lines of the log up to the previous pause; log: the bytes since then,
+    once all have arrived.
     """
 
     session: RemoteSession
     placement: Placement
-    fresh: bool
+    fresh: Fresh
     progress: Callable[[int], object] | None
+    before: RunState | None = None
+    pauses: Pauses | None = None
+    sweeps: int = 0
+    baseline: dict[str, int] | None = None
+    taken: bytes = b""
+    pieces: int = 0
     loading: float = 0.0
+    loading_cycles: int = 0
     reading: float = 0.0
     wall: float = 0.0
     loaded: bool = False
@@ -90,8 +103,29 @@ class RemoteRun:
 
     @property
     def log_bytes(self) -> int:
+        """Bytes of log of this piece of the run."""
         assert self.counters is not None
-        return self.counters["lines"] * self.placement.config.line_bits // 8
+        return self.counted["lines"] * self.placement.config.line_bits // 8 - len(self.taken)
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """The chip's counts for this run alone."""
+        assert self.counters is not None
+        return {name: count - (self.baseline or {}).get(name, 0) for name, count in self.counters.items()}
+
+    @property
+    def done(self) -> Done:
+        """The part of the run that this board did."""
+        return Done(0 if self.before is None else self.before.sweeps, self.sweeps, self.pieces)
+
+    @property
+    def finished(self) -> bool:
+        return self.sweeps >= self.placement.run.sweeps
+
+    @property
+    def most_log_bytes(self) -> int:
+        """The most bytes that its log can have."""
+        return most_lines(self.placement) * self.placement.config.line_bits // 8
 
     @property
     def last(self) -> np.ndarray:
@@ -99,21 +133,34 @@ class RemoteRun:
         assert self.lmem is not None
         return self.lmem[..., 0].astype(np.uint8)
 
+    def advance(self) -> None:
+        """Go on from a pause. Raises LinkError as `RemoteSession.begin` does."""
+        self.session.go_on(self)
+
+    def state(self) -> RunState:
+        """The state of the run; waits until its log has arrived. Raises LinkError."""
+        return RunState(sweeps=self.sweeps, so_far=self.session.read(self), generators=self.session.driver.generators())
+
     def result(self) -> Result:
-        """Of the whole run, when its log is here. Raises LinkError as `RemoteSession.solve` does."""
+        """The result of the whole run; waits until its log has arrived. Raises LinkError as `RemoteSession.begin` does."""
         return self.session.finish(self)
 
 
-class RemoteSession:
-    """A board that runs problem after problem (`mrfhw.runtime.windows.Session`). Use as a context manager; see `connect`."""
+class RemoteSession(BaseSession):
+    """A board that runs problem after problem (`mrfhw.sessions.session.Session`). Use as a context manager; see `connect`.
+
+    A result equals the model's, except for cycles and stalls if the link was slower than the log. It also counts the repeated
+    requests, damaged frames and reconnections since the last result.
+    """
 
     def __init__(self, config: Config, open_: Callable[[], Link], limits: Limits | None = None):
         self.config, limits = config, limits or Limits()
         self._running: RemoteRun | None = None
-        self._unread: deque[RemoteRun] = deque()  # runs that are over and whose log is not here, in order
+        self._unread: deque[RemoteRun] = deque()  # finished runs whose log has not arrived completely, in order
         self._idle = False  # no labels are being drawn, and all log is that of _unread
         self._told: dict[str, int] = {}  # totals up to the last result
         self._link = Reconnecting(open_, limits.reconnect)
+        self._loaded_over = 0  # reconnections before the last load
         self.requests = Requests(self._link, limits)
         try:
             self.driver = Driver(config, RemoteChip(self.requests))
@@ -122,14 +169,12 @@ class RemoteSession:
             self.close()
             raise
 
-    def __enter__(self) -> RemoteSession:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+    @classmethod
+    def open(cls, backend: str, config: Config, cycles: int) -> RemoteSession:
+        return connect(backend, config)
 
     def close(self) -> None:
-        """Let the link go; the board stays as it is."""
+        """Close the link; the board keeps its state."""
         self.requests.link.close()
 
     def _greet(self) -> Greeting:
@@ -142,23 +187,25 @@ class RemoteSession:
 
     # -- a run
 
-    def solve(self, problem: Problem, run: Run, *, fresh: bool = True, progress: Callable[[int], object] | None = None) -> Result:
-        """Run a problem that fits. fresh: generators start from the run's seed, else where the last problem left them.
+    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> RemoteRun:
+        """Run a problem that fits up to the last sample or a pause; the log comes while the next problem is loaded, at the latest
+        with `result`. See `mrfhw.sessions.session.Session`.
 
-        progress: called with the number of finished sweeps. Result: as the model's, but for cycles and stalls, where the link
-        did not take the log as fast as it came; extra has the repeated requests, damaged frames and reconnections since the
-        last result. Raises LinkError where the link is gone for longer than `Limits.reconnect`; after that see `resume`.
+        Raises LinkError where the link is gone for longer than `Limits.reconnect`; after that see `resume`.
         """
-        self._running = RemoteRun(self, Placement(self.config, problem, run), fresh, progress)
-        self._advance(self._running)
-        return self.finish(self._running)
-
-    def begin(self, problem: Problem, run: Run, *, fresh: bool = True, progress: Callable[[int], object] | None = None
-              ) -> RemoteRun:
-        """The same up to the last sample; the log comes while the next problem is loaded, at the latest with `result`."""
-        self._running = RemoteRun(self, Placement(self.config, problem, run), fresh, progress)
+        self._running = RemoteRun(self, place(self.config, problem, run), fresh, progress, state, pauses)
         self._advance(self._running)
         return self._running
+
+    def go_on(self, run: RemoteRun) -> None:
+        """From a pause to the next one or the end; the log up to the pause is taken first."""
+        self._take_up_to(run)
+        assert run.log is not None
+        run.taken, run.log = run.taken + run.log, None
+        run.counters, run.lmem, run.started = None, None, False
+        self._running = run
+        self._advance(run)
 
     def resume(self) -> Result:
         """After a LinkError: connect again, and go on with the run that the board was in. Nothing is lost, nothing done twice.
@@ -173,12 +220,19 @@ class RemoteSession:
         return self.finish(self._running)
 
     def settle(self) -> int:
-        """End what an earlier program left running and drop its log; the position from which a new log will come."""
-        requests, driver = self.requests, self.driver
+        """End a run that an earlier program left running and drop its log. Returns the position at which the next log begins.
+
+        Raises LinkError if the earlier run makes no progress for `Limits.progress`.
+        """
+        requests, driver, config = self.requests, self.driver, self.config
         self._unread.clear()
-        requests.hello()
+        driver.forget()
+        first = requests.hello()
         if driver.busy:
             driver.set(control=1 << CONTROL_BITS["stop"])
+        # The run ends after its current sweep; until then each site sends at most one message, at most a line each.
+        most = first.behind + first.log_bytes + 2 * Derived.of(config).sites * config.line_bits // 8
+        watch, dropped, pause = self._watch(), 0, SHORT
         while True:
             busy = driver.busy
             greeting = requests.hello()
@@ -187,25 +241,48 @@ class RemoteSession:
             if not busy and not greeting.behind:
                 requests.begin_log(requests.ended)
                 return requests.position
+            before, dropped = dropped, max(dropped, min((greeting.reached - first.reached) % POSITIONS, most))
+            if watch.stuck(dropped):
+                what = "an earlier run" if busy else f"{greeting.behind} bytes of an earlier run's log"
+                raise LinkError(f"the board at {requests.link.name} is busy with {what}, which has not gone on within "
+                                f"{watch.patience:g} s", "reset the board")
+            pause = SHORT if dropped > before else min(2 * pause, PAUSE)
+            if dropped == before:
+                requests.rest(pause)
+
+    def _watch(self) -> Watch:
+        limits, link = self.requests.limits, self._link
+        return Watch(limits.progress, link.clock, lambda: link.reconnections, limits.breaks)
 
     def _advance(self, run: RemoteRun) -> None:
-        """Do what is left of a run up to its LMem. After a LinkError it may be called again."""
+        """Do the remaining steps of a run, up to reading LMem. After a LinkError it may be called again."""
         driver = self.driver
         if not run.loaded:
             began = time.perf_counter()
-            if run.fresh or not self._idle:
+            if run.fresh is not False or run.before is not None or not self._idle:
                 # The board may hold anything. Else all of its log is accounted for, though it need not be here.
                 while self._unread:
                     self._take()
                 self.settle()
                 self._idle = True
+            if run.before is not None and run.before.sweeps:
+                self._forward(run, run.before.sweeps)
             with working("loading the board"):
-                driver.load(run.placement, generators=run.fresh)
+                if self._link.reconnections != self._loaded_over:
+                    driver.forget()
+                self._loaded_over = self._link.reconnections
+                if run.before is None:
+                    run.loading_cycles = driver.load(run.placement, generators=run.fresh)
+                else:
+                    assert run.before.generators is not None
+                    run.loading_cycles = driver.load(run.placement, run.before.generators, run.before.so_far.lmem)
             run.loaded, run.loading = True, time.perf_counter() - began
         if not run.started:
+            if run.pauses is not None:
+                driver.set(sweeps=run.pauses.limit(run.placement.run.sweeps))
             # A start that a LinkError cuts off is completed before the run goes on.
             self._idle, run.started = False, True
-            driver.start()
+            driver.start(resume=run.sweeps > 0)
         if run.counters is None:
             self._wait(run)
         if run.lmem is None:
@@ -214,19 +291,49 @@ class RemoteSession:
                 run.lmem = driver.lmem(run.placement)
             run.reading = time.perf_counter() - began
 
+    def _forward(self, run: RemoteRun, sweeps: int) -> None:
+        """Advance the row order and the temperature schedule to the state of the run; the log of these sweeps is dropped."""
+        self._idle = False
+        self.driver.forward(run.placement, sweeps)
+        watch = self._watch()
+        while self.driver.busy:
+            self._listen(SHORT, SHORT)
+            if watch.stuck(self.driver.get("sweep")[0], self.requests.position):
+                raise LinkError(f"the board at {self.requests.link.name} does not come to sweep {sweeps} within "
+                                f"{watch.patience:g} s", "reset the board, then solve again")
+        run.sweeps, run.baseline = sweeps, self.driver.counters()
+        self.settle()
+        self._idle = True
+
     def _wait(self, run: RemoteRun) -> None:
-        """Take log until labels are no longer drawn, then the counters."""
+        """Receive log until no more labels are drawn, then read the counters."""
         began, sweeps, seconds, quiet = time.perf_counter(), -1, SHORT, SHORT
+        requests, watch = self.requests, self._watch()
+        most = sum(one.log_bytes for one in self._unread) + run.most_log_bytes
         while True:
-            busy, sweep = self.driver.get("status", "sweep")
+            status, sweep = self.driver.get("status", "sweep")
+            busy = is_busy(status)
+            check_sweep(run.placement, max(sweeps, run.sweeps), sweep, ended=not busy and run.pauses is None)
             if run.progress and sweep != sweeps:
                 run.progress(sweep)
             sweeps = sweep
             if not busy:
                 break
+            if run.pauses is not None and run.pauses.now(sweep):
+                self.driver.set(control=1 << CONTROL_BITS["stop"])
             came = self._listen(seconds, quiet)
             seconds, quiet = min(2 * seconds, LONG), QUIET if came else min(2 * quiet, PAUSE)
-        run.counters = self.driver.counters()
+            if len(requests.log) > most:
+                raise LinkError(f"the board at {requests.link.name} has sent {len(requests.log)} bytes of log; that of its runs "
+                                f"has {most} at most", "reset the board, then solve again")
+            if watch.stuck(sweep, requests.position):
+                raise LinkError(f"the board at {requests.link.name} is busy at sweep {sweep} of {run.placement.run.sweeps}, and "
+                                f"neither sweeps nor log have gone on within {watch.patience:g} s",
+                                "reset the board, then solve again")
+        counters = self.driver.counters()
+        run.pieces += 1
+        run.counters, run.sweeps = counters, sweep
+        check_counters(run.counted, run.placement, run.done)
         self._idle = True
         self._unread.append(run)
         run.wall = time.perf_counter() - began
@@ -245,36 +352,51 @@ class RemoteSession:
     def _take(self) -> None:
         """All of the log of the first run whose log is not here."""
         run, requests = self._unread[0], self.requests
-        began, heard = time.perf_counter(), requests.link.clock()
+        began, watch, quiet = time.perf_counter(), self._watch(), True
         while (log := requests.take_log(run.log_bytes)) is None:
-            if requests.credit_due or requests.link.clock() > heard:
+            if quiet or requests.credit_due:
                 requests.credit()
+            quiet = True
             while requests.listen(PAUSE):
-                heard = requests.link.clock()
                 if requests.credit_due or len(requests.log) >= run.log_bytes:
+                    quiet = False
                     break
-            if requests.link.clock() - heard > 2 * requests.limits.silence:
+            if watch.stuck(requests.position):
                 raise LinkError(f"the board at {requests.link.name} counts {run.log_bytes} bytes of log; {len(requests.log)} are "
-                                f"here, and none has come within {2 * requests.limits.silence:g} s", "solve the problem again")
+                                f"here, and none has come within {watch.patience:g} s", "solve the problem again")
         run.log, run.wall = log, run.wall + time.perf_counter() - began
         self._unread.popleft()
 
-    def finish(self, run: RemoteRun) -> Result:
-        """The result of a run that was begun, taking the logs of those before it as well."""
+    def _take_up_to(self, run: RemoteRun) -> None:
+        """The logs of the runs up to this one."""
         while run.log is None:
             if run not in self._unread:
                 raise LinkError("the log of this run was dropped", "solve the problem again")
             self._take()
+
+    def _totals(self) -> dict[str, int]:
+        return {"repeated_requests": self.requests.repeated, "damaged_frames": self.requests.damaged,
+                "reconnections": self._link.reconnections}
+
+    def read(self, run: RemoteRun) -> Result:
+        """The result of a run up to its end or pause."""
+        self._take_up_to(run)
+        assert run.log is not None
+        assert run.lmem is not None
+        measured = {name: count - self._told.get(name, 0) for name, count in self._totals().items()}
+        return read_result(run.counted, run.placement, run.taken + run.log, run.lmem, wall=run.wall,
+                           before=run.before, done=run.done,
+                           measured={"loading_seconds": run.loading, "reading_seconds": run.reading,
+                                     "loading_cycles": run.loading_cycles,
+                                     "reading_cycles": self.driver.reading_cycles(run.placement), **measured})
+
+    def finish(self, run: RemoteRun) -> Result:
+        """The result of a run that was begun, taking the logs of those before it as well."""
+        self._take_up_to(run)
         if run.progress:
             run.progress(run.placement.run.sweeps)
-        assert run.counters is not None
-        assert run.lmem is not None
-        result = read_result(run.counters, run.placement, run.log, run.lmem, wall=run.wall, fresh=run.fresh)
-        totals = {"repeated_requests": self.requests.repeated, "damaged_frames": self.requests.damaged,
-                  "reconnections": self._link.reconnections}
-        result.extra |= {"loading_seconds": run.loading, "reading_seconds": run.reading}
-        result.extra |= {name: count - self._told.get(name, 0) for name, count in totals.items()}
-        self._told = totals
+        result = self.read(run)
+        self._told = self._totals()
         if self._running is run:
             self._running = None
         return result
@@ -284,10 +406,12 @@ def connect(address: str, config: Config, limits: Limits | None = None) -> Remot
     """A session with the board at `address`: serial:///dev/ttyUSB0?baud=3000000, tcp://HOST:PORT or sim://.
 
     config: the machine that the board was built with; another one is refused. sim:// compiles it and runs it in this process.
-    reconnect=SECONDS after the address's question mark is Limits.reconnect.
+    After the address's question mark reconnect=SECONDS is Limits.reconnect, and patience=SECONDS the argument of Limits.patient.
     Raises LinkError or ChipError in one line.
     """
-    limits, seconds = limits or Limits(), Address.of(address).reconnect
-    if seconds is not None:
-        limits = dataclasses.replace(limits, reconnect=seconds)
+    limits, found = limits or Limits(), Address.of(address)
+    if found.reconnect is not None:
+        limits = dataclasses.replace(limits, reconnect=found.reconnect)
+    if found.patience is not None:
+        limits = limits.patient(found.patience)
     return RemoteSession(config, lambda: open_link(address, config), limits)

@@ -3,64 +3,77 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mrfhw.host.answers import Greeting, check_answer, check_log_frame, read_greeting
 from mrfhw.host.links import Link, LinkError
-from mrfhw.host.protocol import HEAD_WORDS, LINK_VERSION, LOG_CHUNK, RESPONSE, REWIND, Decoder, Frame, Operation, Status, encode
+from mrfhw.machine.link_protocol import (
+    HEAD_WORDS,
+    LOG_CHUNK,
+    POSITIONS,
+    RESPONSE,
+    REWIND,
+    Decoder,
+    Frame,
+    Operation,
+    encode,
+)
 
-__all__ = ["Greeting", "Limits", "Requests"]
+__all__ = ["PATIENCE", "Limits", "Requests"]
 
 
 LEAST_WORDS = 16  # of a request or response, however many errors there are
 FIRST_SHARE = 0.125  # of the largest frames, before anything is known of the link
 OVERHEAD = 200  # bytes that take as long as a request's way without its bytes
+PATIENCE = 20.0  # seconds for which a board may answer without progress; other waiting times are shares of it
+FIRST_REST, LONGEST_REST = 0.001, 0.02  # seconds between rewinds while no log arrives
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds and counts after which something else is done.
+    """Timeouts in seconds, and counts.
 
     first: wait for an answer before anything is measured. least, most: bounds of that wait later. silence: with nothing from
     the board. greeting: the same before the board has ever answered. request: one request, whatever comes meanwhile.
-    breaks: of the link, for one request. reconnect: that a broken link may be away, 0 for not at all.
+    progress: answers arrive, but neither sweeps nor log. breaks: number of breaks of the link, for one request or without progress.
+    reconnect: time to reconnect a broken link, 0 for no attempt.
     """
 
     first: float = 0.5
     least: float = 0.05
     most: float = 2.0
-    silence: float = 10.0
-    greeting: float = 5.0
-    request: float = 30.0
+    silence: float = PATIENCE / 2
+    greeting: float = PATIENCE / 4
+    request: float = 1.5 * PATIENCE
+    progress: float = PATIENCE
     breaks: int = 100
     reconnect: float = 30.0
 
-
-class Greeting(NamedTuple):
-    """What a board says of itself."""
-
-    version: int
-    request_words: int
-    response_words: int
-    log_bytes: int
-    line_bytes: int
-    freed: int
-    reached: int
-    behind: int
+    def patient(self, seconds: float) -> Limits:
+        """These limits, with every wait for a board scaled by `seconds` / PATIENCE."""
+        waits = {name: getattr(Limits, name) * seconds / PATIENCE for name in ("silence", "greeting", "request", "progress")}
+        return replace(self, **waits)
 
 
 @dataclass(frozen=True)
 class _Exchange:
-    """A request that has been sent or will be. response: bytes of its body. silence: seconds with nothing from the board."""
+    """A request that has been sent or will be. accesses: of the bus. silence: seconds with nothing from the board."""
 
     operation: Operation
     number: int
     value: int
     body: bytes
-    response: int
+    accesses: int
     silence: float
+
+    @property
+    def response(self) -> int:
+        """Bytes of the response's body."""
+        if self.operation == Operation.HELLO:
+            return 4 * len(Greeting._fields)
+        return 4 * self.accesses if self.operation == Operation.READ else 0
 
     def answered_by(self, frame: Frame) -> bool:
         greeted = self.operation != Operation.HELLO or frame.value == self.value
@@ -87,6 +100,7 @@ class Requests:
         self._share = FIRST_SHARE  # of the largest frames: half of it after a repetition, a 64th more after a clean answer
         self._gap, self._limit = False, 0
         self._credited, self._granted = 0, 0  # position of the last credit, and bytes beyond it that it allowed
+        self._rewound, self._rest = -1, FIRST_REST  # position of the last rewind, and how long the next from there waits
         self._due = 0.0  # since when the next byte of the log is awaited
         self._progress = (0, 0.0)  # the position of the last credit, and when it was reached
         self._following = False
@@ -104,35 +118,31 @@ class Requests:
         self._number = os.urandom(1)[0]
         self._following = False
         nonce = int.from_bytes(os.urandom(4), "little")
-        frame = self._exchange(_Exchange(Operation.HELLO, self._number, nonce, b"", 4 * len(Greeting._fields),
-                                         self.limits.greeting))
-        words = [int(word) for word in frame.words]
-        if len(words) < len(Greeting._fields) or words[0] != LINK_VERSION:
-            raise LinkError(f"the board at {self.link.name} speaks version {words[0] if words else 'none'} of the link, this "
-                            f"program version {LINK_VERSION}", "build the board again with this program")
-        self.greeting = Greeting(*words[:len(Greeting._fields)])
+        self._checked(_Exchange(Operation.HELLO, self._number, nonce, b"", 0, self.limits.greeting))
+        assert self.greeting is not None
         return self.greeting
 
-    def request(self, operation: Operation, value: int, words: np.ndarray, response_words: int = 0) -> Frame:
-        """Have it carried out once. Raises LinkError where the board refuses it or does not answer."""
+    def request(self, operation: Operation, value: int, words: np.ndarray, accesses: int = 0) -> Frame:
+        """Have it carried out once. accesses: of the bus, in a write or read.
+
+        Raises LinkError where the board refuses it, does not answer, or answers what cannot be.
+        """
         self._number = (self._number + 1) % 256
-        return self._checked(self._exchange(_Exchange(operation, self._number, value, np.ascontiguousarray(words, "<u4").tobytes(),
-                                                      4 * response_words, self.limits.silence)))
+        return self._checked(_Exchange(operation, self._number, value, np.ascontiguousarray(words, "<u4").tobytes(), accesses,
+                                       self.limits.silence))
 
     def complete(self) -> None:
         """Have the request carried out that a LinkError cut off, so that it as well is carried out once."""
         if self._unanswered is not None:
-            self._checked(self._exchange(self._unanswered))
+            self._checked(self._unanswered)
 
-    def _checked(self, frame: Frame) -> Frame:
-        # Another program may have left the board at a number that seems to be in turn, but not at the run's log as well.
-        lost = frame.status == Status.MALFORMED and frame.operation == Operation.CREDIT | RESPONSE
-        if frame.status == Status.NUMBER or lost:
-            raise LinkError(f"the board at {self.link.name} was started again, or another program has spoken to it",
-                            "solve the problem again")
-        if frame.status == Status.MALFORMED:
-            raise LinkError(f"the board at {self.link.name} does not take a request of kind {frame.operation ^ RESPONSE}",
-                            "build it again with this program")
+    def _checked(self, request: _Exchange) -> Frame:
+        frame = self._exchange(request)
+        if request.operation == Operation.HELLO:
+            self.greeting = read_greeting(self.link.name, frame)
+        else:
+            assert self.greeting is not None
+            check_answer(self.link.name, request.operation, request.value, request.accesses, self.greeting.log_bytes, frame)
         return frame
 
     def words_of_request(self) -> int:
@@ -157,10 +167,10 @@ class Requests:
         while True:
             made, sent = self.link.reconnections, self.link.clock()
             self.link.send(data)
-            until, damaged = sent + self._wait(size), self.damaged
-            # What a link that broke has swallowed is not waited for.
-            while (now := self.link.clock()) < until and self.link.reconnections == made:
-                for frame in self._receive(until - now):
+            until, damaged = min(sent + self._wait(size), began + self.limits.request), self.damaged
+            # A request that was lost with a broken link is repeated without waiting for the timeout.
+            while (left := min(until, heard + request.silence) - self.link.clock()) > 0 and self.link.reconnections == made:
+                for frame in self._receive(left):
                     if request.answered_by(frame):
                         self._unanswered = None
                         self._measure(self.link.clock() - sent, size, repetition)
@@ -169,11 +179,11 @@ class Requests:
                     if frame.operation == Operation.LOG and self._following:
                         heard = self.link.clock()
                 if self.damaged > damaged and self._per_byte is not None:
-                    # It may have been the answer: no need to wait for more than another would take.
+                    # The damaged frame may have been the answer, so wait only as long as an answer usually takes.
                     heard, until = self.link.clock(), min(until, sent + 2 * (size + OVERHEAD) * self._per_byte)
             now = self.link.clock()
-            if now - heard > request.silence or now - began > self.limits.request:
-                limit = request.silence if now - heard > request.silence else self.limits.request
+            if now - heard >= request.silence or now - began >= self.limits.request:
+                limit = request.silence if now - heard >= request.silence else self.limits.request
                 raise self._unheard(self._came - came, self.damaged - all_damaged, limit)
             if self.link.reconnections - breaks > self.limits.breaks:
                 raise LinkError(f"the link to {self.link.name} broke {self.limits.breaks} times before one request was answered",
@@ -184,7 +194,7 @@ class Requests:
             self._share = max(1 / 32, self._share / 2)
 
     def _unheard(self, came: int, damaged: int, seconds: float) -> LinkError:
-        """What to say of a board that has not answered: nothing came, or bytes that are no frames."""
+        """The error for a board that has not answered: no bytes arrived, or bytes that are no valid frames."""
         name, check, within = self.link.name, self.link.check, f"within {seconds:g} s"
         if self.greeting is None and not came:
             return LinkError(f"nothing came from {name} {within}",
@@ -218,7 +228,7 @@ class Requests:
 
     @property
     def pause(self) -> float:
-        """Seconds in which a log frame that is due comes."""
+        """Seconds within which a log frame that is due arrives."""
         return self._wait(LOG_CHUNK)
 
     # -- the log
@@ -226,8 +236,10 @@ class Requests:
     def begin_log(self, position: int) -> None:
         """Take the log from a position on; what was received before is forgotten."""
         self.log.clear()
-        self.position = self.ended = position
+        self.position = self.ended = self._credited = position
+        self._progress = (position, self.link.clock())
         self._gap, self._following = True, True
+        self._rewound = -1
 
     def take_log(self, size: int) -> bytes | None:
         """The next bytes of the log, None where they are not here yet."""
@@ -239,19 +251,20 @@ class Requests:
 
     @property
     def credit_due(self) -> bool:
-        """Whether the board waits for a credit or soon will. Each cuts a log frame short, so there are no more than needed."""
-        return self._following and (self._gap or 4 * ((self.position - self._credited) % (1 << 32)) >= self._granted)
+        """Whether the board waits for a credit or soon will. Each credit ends a log frame early, so only needed ones are sent."""
+        return self._following and (self._gap or 4 * ((self.position - self._credited) % POSITIONS) >= self._granted)
 
     def credit(self) -> int:
         """Free what is received and grant as much again; returns how far the board's log has come, from `position` on."""
         assert self.greeting is not None
+        self._before_rewind()
         # After errors short frames come through where long ones do not. A limit is only taken back together with a rewind.
         short = int(LOG_CHUNK * self._share / FIRST_SHARE)
         granted = max(64, short) if short < LOG_CHUNK else self.greeting.log_bytes
         flags = REWIND if self._gap else 0
         if not self._gap:
-            granted = max(granted, (self._limit - self.position) % (1 << 32))
-        limit = self._limit = (self.position + granted) % (1 << 32)
+            granted = max(granted, (self._limit - self.position) % POSITIONS)
+        limit = self._limit = (self.position + granted) % POSITIONS
         self._gap, self._credited, self._granted = False, self.position, granted
         due = self.outstanding
         frame = self.request(Operation.CREDIT, self.position, np.array([limit, flags], np.uint32))
@@ -261,15 +274,32 @@ class Requests:
             self._due = now
         if self.position != self._progress[0] or not self.outstanding:
             self._progress = (self.position, now)
-        elif now - self._progress[1] > 2 * self.limits.silence:
+        elif now - self._progress[1] > self.limits.progress:
             raise LinkError(f"the board at {self.link.name} has {self.outstanding} bytes of log, of which none has come within "
                             f"{now - self._progress[1]:.0f} s", f"check {self.link.check}, then solve again")
         return self.outstanding
 
+    def _before_rewind(self) -> None:
+        """Wait a little if the last rewind brought no log; the log after it may still be on its way."""
+        if not self._gap:
+            return
+        if self.position == self._rewound:
+            self.rest(self._rest)
+            self._rest = min(2 * self._rest, LONGEST_REST)
+        else:
+            self._rest = FIRST_REST
+        self._rewound = self.position
+
+    def rest(self, seconds: float) -> None:
+        """Wait at most `seconds`, receiving frames, until log arrives."""
+        before, until = self.position, self.link.clock() + seconds
+        while self.position == before and (now := self.link.clock()) < until:
+            self._receive(until - now)
+
     @property
     def outstanding(self) -> int:
-        """Bytes of log that the board has, as far as it has said, and this end has not."""
-        ahead = (self.ended - self.position) % (1 << 32)
+        """Bytes of log that the board has announced and that have not arrived here."""
+        ahead = (self.ended - self.position) % POSITIONS
         return ahead if ahead < 1 << 31 else 0
 
     def listen(self, seconds: float) -> bool:
@@ -291,10 +321,19 @@ class Requests:
         return frames
 
     def _take(self, frame: Frame) -> None:
-        """A log frame: bytes that are here already are skipped, a frame beyond is dropped."""
-        known = (self.position - frame.value) % (1 << 32)
+        """A log frame: bytes that have arrived before are skipped; a frame beyond the next position is dropped.
+
+        A frame with positions beyond one ring from the last credit is dropped too, because the board cannot hold such bytes.
+        """
+        assert self.greeting is not None
+        check_log_frame(self.link.name, frame)
+        known = (self.position - frame.value) % POSITIONS
+        end = (frame.value + len(frame.body)) % POSITIONS
         if known >= 1 << 31:
             self._gap = True
         elif known < len(frame.body):
+            if (end - self._credited) % POSITIONS > self.greeting.log_bytes:
+                self._gap = True
+                return
             self.log += frame.body[known:]
-            self.position, self._due = (frame.value + len(frame.body)) % (1 << 32), self.link.clock()
+            self.position, self._due = end, self.link.clock()

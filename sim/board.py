@@ -8,7 +8,7 @@ from types import TracebackType
 
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.machine.config import Config
 from mrfhw.sim.compiled import compile_board
 
 __all__ = ["CompiledBoard"]
@@ -28,7 +28,7 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
 
 
 class CompiledBoard:
-    """A `mrfhw.gateware.board_top.BoardTop` in this process. Use as a context manager.
+    """A `mrfhw.gateware.board.board_top.BoardTop` in this process. Use as a context manager.
 
     divisor, words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`. host_divisor: of the UART at the other end of
     the wires, where it is not the board's. memory_bytes: see `mrfhw.sim.compiled.compile_board`.
@@ -40,7 +40,7 @@ class CompiledBoard:
         self._open(compile_board(config, divisor, words, log_bytes, quick, memory_bytes), host_divisor or divisor)
 
     def _open(self, library: Path, host_divisor: int) -> None:
-        """Make a board of a library of `compile_board`'s."""
+        """Open a board from a library that `compile_board` has made."""
         self._library = ctypes.CDLL(str(library))
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._library, name)
@@ -65,12 +65,12 @@ class CompiledBoard:
         self._library.board_send(self._board, data, len(data))
 
     def take(self) -> bytes:
-        """What the board's tx has sent since the last call."""
+        """The bytes that the board's tx has sent since the last call."""
         count = self._library.board_take(self._board, self._taken, len(self._taken))
         return self._taken[:count].tobytes()
 
     def run(self, cycles: int, beyond: int) -> int:
-        """Run `cycles` at most, and no further than `beyond` cycles after the first byte that comes; returns how many ran."""
+        """Run at most `cycles`, and at most `beyond` cycles after the first byte that arrives. Returns the cycles that ran."""
         return int(self._library.board_run(self._board, cycles, beyond))
 
     def serve(self, descriptor: int, seconds: float) -> bool:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-import time
-from collections.abc import Callable
 from types import TracebackType
 
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run
-from mrfhw.result import Result
-from mrfhw.runtime.driver import ChipError, Driver
-from mrfhw.runtime.progress import working
-from mrfhw.runtime.readout import read_result
+from mrfhw.field.result import Result
+from mrfhw.machine.config import Config
+from mrfhw.placement.placement import Placement
+from mrfhw.sessions.chip_run import ChipRun, DrivenSession
+from mrfhw.sessions.driver import ChipError, Driver
+from mrfhw.sessions.session import Pauses, Progress
 from mrfhw.sim.compiled import compile_chip
 
-__all__ = ["ChipSession", "CompiledChip", "run_placed", "solve"]
+__all__ = ["ChipSession", "CompiledChip", "run_placed"]
 
-# Below this many cycles a 16x2 machine is compiled and run sooner in the quick way.
+# Below this many cycles compiling and running a 16x2 machine takes less time with `quick`.
 QUICK_CYCLES = 5_000_000
 
 _WORDS = np.ctypeslib.ndpointer(np.uint32, flags="C_CONTIGUOUS")
@@ -40,7 +37,7 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
 
 
 class CompiledChip:
-    """A `Chip` (mrfhw.runtime.driver) in this process. Use as a context manager.
+    """A `Chip` (mrfhw.sessions.driver) in this process. Use as a context manager.
 
     log_ready: share of cycles in which the log is taken, (n of 256, seed). quick: see `compile_chip`.
     """
@@ -96,70 +93,49 @@ class CompiledChip:
         return out.reshape(-1, self.config.line_bits // 8)
 
 
-def run_placed(chip: CompiledChip, placement: Placement, progress: Callable[[int], object] | None = None,
-               patience: int = 1 << 40, fresh: bool = True) -> Result:
+class ChipSession(DrivenSession):
+    """One compiled chip that runs problem after problem (`mrfhw.sessions.session.Session`).
+
+    chip: closed with the session. patience: cycles after which a run that has not ended raises ChipError.
+    """
+
+    backend = "rtl"
+
+    def __init__(self, chip: CompiledChip, patience: int = 1 << 40):
+        super().__init__(chip.config, Driver(chip.config, chip))
+        self.chip, self.patience = chip, patience
+
+    @classmethod
+    def open(cls, backend: str, config: Config, cycles: int) -> ChipSession:
+        return cls(CompiledChip(config, quick=cycles < QUICK_CYCLES))
+
+    def close(self) -> None:
+        self.chip.close()
+
+    def settle(self) -> None:
+        self.chip.take_log()
+
+    def run_out(self, before: int, progress: Progress | None, pauses: Pauses | None) -> tuple[bytes, int | None]:
+        chip, start, step = self.chip, self.chip.cycles, 1000
+        while not chip.advance(step):
+            if progress or pauses:
+                sweep = self.driver.get("sweep")[0]
+                if progress:
+                    progress(sweep)
+                self.stop_if(pauses, sweep)
+            if chip.cycles - start > self.patience:
+                raise ChipError(f"the chip has not ended its run after {chip.cycles - start} cycles: build it again")
+            step = min(2 * step, 1_000_000)
+        simulated = chip.cycles - start
+        return chip.take_log().tobytes(), simulated
+
+    def bus_cycles(self) -> int | None:
+        return self.chip.cycles
+
+
+def run_placed(chip: CompiledChip, placement: Placement, progress: Progress | None = None, patience: int = 1 << 40) -> Result:
     """Load, run and read back one placed problem.
 
-    patience: cycles after which a run that has not ended raises ChipError. fresh: load the generators from the
-    run's seed; else they go on where the last run left them.
+    patience: cycles after which a run that has not ended raises ChipError.
     """
-    driver = Driver(placement.config, chip)
-    driver.check()
-    chip.take_log()
-    loading = chip.cycles
-    with working("loading the chip"):
-        driver.load(placement, generators=fresh)
-    loading = chip.cycles - loading
-    began, start = time.perf_counter(), chip.cycles
-    driver.start()
-    step = 1000
-    while not chip.advance(step):
-        if progress:
-            progress(driver.get("sweep")[0])
-        if chip.cycles - start > patience:
-            raise ChipError(f"the chip has not ended its run after {chip.cycles - start} cycles: build it again")
-        step = min(2 * step, 1_000_000)
-    wall, simulated = time.perf_counter() - began, chip.cycles - start
-    if progress:
-        progress(placement.run.sweeps)
-    log = chip.take_log().tobytes()
-    reading = chip.cycles
-    with working("reading the chip"):
-        lmem = driver.lmem(placement)
-    reading = chip.cycles - reading
-    result = read_result(driver.counters(), placement, log, lmem, wall=wall, fresh=fresh, backend="rtl")
-    result.extra |= {"simulated_cycles": simulated, "loading_cycles": loading, "reading_cycles": reading}
-    return result
-
-
-class ChipSession:
-    """One compiled chip that runs problem after problem (`mrfhw.runtime.windows.Session`). Use as a context manager."""
-
-    def __init__(self, config: Config, quick: bool = False):
-        self.config = config
-        self._chip = CompiledChip(config, quick=quick)
-
-    def __enter__(self) -> ChipSession:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._chip.close()
-
-    def solve(self, problem: Problem, run: Run, *, fresh: bool = True) -> Result:
-        return run_placed(self._chip, Placement(self.config, problem, run), fresh=fresh)
-
-
-def solve(config: Config, problem: Problem, run: Run, progress: Callable[[int], object] | None = None,
-          log_ready: tuple[int, int] = (256, 0)) -> Result:
-    """Run `problem` on the compiled chip of `config`. progress is called with the number of sweeps done.
-
-    A short run is compiled in the quick way.
-    """
-    placement = Placement(config, problem, run)
-    with CompiledChip(config, log_ready, quick=is_short(config, problem, run)) as chip:
-        return run_placed(chip, placement, progress)
-
-
-def is_short(config: Config, problem: Problem, run: Run) -> bool:
-    """Whether a chip that is compiled sooner and runs slower is done sooner."""
-    return run.sweeps * problem.sites * config.interval(problem.labels) < QUICK_CYCLES * config.lanes
+    return ChipRun(ChipSession(chip, patience), placement, True, None, progress, None).result()

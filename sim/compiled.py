@@ -12,14 +12,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mrfhw.config import Config
-from mrfhw.gateware.leaves import Leaves
-from mrfhw.problem import ProblemError
-from mrfhw.rtl import TILE, TOP, board_text, file_text, verilog_text
-from mrfhw.runtime.progress import working
+from mrfhw.field.problem import ProblemError
+from mrfhw.files import cache_directory
+from mrfhw.gateware.common.leaves import Leaves
+from mrfhw.generation.generated import Verilog, generated
+from mrfhw.generation.identity import circuit_digest
+from mrfhw.generation.verilog import TILE, TOP, board_text, file_text, verilog_text
+from mrfhw.machine.config import Config
+from mrfhw.progress import working
 from mrfhw.sim.axi_memory import BoardWithMemory, check_memory
 
-__all__ = ["cache_directory", "compile_board", "compile_board_text", "compile_chip"]
+__all__ = ["compile_board", "compile_board_text", "compile_chip"]
 
 _HARNESS = Path(__file__).with_name("chip.cpp")
 _BOARD_HARNESS = Path(__file__).with_name("board.cpp")
@@ -31,17 +34,9 @@ _OPTIONS = ("--cc", "--exe", "--build", "-j", "2", "-O3", "--output-split", "200
             "-o", "chip.so")
 
 
-def cache_directory() -> Path:
-    """Where compiled chips are kept: $MRFHW_CACHE, or mrfhw under the user's cache directory."""
-    chosen, user = os.environ.get("MRFHW_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    base = Path(chosen) if chosen else (Path(user) if user else Path.home() / ".cache") / "mrfhw"
-    base.mkdir(parents=True, exist_ok=True)
-    return base.resolve()
-
-
 @contextlib.contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """One process at a time compiles what `name` stands for."""
+    """A lock: only one process at a time compiles the library `name`."""
     with (cache_directory() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -59,14 +54,16 @@ def _run(command: list[str], directory: Path) -> str:
 def compile_chip(config: Config, quick: bool = False) -> Path:
     """The shared library of a machine; from the cache where the same Verilog and tools have been compiled.
 
-    quick: compile the tile once and call it for each tile. 16x2 then compiles five times as fast and
-    simulates at a third of the speed.
+    quick: compile the tile once, with little optimization, and call it for each tile. 16x2 then compiles five times as fast
+    and simulates at a third of the speed.
     Raises ProblemError in one line where Verilator or a C++ compiler is missing, or fails.
     """
     _check_tools("the rtl backend", "use the model backend")
-    with working("generating"):
-        text = verilog_text(config)
-    return _library(text, _HARNESS, "chip", quick)
+    def make() -> str:
+        with working("generating"):
+            return verilog_text(config)
+
+    return _library(generated(cache_directory(), "chip", config, {}, make), _HARNESS, "chip", quick)
 
 
 def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, quick: bool = False,
@@ -77,23 +74,28 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
     cannot be.
     """
     _check_tools("a simulated board", "use a real one")
-    with working("generating"):
-        if memory_bytes:
-            try:
-                check_memory(config.line_bits, memory_bytes)
-            except ValueError as error:
-                raise ProblemError(str(error)) from None
+    if memory_bytes:
+        try:
+            check_memory(config.line_bits, memory_bytes)
+        except ValueError as error:
+            raise ProblemError(str(error)) from None
+
+    def make() -> str:
+        with working("generating"):
+            if not memory_bytes:
+                return board_text(config, divisor, words, log_bytes)
             leaves = Leaves(shared=True)
-            text = file_text(config, BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves), leaves)
-        else:
-            text = board_text(config, divisor, words, log_bytes)
-    return compile_board_text(text, quick)
+            board = BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves, circuit_digest(config))
+            return file_text(config, board, leaves)
+
+    parameters = {"divisor": divisor, "words": words, "log_bytes": log_bytes, "memory_bytes": memory_bytes}
+    return _library(generated(cache_directory(), "board", config, parameters, make), _BOARD_HARNESS, "board", quick)
 
 
 def compile_board_text(text: str, quick: bool = False, level: int = 2) -> Path:
-    """The same for Verilog that is at hand: its top `TOP` has clk, rst, rx and tx. level: of the C++ compiler's optimization."""
+    """The same for a given Verilog text: its top `TOP` has clk, rst, rx and tx. level: of the C++ compiler's optimization."""
     _check_tools("a simulated board", "use a real one")
-    return _library(text, _BOARD_HARNESS, "board", quick, level)
+    return _library(Verilog(lambda: text), _BOARD_HARNESS, "board", quick, level)
 
 
 def _check_tools(what: str, otherwise: str) -> None:
@@ -103,15 +105,23 @@ def _check_tools(what: str, otherwise: str) -> None:
                                f"install it (Debian: apt-get install {package}) or {otherwise}")
 
 
-def _library(text: str, harness: Path, name: str, quick: bool, level: int = 2) -> Path:
+def _library(verilog: Verilog, harness: Path, name: str, quick: bool, level: int = 2) -> Path:
     version = _run(["verilator", "--version"], Path.cwd())
-    key = hashlib.sha256("\0".join((text, harness.read_text(), version, *_OPTIONS, str(level))).encode()).hexdigest()[:32]
-    full = cache_directory() / f"{name}-{key}.so"
-    library = cache_directory() / f"{name}-{key}-quick.so" if quick else full
-    with _alone(library.stem):
-        if not full.exists() and not library.exists():
-            _compile(text, harness, library, quick, level)
-    return full if full.exists() else library
+
+    def places() -> tuple[Path, Path]:
+        """Paths of the fully optimized library and of the requested one."""
+        said = "\0".join((verilog.digest, harness.read_text(), version, *_OPTIONS, str(level)))
+        key = hashlib.sha256(said.encode()).hexdigest()[:32]
+        full = cache_directory() / f"{name}-{key}.so"
+        return full, full.with_name(f"{name}-{key}-quick.so") if quick else full
+
+    if not any(place.exists() for place in places()):
+        text = verilog.text  # generates it, which also corrects a wrong digest in the cache
+        full, library = places()
+        with _alone(library.stem):
+            if not full.exists() and not library.exists():
+                _compile(text, harness, library, quick, level)
+    return next(place for place in places() if place.exists())
 
 
 def _compile(text: str, harness: Path, library: Path, quick: bool, level: int) -> None:
@@ -121,7 +131,10 @@ def _compile(text: str, harness: Path, library: Path, quick: bool, level: int) -
         (work / "chip.vlt").write_text(f'`verilator_config\nhier_block -module "{TILE}"\n' if quick else "`verilator_config\n")
         shutil.copy(harness, work / "chip.cpp")
         mode = ["--hierarchical"] if quick else []
+        make = [f"OPT_FAST=-O{min(level, 1) if quick else level}", "OPT_SLOW=-O0"]
+        # Verilator's own library is the same for every chip, and a third of the time.
+        make += ["OBJCACHE=ccache"] if shutil.which("ccache") else []
         with working("compiling the chip"):
-            _run(["verilator", *mode, *_OPTIONS, "-MAKEFLAGS", f"OPT_FAST=-O{level} OPT_SLOW=-O0", "--top-module", TOP,
-                  "chip.vlt", f"{TOP}.v", "chip.cpp"], work)
+            _run(["verilator", *mode, *_OPTIONS, "-MAKEFLAGS", " ".join(make), "--top-module", TOP, "chip.vlt", f"{TOP}.v",
+                  "chip.cpp"], work)
         os.replace(work / "obj" / "chip.so", library)

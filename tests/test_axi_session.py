@@ -9,14 +9,14 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run
 from mrfhw.host.axi_session import LogControl, RingLog, StreamLog
-from mrfhw.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run
-from mrfhw.registers import REGISTERS, register
-from mrfhw.runtime.driver import ChipError, Driver
-from mrfhw.runtime.readout import read_result
+from mrfhw.machine.config import Config
+from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
+from mrfhw.machine.registers import REGISTERS, register
+from mrfhw.placement.placement import Placement
+from mrfhw.sessions.driver import ChipError, Driver
+from mrfhw.sessions.readout import read_result
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 BLOCK = 64
@@ -120,14 +120,20 @@ def test_a_log_that_is_not_whole():
     config = Config.preset("smallest")
     placement = Placement(config, Problem(labels=2, singleton1=np.zeros((4, 4), np.int64), constants=np.arange(2)), Run(sweeps=1))
     chip = Ring()
-    chip.values |= {"messages_low": 1, "lines": 1}
+    cycles = 2 * placement.tile_rows * placement.order.groups_per_row * placement.interval
+    chip.values |= {"messages_low": 1, "lines": 1, "label_cycles_low": 32, "cycles_low": cycles}
     for log in (b"", bytes(3), bytes(8), bytes(16)):
         with pytest.raises(ChipError, match=r"^the chip sent 1 messages in 1 lines; 0 in .* solve the problem again$"):
-            read_result(Driver(config, chip).counters(), placement, log, np.zeros((4, 4, 4), np.int32), wall=1, fresh=True)
+            read_result(Driver(config, chip).counters(), placement, log, np.zeros((4, 4, 4), np.int32), wall=1)
+    # Counters that do not agree.
+    chip.values["lines"] = 2
+    with pytest.raises(ChipError, match=r"^the chip counts 2 lines, not 1: reset it, then solve again$"):
+        read_result(Driver(config, chip).counters(), placement, bytes(16), np.zeros((4, 4, 4), np.int32), wall=1)
+    chip.values["lines"] = 1
     # A message of a label that the problem does not have.
     line = (1 | 9 << config.counter_bits).to_bytes(8, "little")
     with pytest.raises(ChipError, match=r"^the log names site 0 and label 9; the problem has 16 sites and 2 labels: build"):
-        read_result(Driver(config, chip).counters(), placement, line, np.zeros((4, 4, 4), np.int32), wall=1, fresh=True)
+        read_result(Driver(config, chip).counters(), placement, line, np.zeros((4, 4, 4), np.int32), wall=1)
 
 
 def example(name: str) -> ModuleType:

@@ -11,11 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
-from mrfhw.config import Config
 from mrfhw.fpga.boards import BOARDS, BuildError, board_named
 from mrfhw.fpga.flow import Attempt, Flow, _best
 from mrfhw.fpga.records import RECORD
 from mrfhw.fpga.tools import Step, Tool, find_tool, run_step
+from mrfhw.generation.identity import circuit_digest
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 
 OPEN = [board for board in BOARDS.values() if board.open_flow]
 
@@ -32,9 +34,9 @@ def test_a_bitstream_from_end_to_end(tmp_path):
     assert (tmp_path / record["bitstream"]).stat().st_size == 104_090  # every UP5K image without its boot header's options
     assert record["timing_met"]
     assert record["board"] == "icebreaker"
-    config = Config.from_dict(record["config"])
+    config = Derived.from_dict(record["config"])
     assert config == Config.preset("icebreaker")
-    assert (record["lanes"], record["sites"], record["digest"]) == (config.lanes, config.sites, config.digest)
+    assert (record["lanes"], record["sites"], record["digest"]) == (config.lanes, config.sites, circuit_digest(config))
     fmax = min(record["fmax_hz"].values())
     assert fmax >= record["clock_hz"] == BOARDS["icebreaker"].clock_hz
     assert 0 < record["utilization"] <= 1

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrfhw.analysis.calibration import auroc, calibrate, coverage, sparsification
+from mrfhw.analysis.uncertainty import quantify
 from mrfhw.apps.job import LabelScale
-from mrfhw.runtime.calibration import auroc, calibrate, coverage, sparsification
-from mrfhw.runtime.uncertainty import quantify
 
 
 def pairs(score, wrong):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mrfhw.problem import ProblemError
+from mrfhw.field.problem import ProblemError
 from mrfhw.sim.cells import models
 from mrfhw.sim.cells.models import FAMILIES, check_cells, models_text
 

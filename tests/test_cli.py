@@ -16,14 +16,14 @@ from mrfhw import __version__, cli
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import disparity_scale
 from mrfhw.commands import application
+from mrfhw.commands.machine_options import MESH_FIELDS, NAMES, config_from_options
 from mrfhw.commands.options import schedule_from_options
-from mrfhw.config import PRESETS, Config, ConfigError
-from mrfhw.machine_options import HELP, MESH_FIELDS, NAMES, config_from_options
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.model import exact
-from mrfhw.problem import Problem, ProblemError, Run, Schedule
-from mrfhw.runtime import backends
-from mrfhw.runtime.outputs import FILES
+from mrfhw.report.outputs import FILES
 from mrfhw.scenes import stereo_scene, write_scene
+from mrfhw.sessions import backends
 
 LABELS = 8
 
@@ -103,7 +103,7 @@ def test_options_reach_the_problem(pictures, monkeypatch):
     monkeypatch.setattr(application, "solve_with_bar", lambda *given: seen.append(given) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         CliRunner().invoke(cli.main, [str(a) for a in arguments(pictures, *options, "-o", "x")], catch_exceptions=False)
-    backend, job, chains, visit = seen[0]
+    backend, job, chains, visit, *_ = seen[0]
     scene = stereo_scene(24, 40, LABELS, 1)
     problem: Problem = job.problem
     assert (backend, chains, visit) == ("model", 3, 7)
@@ -118,7 +118,7 @@ def test_options_reach_the_problem(pictures, monkeypatch):
     assert job.config == Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, spus=1)
 
 
-@pytest.mark.parametrize("app", cli.APPLICATIONS, ids=lambda app: app.verb)
+@pytest.mark.parametrize("app", [app for app in cli.APPLICATIONS if app.problem], ids=lambda app: app.verb)
 @pytest.mark.parametrize("group", ["run", "verify"])
 def test_defaults_are_the_librarys(group, app):
     library = {name: p.default for name, p in inspect.signature(app.problem).parameters.items()}
@@ -222,7 +222,7 @@ def test_out_of_memory(pictures, tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr(exact, "solve", full)
+    monkeypatch.setattr(application.sampling, "sample", full)
     assert_refused(run(pictures, tmp_path / "out"), "memory", tmp_path)
 
 
@@ -282,9 +282,9 @@ def test_an_unknown_backend_is_refused():
 
 
 def test_every_field_of_a_machine_has_an_option():
-    fields = {field.name for field in dataclasses.fields(Config)}
-    assert set(NAMES) == fields - set(MESH_FIELDS) | {"preset", "spes", "mesh"}
-    assert set(HELP) == fields - set(MESH_FIELDS)
+    names = [parameter.name for parameter in Config.space()]
+    assert {field.name for field in dataclasses.fields(Config)} < set(names)
+    assert sorted(NAMES) == sorted({*names, "preset", "spes", "mesh"} - set(MESH_FIELDS))
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -337,17 +337,28 @@ def test_as_a_program(pictures, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_bar_appears_after_two_seconds(monkeypatch, capsys):
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_bar_appears_on_a_terminal_after_two_seconds(monkeypatch, capsys, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     bars = []
     real = application.tqdm
-    monkeypatch.setattr(application, "tqdm", lambda **options: bars.append(real(**options)) or bars[-1])
+
+    def make(**options):
+        bar = real(**options)
+        bars.append((bar, bar.disable))
+        return bar
+
+    monkeypatch.setattr(application, "tqdm", make)
     monkeypatch.setattr(application.sampling, "sample",
                         lambda *given, progress, **options: [progress(n) for n in (1, 2, 5, 8, 10)])
     problem = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]))
     job = Job(application="stereo", config=Config(), problem=problem, run=Run(sweeps=5, burn_in=1), inputs={},
               scale=disparity_scale(2, 0))
     application.solve_with_bar("float", job, 2, 1)
-    assert (bars[0].n, bars[0].total, bars[0].delay) == (10, 10, 2)
+    (bar, hidden), = bars
+    assert hidden is not terminal
+    if terminal:
+        assert (bar.n, bar.total, bar.delay) == (10, 10, 2)
     assert capsys.readouterr().err == ""
 
 

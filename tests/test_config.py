@@ -1,13 +1,18 @@
-"""Config: limits, presets, derived numbers."""
+"""Config: limits, presets, the space of parameters, derived numbers."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import random
 
 import numpy as np
 import pytest
 
-from mrfhw.config import PRESETS, Config, ConfigError, mesh_shape
+from mrfhw.machine.config import PRESETS, Config, ConfigError, mesh_shape
+from mrfhw.machine.constraints import CONSTRAINTS
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Cdf, Race
 
 
 @pytest.mark.parametrize(("spes", "shape"), [(1, (1, 1)), (2, (1, 2)), (8, (2, 4)), (16, (4, 4)), (7, (1, 7)), (1024, (32, 32))])
@@ -25,7 +30,9 @@ def test_mesh_shape(spes, shape):
     (dict(line_bits=95), ("line_bits is 95", "whole bytes", "give 96")),
     (dict(mesh_rows=64, mesh_cols=64, tile_rows=256, tile_cols=256), ("34 bits", "limit is 30", "fewer SPEs")),
     (dict(spus=True), ("spus is True", "1, 2, 4")), (dict(tile_rows=2.5), ("tile_rows is 2.5", "whole number")),
-    (dict(hub_fan_in=3), ("hub_fan_in is 3", "2, 4, 8, 16")),
+    (dict(hub_fan_in=3), ("hub_fan_in is 3", "2, 4, 8, 16")), (dict(sampler=3), ("sampler is 3", "cdf, race")),
+    (dict(sampler={"name": "race", "floor": "integer"}), ("floor is not a parameter of the race", "uniform_bits, fraction_bits")),
+    (dict(sampler={"name": "cdf", "floor": "up"}), ("floor of the cdf sampler is 'up'", "power_of_two, integer")),
 ])
 def test_wrong_parameter_is_named(change, words):
     with pytest.raises(ConfigError) as caught:
@@ -44,8 +51,9 @@ def test_no_such_mesh(spes):
 
 def test_numpy_integers_are_integers():
     config = Config(tile_rows=np.int64(8), spus=np.int64(2))
-    assert config.digest == Config(tile_rows=8).digest
+    assert Derived.of(config).digest == Derived(tile_rows=8).digest
     assert type(config.spus) is int
+    assert type(Race(uniform_bits=np.int64(9)).uniform_bits) is int
 
 
 def test_unknown_preset_and_parameter():
@@ -58,41 +66,133 @@ def test_unknown_preset_and_parameter():
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_round_trip(name):
     config = Config.preset(name)
-    again = Config.from_dict(config.to_dict())
+    again = Config.from_dict(json.loads(json.dumps(config.to_dict())))
     assert again == config
-    assert again.digest == config.digest
+    assert Derived.of(again).digest == Derived.of(config).digest
 
 
 def test_paper_presets_have_the_published_words():
-    config = Config.preset("paper-16x2")
+    config = Derived.preset("paper-16x2")
     assert (config.spes, config.spus, config.sites) == (16, 2, 256 * 1024)
     assert (config.message_bits, config.line_messages, config.energy_bits) == (32, 16, 8)  # Figure 3.9b, Section 3.3.4
 
 
+def other_value(parameter, config):
+    """A value of a parameter that a machine like `config` may have, and that `config` does not have."""
+    value = getattr(config.sampler if parameter.sampler else config, parameter.field)
+    if parameter.name == "sampler":
+        return "race" if value.name == "cdf" else "cdf"
+    if parameter.choices:
+        return next(choice for choice in parameter.choices if choice != value)
+    return {"tile_rows": 68, "tile_cols": 68, "address_bits": 20, "s2_words": 8192, "line_bits": 256}.get(parameter.name, value - 1)
+
+
 def test_digest_follows_every_parameter():
-    base = Config()
-    other = {"sampler": "cdf", "probability_floor": "power_of_two", "lmem_banks": 4, "spus": 1, "hub_fan_in": 2, "address_bits": 20,
-             "s2_words": 8192, "line_bits": 256}
-    digests = {base.digest}
-    for field in dataclasses.fields(Config):
-        value = other.get(field.name, getattr(base, field.name))
-        if field.name not in other:
-            value = value + 4 if field.name in ("tile_rows", "tile_cols") else value - 1
-        digests.add(dataclasses.replace(base, **{field.name: value}).digest)
-    assert len(digests) == len(dataclasses.fields(Config)) + 1
+    for base in (Config(), Config(sampler="cdf")):
+        digests = {Derived.of(base).digest}
+        space = [p for p in Config.space() if p.sampler in ("", base.sampler.name)]
+        for parameter in space:
+            digests.add(Derived.of(base.changed(**{parameter.name: other_value(parameter, base)})).digest)
+        assert len(digests) == len(space) + 1
+
+
+def test_a_parameter_that_has_no_effect_is_none():
+    """No two machines of one circuit differ: what a sampler does not have cannot be given."""
+    assert Config(sampler="cdf") == Config(sampler=Cdf()) != Config(sampler=Race())
+    with pytest.raises(ConfigError, match="probability_bits is given, a parameter of the cdf sampler, and the machine's sampler is "
+                                          "race: give sampler cdf, or leave probability_bits out"):
+        Config().changed(probability_bits=8)
+    assert Config().changed(sampler="cdf", probability_bits=8) == Config(sampler=Cdf(probability_bits=8))
+    with pytest.raises(TypeError, match="probability_bits"):
+        Config(probability_bits=8)
+
+
+def test_a_change_keeps_the_sampler_of_a_preset():
+    paper, race = Config.preset("paper-16x2"), Config.preset("paper-16x2", sampler="race")
+    assert Config.preset("paper-16x2", sampler="cdf") == paper.changed(sampler="cdf") == paper
+    assert race.sampler == paper.changed(sampler="race").sampler == Race()
+    assert paper.changed(probability_bits=12).sampler == Cdf(probability_bits=12, floor="power_of_two")
+
+
+def test_numbers_of_a_machine_are_it():
+    config = Config(sampler="cdf", label_bits=4)
+    numbers = Derived.of(config)
+    assert Derived.of(numbers) is numbers
+    assert Derived.of(Config(sampler=Cdf(), label_bits=4)) is numbers
+    assert (numbers, hash(numbers)) == (config, hash(config))
+    assert config == numbers != Config()
+    assert isinstance(numbers, Config)
+    assert numbers.to_dict() == config.to_dict()
+    assert (numbers.max_labels, numbers.lanes) == (16, 32)
+
+
+def test_every_parameter_states_its_limits():
+    """At its limits a parameter is refused by those between parameters at most; one beyond them by its own line."""
+    assert [p.name for p in Config.space() if p.sampler == ""] == [field.name for field in dataclasses.fields(Config)]
+    for parameter in Config.space():
+        base = Config(sampler=parameter.sampler or "race", tile_rows=4, tile_cols=4)
+        inside = parameter.choices or (parameter.low, parameter.high)
+        for value in inside:
+            broken(base, {parameter.name: value})
+        for value in ("none", 3) if parameter.choices else (parameter.low - 1, parameter.high + 1, 2.5, True, None):
+            with pytest.raises(ConfigError, match=f"{parameter.field}.* is {value!r}"):
+                base.changed(**{parameter.name: value})
+        assert parameter.text.endswith(".")
+        owner = type(base.sampler) if parameter.sampler else Config
+        assert f"{parameter.field}: " in owner.__doc__
+
+
+def broken(base, options):
+    """The lines that the limits between parameters give; asserts that a machine is refused where there is one."""
+    inner = {p.field: options[p.name] for p in Config.space() if p.sampler and p.name in options}
+    sampler = dataclasses.replace(Config(sampler=options.get("sampler", base.sampler)).sampler, **inner)
+    own = {p.name for p in Config.space() if p.sampler}
+    values = {**vars(base), **{k: v for k, v in options.items() if k not in own}, "sampler": sampler}
+    numbers = Derived.unchecked(values)
+    lines = [line for line in (constraint(numbers) for constraint in CONSTRAINTS) if line is not None]
+    if lines:
+        with pytest.raises(ConfigError) as caught:
+            base.changed(**options)
+        assert str(caught.value) == lines[0]
+        assert "\n" not in lines[0]
+    else:
+        assert base.changed(**options) == numbers
+    return lines
+
+
+def test_points_of_the_space_are_machines_or_refused_in_one_line():
+    rng = random.Random(5)
+    made, refused = 0, set()
+    for _ in range(4000):
+        sampler = rng.choice(("cdf", "race"))
+        options = {"sampler": sampler}
+        for p in Config.space():
+            if p.name != "sampler" and p.sampler in ("", sampler):
+                # Small values are as likely as large ones.
+                high = min(p.high, p.low + (1 << rng.randint(0, 16))) if not p.choices else 0
+                options[p.name] = rng.choice(p.choices) if p.choices else rng.randint(p.low, high)
+        if rng.random() < 0.8:
+            options.update(tile_rows=8 * rng.randint(1, 40), tile_cols=8 * rng.randint(1, 40), line_bits=8 * rng.randint(4, 64))
+        if rng.random() < 0.5:
+            options["address_bits"] = 0
+        lines = broken(Config(), options)
+        made += not lines
+        refused |= {line.split(" is ")[0].split(" needs ")[0] for line in lines}
+    assert made > 500
+    assert refused == {"tile_rows", "tile_cols", "tile_rows x tile_cols", "address_bits", "line_bits", "the machine"}
 
 
 def test_tables_against_their_definitions():
-    config = Config(sampler="cdf")
     u = (np.arange(4096) + 0.5) / 4096
-    assert np.abs(config.gumbel_table / 64 + np.log(-np.log(u))).max() <= 0.5 / 64 + 1e-12
-    assert config.exponent_table[0] == config.probability_max
-    assert config.exponent_table[-1] >= (config.probability_max + 1) // 2
+    assert np.abs(Race().gumbel_table / 64 + np.log(-np.log(u))).max() <= 0.5 / 64 + 1e-12
+    cdf = Cdf()
+    assert cdf.exponent_table[0] == cdf.probability_max
+    assert cdf.exponent_table[-1] >= (cdf.probability_max + 1) // 2
 
 
 @pytest.mark.parametrize("bits", range(2, 17))
 def test_power_of_two_floor_before_the_shift_is_that_after_it(bits):
-    whole, floored = (Config(sampler="cdf", probability_bits=bits, exponent_fraction_bits=8, probability_floor=floor).exponent_table
+    whole, floored = (Cdf(probability_bits=bits, exponent_fraction_bits=8, floor=floor).exponent_table
                       for floor in ("integer", "power_of_two"))
     for octaves in range(bits + 1):
         highest = [1 << (int(p) >> octaves).bit_length() - 1 if int(p) >> octaves else 0 for p in whole]
@@ -104,9 +204,10 @@ def test_reserve_covers_what_is_in_flight(sampler):
     """Every group that can be between its issue and the FIFO at the moment of a wish to stall has a place."""
     for banks in (1, 4):
         for spus in (1, 2, 4):
-            config = Config(sampler=sampler, spus=spus, lmem_banks=banks)
+            config = Derived(sampler=sampler, spus=spus, lmem_banks=banks)
             for labels in range(2, 65):
-                span = (config.commit_delay(labels) + config.slot_to_tile + 3 + spus + 1 + config.tree_levels)
+                stages, levels = config.latency, config.tree_levels
+                span = config.commit_delay(labels) + stages.logged(levels) + stages.log_fifo + stages.stall_seen(levels) + spus
                 groups = -(-span // config.interval(labels)) + 1
                 assert config.log_reserve >= groups * spus
             assert config.log_depth > config.log_reserve

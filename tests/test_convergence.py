@@ -9,13 +9,13 @@ import sys
 import numpy as np
 import pytest
 
+from mrfhw.analysis import convergence
+from mrfhw.analysis.convergence import diagnose, undiagnosed, verdict
+from mrfhw.analysis.trace import Trace
 from mrfhw.apps.job import LabelScale
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.machine.config import Config
 from mrfhw.model.machine import Machine
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.runtime import convergence
-from mrfhw.runtime.convergence import diagnose, undiagnosed, verdict
-from mrfhw.runtime.trace import Trace
 
 SCALE = LabelScale(values=np.arange(4.0)[:, None], name="x")
 CLASSES = LabelScale(values=np.arange(4.0)[:, None], name="x", kind="classes")
@@ -190,7 +190,7 @@ def test_a_package_that_cannot_be_imported_is_no_error(monkeypatch, error):
 def test_its_announcement_is_no_warning(tmp_path):
     # Where its cache is new it warns on import; warnings are errors there as here.
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    command = "from mrfhw.runtime.convergence import _arviz; assert _arviz()"
+    command = "from mrfhw.analysis.convergence import _arviz; assert _arviz()"
     subprocess.run([sys.executable, "-W", "error", "-c", command], env=environment, check=True, timeout=120)
 
 

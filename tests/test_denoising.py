@@ -13,9 +13,12 @@ from mrfhw.apps.denoising import (
     psnr,
     weights_for_noise,
 )
-from mrfhw.config import PRESETS, Config
+from mrfhw.field.energy import singleton_energies
+from mrfhw.field.problem import ProblemError, Run, Schedule
+from mrfhw.machine.config import PRESETS, Config
+from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import solve
-from mrfhw.problem import ProblemError, Run, Schedule, singleton_energies
+from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import denoising_scene
 from support.data import data_directory
 
@@ -62,12 +65,12 @@ def test_no_whole_neighbourhood():
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("levels", [8, 64])
 def test_weights_fit_every_machine(preset, deviation, levels):
-    config = Config.preset(preset)
+    config = Derived.preset(preset)
     data = np.zeros((4, 4), int)
     count = min(levels, config.max_labels)
     found = weights_for_noise(deviation, config, count)
-    denoising_problem(data, grey_levels(count, config.data_bits), alpha=found.alpha, beta=found.beta, tau=found.tau,
-                      energy_shift=found.energy_shift, temperature=found.temperature).check_fits(config)
+    check_fits(config, denoising_problem(data, grey_levels(count, config.data_bits), alpha=found.alpha, beta=found.beta,
+                                         tau=found.tau, energy_shift=found.energy_shift, temperature=found.temperature))
 
 
 def test_weights_are_those_of_the_posterior():

@@ -7,23 +7,20 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from mrfhw.config import Config
-from mrfhw.model.exact import solve, sweep_energy, temperatures
-from mrfhw.problem import Problem, ProblemError, Run, Schedule, doubleton_table, initial_labels, singleton_energies
-from mrfhw.temperature import realized_limits
+from mrfhw.field.energy import Energy
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.model.exact import solve, temperatures
+from mrfhw.placement.temperature import realized_limits
 
 FALSE_FAILURE = 1e-6  # of each chi-square test, were its seed drawn anew
 
 
-def neighbours(shape, row, col):
-    around = ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1))
-    return [(r, c) for r, c in around if 0 <= r < shape[0] and 0 <= c < shape[1]]
-
-
 def reference(problem, run):
-    """Equation 3.1 and the draw by loops over sites and labels, with the documented uniforms."""
+    """The draw by loops over sites and labels, with the documented uniforms."""
     rng = np.random.Generator(np.random.PCG64([run.seed, 2]))
-    single, table = singleton_energies(problem), doubleton_table(problem)
+    of = Energy(problem)
     labels = initial_labels(problem, run).astype(int)
     counts = np.zeros((*problem.shape, problem.labels), int)
     schedule = temperatures(problem)
@@ -33,9 +30,7 @@ def reference(problem, run):
             for row, col in np.ndindex(*problem.shape):
                 if (row + col) % 2 != parity or (problem.clamped is not None and problem.clamped[row, col]):
                     continue
-                energy = [problem.alpha * single[row, col, label] + problem.beta * sum(
-                    table[label, labels[n]] for n in neighbours(problem.shape, row, col)) for label in
-                    range(problem.labels)]
+                energy = of.of_site(labels, row, col).tolist()
                 weight = [math.exp(-(e - min(energy)) / t) for e in energy]
                 target, label, total = rng.random() * math.fsum(weight), 0, weight[0]
                 while total <= target:
@@ -93,7 +88,7 @@ def enumerated(problem, temperature, free):
     for state in states:
         labels = np.zeros(problem.shape, int)
         labels.flat[free] = state
-        energies.append(sweep_energy(problem, labels))
+        energies.append(Energy(problem)(labels))
     weight = np.exp(-(np.array(energies) - min(energies)) / temperature)
     return states, weight / weight.sum()
 
@@ -154,19 +149,6 @@ def test_progress_counts_finished_sweeps():
     seen = []
     solve(random_problem(np.random.default_rng(1)), Run(sweeps=4, burn_in=1), progress=seen.append)
     assert seen == [1, 2, 3, 4]
-
-
-def test_sweep_energy_counts_each_edge_once():
-    problem = random_problem(np.random.default_rng(8))
-    labels = np.random.default_rng(9).integers(0, problem.labels, problem.shape).astype(np.uint8)
-    single, table = singleton_energies(problem), doubleton_table(problem)
-    total = 0
-    for row, col in np.ndindex(*problem.shape):
-        total += problem.alpha * single[row, col, labels[row, col]]
-        for other in neighbours(problem.shape, row, col):
-            if other > (row, col):
-                total += problem.beta * table[labels[row, col], labels[other]]
-    assert sweep_energy(problem, labels) == total
 
 
 @pytest.mark.parametrize(("schedule", "expected"), [

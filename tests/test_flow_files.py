@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mrfhw.apps.flow import end_point_error, read_flow, write_flow
-from mrfhw.problem import ProblemError
+from mrfhw.field.problem import ProblemError
 from support.data import data_directory
 
 

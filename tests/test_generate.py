@@ -14,17 +14,21 @@ import pyslang.driver
 import pytest
 from click.testing import CliRunner
 
-from mrfhw.config import Config
-from mrfhw.gateware.accelerator import Accelerator
-from mrfhw.gateware.axi_top import AxiTop
-from mrfhw.gateware.leaves import port_name
+from mrfhw.gateware.common.leaves import port_name
+from mrfhw.gateware.mesh.accelerator import Accelerator
+from mrfhw.gateware.soc.axi_top import AxiTop
 from mrfhw.generate import Top, command, generate
-from mrfhw.log_registers import LOG_REGISTERS, LOG_STATUS_BITS
-from mrfhw.registers import REGISTERS, AddressMap, Region
-from mrfhw.rtl import AXI_TOP, LINT_EXPLAINED, TOP, verilog_text
+from mrfhw.generation.identity import circuit_digest
+from mrfhw.generation.verilog import AXI_TOP, LINT_EXPLAINED, TOP, verilog_text
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS
+from mrfhw.machine.registers import INTERFACE_VERSION, REGISTERS, Region
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "rtl_out" / "golden"
+HISTORY = "history.json"  # of interface versions, each with the digest of the smallest machine's circuit
 
 
 def invoke(*arguments: str):
@@ -59,8 +63,8 @@ def verilog(request: pytest.FixtureRequest) -> Path:
 def test_files_and_manifest(verilog_16x2: Path):
     directory = verilog_16x2.parent
     manifest = json.loads((directory / "manifest.json").read_text())
-    config = Config()
-    assert manifest["digest"] == config.digest
+    config = Derived()
+    assert (manifest["digest"], manifest["parameters_digest"]) == (circuit_digest(config), config.digest)
     assert manifest["parameters"] == config.to_dict()
     assert {p.name for p in directory.iterdir()} == {*manifest["files"], "manifest.json"}
     for name, digest in manifest["files"].items():
@@ -130,8 +134,19 @@ def test_golden(tmp_path: Path):
     """The smallest machine's files, Verilog by its hash. Made by: mrfhw generate --preset smallest -o rtl_out/golden"""
     files = generate(Config.preset("smallest"))
     for path in sorted(GOLDEN.iterdir()):
-        if path.suffix != ".v":
+        if path.suffix != ".v" and path.name != HISTORY:
             assert files[path.name] == path.read_text(), path.name
+
+
+def test_a_circuit_has_its_interface_version():
+    """A chip that was built before a change of the circuit must not be taken for one that was built after it."""
+    history = json.loads((GOLDEN / HISTORY).read_text())
+    assert len({entry["interface"] for entry in history}) == len(history)
+    found = {"interface": INTERFACE_VERSION, "digest": json.loads(generate(Config.preset("smallest"))["manifest.json"])["digest"]}
+    recorded = [entry for entry in history if entry["interface"] == INTERFACE_VERSION]
+    assert recorded == [found] == history[-1:], (
+        f"the smallest machine's circuit is {found['digest']}, another than that of interface {INTERFACE_VERSION}: raise "
+        f"mrfhw.machine.registers.INTERFACE_VERSION and add version and digest to rtl_out/golden/{HISTORY}")
 
 
 def test_tiles_are_one_module_and_1024_fit():

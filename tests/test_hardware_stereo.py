@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mrfhw.apps.images import crop, load_grey, parse_window
 from mrfhw.apps.stereo import stereo_problem
-from mrfhw.config import Config
-from mrfhw.images import crop, load_grey, parse_window
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import first_difference
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.model import machine
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run
-from mrfhw.result import first_difference
+from mrfhw.placement.placement import Placement
 from mrfhw.scenes import stereo_scene
 from mrfhw.sim.chip import CompiledChip, run_placed
 from support.data import data_directory
@@ -62,7 +63,7 @@ def test_longest_log_line_holds_no_padding_inside(chip: CompiledChip):
     """Count 0 is padding and nothing else: it comes only behind the last message of a run."""
     placement = Placement(chip.config, window_problem("built-in", 24), Run(sweeps=30, seed=3))
     run_placed(chip, placement)
-    from mrfhw.runtime.driver import Driver
+    from mrfhw.sessions.driver import Driver
 
     driver = Driver(chip.config, chip)
     driver.load(placement)
@@ -71,7 +72,8 @@ def test_longest_log_line_holds_no_padding_inside(chip: CompiledChip):
         pass
     lines = chip.take_log()
     bits = np.unpackbits(lines, axis=1, bitorder="little")
-    width, many = chip.config.message_bits, chip.config.line_messages
+    numbers = Derived.of(chip.config)
+    width, many = numbers.message_bits, numbers.line_messages
     counts = bits[:, :width * many].reshape(len(lines) * many, width)[:, :chip.config.counter_bits].any(1)
     sent = driver.get("messages")[0]
     assert sent > 0

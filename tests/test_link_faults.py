@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from mrfhw.host.links import Link, LinkError, SimLink, open_link
 from mrfhw.host.remote import RemoteChip, RemoteSession
 from mrfhw.host.requests import Limits, Requests
-from mrfhw.registers import AddressMap, Region
-from mrfhw.sim.faulty_link import KINDS, FaultyLink
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.registers import Region
+from mrfhw.sim.support.faulty_link import KINDS, FaultyLink
 from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
 
 RATES = (1e-4, 5e-4, 1e-3, 3e-3)  # faults a byte
@@ -115,7 +116,7 @@ def test_runs_under_faults(remote, request):
         assert_equals_model(result, TINY, problem, run)
         assert len(links) == 1, "the link was made again"
         faults.update(links[0].faults)
-        totals.update({name: result.extra[name] for name in ("repeated_requests", "damaged_frames")})
+        totals.update({name: getattr(result, name) for name in ("repeated_requests", "damaged_frames")})
     print(f"{remote.address.split(':')[0]}: {runs} runs, all the model's; faults {dict(faults)}, {dict(totals)}; "
           f"longest run {longest_run:.1f} s, longest request {longest_request:.1f} s")
     assert faults.total() > 0
@@ -172,9 +173,9 @@ def test_a_start_whose_answer_is_lost_is_one_start(remote, monkeypatch):
     with RemoteSession(TINY, lambda: Breaking(open_link(remote.address, TINY), 1 << 30), Limits(reconnect=0)) as session:
         start = session.driver.start
 
-        def cut() -> None:
+        def cut(resume: bool = False) -> None:
             session._link.link.after = 0
-            start()
+            start(resume)
 
         monkeypatch.setattr(session.driver, "start", cut)
         with pytest.raises(Broken):

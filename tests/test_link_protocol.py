@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrfhw.host.protocol import ESCAPE, FLAG, Decoder, encode, segments
+from mrfhw.machine.link_protocol import ESCAPE, FLAG, Decoder, encode, segments
 
 FRAMES = st.tuples(st.integers(0, 255), st.integers(0, 255), st.integers(0, 2**32 - 1), st.binary(max_size=300), st.integers(0, 3))
 ADDRESSES = st.lists(st.tuples(st.integers(0, 2**30), st.integers(-70, 70), st.integers(1, 40)), max_size=8).map(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.host.links import SimLink
 from mrfhw.host.remote import RemoteSession
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.runtime.windows import WindowPlan, sweep_windows
+from mrfhw.machine.derived import Derived
+from mrfhw.sessions.windows import WindowPlan, sweep_windows
 from mrfhw.sim.board import DIVISOR
-from mrfhw.sim.delayed_link import DelayedLink
+from mrfhw.sim.support.delayed_link import DelayedLink
 from support.boards import TINY, assert_equals_model
 
 BAUD = 3_000_000
@@ -44,7 +45,7 @@ def test_the_log_fills_the_wire(log_bytes, latency, share) -> None:
         session._wait = timed
         result = session.solve(problem, run)
         seconds = link.clock() - times[0]
-        size = result.extra["messages_counted"] * TINY.line_bits // 8 // TINY.line_messages
+        size = result.messages_counted * TINY.line_bits // 8 // Derived.of(TINY).line_messages
         assert size > 50_000
         assert size / seconds > share * WIRE, f"{size / seconds:.0f} bytes a second"
         assert_equals_model(result, TINY, problem, run)
@@ -56,10 +57,17 @@ def test_the_next_window_is_loaded_while_the_log_comes() -> None:
     plan, seconds, results = WindowPlan(TINY, problem), [], []
 
     class Solving:
+        """A session whose runs wait for their logs."""
+
         config = TINY
 
         def __init__(self, session: RemoteSession):
-            self.solve = session.solve
+            self.session = session
+
+        def begin(self, problem, run, **options):
+            begun = self.session.begin(problem, run, **options)
+            self.session.read(begun)
+            return begun
 
     for overlapping in (False, True):
         link = linked(1 << 16, 0)

@@ -9,10 +9,10 @@ import pytest
 from amaranth.sim import Simulator
 from test_random_machines import compare
 
-from mrfhw.config import Config
-from mrfhw.gateware.memories import Queue, UnguardedMemory, poisoned
-from mrfhw.gateware.singleton_address import SingletonAddress
-from mrfhw.rtl import board_text, component_verilog
+from mrfhw.gateware.common.memories import Queue, UnguardedMemory, poisoned
+from mrfhw.gateware.control.singleton_address import SingletonAddress
+from mrfhw.generation.verilog import board_text, component_verilog
+from mrfhw.machine.config import Config
 from mrfhw.sim.chip import CompiledChip
 from support.random_problems import random_config, random_placement
 from support.refusals import assert_refused

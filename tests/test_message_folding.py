@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.machine.config import Config
 from mrfhw.model import machine
-from mrfhw.problem import Problem, Run, Schedule
 
 CONFIG = Config(mesh_rows=1, mesh_cols=2, spus=2, tile_rows=16, tile_cols=16, counter_bits=2)
 

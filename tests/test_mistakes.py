@@ -30,7 +30,7 @@ def files(tmp_path_factory):
 def test_every_row_is_read():
     table = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
     assert len(ROWS) == len(table) >= 40
-    assert {row[0].split()[1] for row in ROWS if row[0].startswith("run ")} == {"stereo", "motion", "segment", "denoise"}
+    assert {row[0].split()[1] for row in ROWS if row[0].startswith("run ")} == {"stereo", "motion", "segment", "denoise", "problem"}
 
 
 @pytest.mark.parametrize(("command", "answer"), ROWS)

@@ -7,18 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
+from mrfhw.field.energy import Energy, limited, singleton_energies
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.model import exact, machine
 from mrfhw.model.kernel import draw_cdf, draw_race, step
 from mrfhw.model.machine import Machine
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, ProblemError, Run, Schedule, doubleton_table, singleton_energies
-from mrfhw.temperature import coefficients
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.temperature import coefficients
 from support.random_problems import random_config, random_placement
 
-WIDEST = {"energy_bits": 20, "weight_bits": 12, "data_bits": 8, "vector_bits": 6, "temperature_bits": 24,
-          "gumbel_uniform_bits": 14, "gumbel_fraction_bits": 8, "probability_bits": 16, "exponent_fraction_bits": 8,
-          "uniform_bits": 24}
+WIDEST = {"energy_bits": 20, "weight_bits": 12, "data_bits": 8, "vector_bits": 6, "temperature_bits": 24}
+WIDEST_SAMPLERS = {"race": Race(uniform_bits=14, fraction_bits=8),
+                   "cdf": Cdf(probability_bits=16, exponent_fraction_bits=8, uniform_bits=24)}
 
 
 class Plain:
@@ -28,18 +30,12 @@ class Plain:
         self.p, self.state = placement, Machine(placement.config, placement.problem, placement.run).random
         shape = placement.padded_shape
         self.labels, self.lmem = placement.pad(placement.initial), np.zeros((*shape, 3), int)
-        self.singles = placement.problem.alpha * singleton_energies(placement.problem)
-        self.doubles = placement.problem.beta * doubleton_table(placement.problem)
+        self.of_site = Energy(placement.problem).of_site
         self.coefficients = coefficients(placement.config, placement.problem)
         self.messages, self.sweeps = [], 0
 
     def energy(self, row, col):
-        problem, (rows, cols) = self.p.problem, self.p.problem.shape
-        total = self.singles[row, col].copy()
-        for r, c in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
-            if 0 <= r < rows and 0 <= c < cols:
-                total += self.doubles[:, self.labels[r, c]]
-        return np.minimum(total >> problem.energy_shift, self.p.config.energy_max)
+        return limited(self.of_site(self.labels, row, col), self.p.problem.energy_shift, self.p.config.energy_max)
 
     def count(self, row, col, new, old):
         """Algorithm 1."""
@@ -63,18 +59,15 @@ class Plain:
 
     def sweep(self):
         c, p, count = self.p.config, self.p, self.p.problem.labels
-        race, t = c.sampler == "race", next(self.coefficients)
-        draw, bits, table, fraction, extra = (
-            (draw_race, c.gumbel_uniform_bits, c.gumbel_table, c.gumbel_fraction_bits, ()) if race else
-            (draw_cdf, c.uniform_bits, c.exponent_table, c.exponent_fraction_bits, (np.empty(count, np.int64),)))
+        sampler, t = c.sampler, next(self.coefficients)
+        race, bits = isinstance(sampler, Race), sampler.uniform_bits
+        draw, table, fraction, extra = (
+            (draw_race, sampler.gumbel_table, sampler.fraction_bits, ()) if race else
+            (draw_cdf, sampler.exponent_table, sampler.exponent_fraction_bits, (np.empty(count, np.int64),)))
         for colour in (0, 1):
             for lane in range(c.lanes):
-                tile, spu = divmod(lane, c.spus)
-                top, left = tile // c.mesh_cols * p.tile_rows, tile % c.mesh_cols * p.tile_cols
-                for n in range(p.tile_rows * p.groups_per_row):
-                    turn, pair = divmod(n, p.groups_per_row)
-                    local = (2 * self.sweeps + colour + turn) % p.tile_rows
-                    row, col = top + local, left + 2 * (pair * c.spus + spu) + (local + colour) % 2
+                sites = p.order.flat(*p.order.site(self.sweeps, colour, np.arange(p.order.turns), lane))
+                for row, col in zip(*np.divmod(sites, p.order.columns), strict=True):
                     if not p.exists[row, col] or p.clamped[row, col]:
                         for _ in range(count if race else 1):
                             step(self.state, lane)
@@ -104,7 +97,9 @@ def assert_same(placement, sweeps, threads=None):
 @pytest.mark.parametrize("widest", [False, True])
 def test_fast_loops_equal_the_definition(seed, widest):
     rng = np.random.default_rng(seed)
-    config = dataclasses.replace(random_config(rng), **(WIDEST if widest else {}))
+    config = random_config(rng)
+    if widest:
+        config = dataclasses.replace(config, **WIDEST, sampler=WIDEST_SAMPLERS[config.sampler.name])
     for _ in range(2):
         placement = random_placement(rng, config)
         assert_same(placement, min(placement.run.sweeps, 4))
@@ -113,7 +108,7 @@ def test_fast_loops_equal_the_definition(seed, widest):
 @pytest.mark.parametrize("sampler", ["race", "cdf"])
 def test_largest_energies_and_hottest_temperature(sampler):
     """Where a sum or a key of 32 bits might overflow."""
-    config = Config(mesh_rows=1, mesh_cols=2, tile_rows=4, tile_cols=8, sampler=sampler, **WIDEST)
+    config = Config(mesh_rows=1, mesh_cols=2, tile_rows=4, tile_cols=8, sampler=WIDEST_SAMPLERS[sampler], **WIDEST)
     rng = np.random.default_rng(0)
     for temperature in (30.0, 60000.0 if sampler == "race" else 300.0):
         problem = Problem(labels=64, singleton1=rng.integers(0, 256, (4, 16)), constants=rng.integers(0, 256, 64),
@@ -186,8 +181,9 @@ def test_second_image_of_its_own_size_and_place():
 
 
 GENEROUS = {"mesh_rows": 2, "mesh_cols": 2, "tile_rows": 12, "tile_cols": 16, "data_bits": 8, "energy_bits": 20,
-            "temperature_bits": 24, "probability_bits": 16, "exponent_fraction_bits": 8, "uniform_bits": 16,
-            "gumbel_uniform_bits": 8, "gumbel_fraction_bits": 8}
+            "temperature_bits": 24}
+GENEROUS_SAMPLERS = {"race": Race(uniform_bits=8, fraction_bits=8),
+                     "cdf": Cdf(probability_bits=16, exponent_fraction_bits=8, uniform_bits=16)}
 
 
 @pytest.mark.parametrize("sampler", ["race", "cdf"])
@@ -204,7 +200,7 @@ def test_float_chain_on_the_hardware_s_uniforms(sampler):
             shares.append(np.mean(model.image(model.labels) == labels))
         return shares
 
-    assert agreement(Config(sampler=sampler, **GENEROUS), 3, labels=3) == [1, 1, 1]
+    assert agreement(Config(sampler=GENEROUS_SAMPLERS[sampler], **GENEROUS), 3, labels=3) == [1, 1, 1]
     assert agreement(Config(sampler=sampler), 1)[0] > 0.95
 
 

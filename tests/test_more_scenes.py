@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from mrfhw.apps.flow import read_flow
-from mrfhw.images import load_grey, load_segments
-from mrfhw.problem import ProblemError
+from mrfhw.apps.images import load_grey, load_segments
+from mrfhw.field.problem import ProblemError
 from mrfhw.scenes import (
     denoising_scene,
     motion_scene,

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 from mrfhw.apps.flow import read_flow
+from mrfhw.apps.images import load_grey
 from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_vectors
-from mrfhw.config import PRESETS, Config
-from mrfhw.images import load_grey
+from mrfhw.field.energy import doubleton_table, singleton_energies
+from mrfhw.field.problem import ProblemError, Run
+from mrfhw.machine.config import PRESETS, Config
+from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import solve
-from mrfhw.problem import ProblemError, Run, doubleton_table, singleton_energies
+from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import motion_scene
 from support.data import data_directory
 
@@ -45,16 +48,16 @@ def test_doubleton_is_the_squared_distance_of_the_motions():
     problem = motion_problem(image, image, centre=(20, -9), tau=None)
     v = motion_vectors(7, 7)
     assert np.array_equal(doubleton_table(problem), ((v[:, None] - v) ** 2).sum(-1))
-    problem.check_fits(Config())  # vectors are relative to the centre, so that they stay narrow
-    motion_problem(image, image, rows=1, cols=16, centre=(20, -9)).check_fits(Config())  # all that four bits hold
+    check_fits(Config(), problem)  # vectors are relative to the centre, so that they stay narrow
+    check_fits(Config(), motion_problem(image, image, rows=1, cols=16, centre=(20, -9)))  # all that four bits hold
 
 
-@pytest.mark.parametrize("preset", [name for name in PRESETS if Config.preset(name).max_labels == 64])
+@pytest.mark.parametrize("preset", [name for name in PRESETS if Config.preset(name).label_bits == 6])
 def test_defaults_fit_every_machine_without_saturation(preset):
-    config = Config.preset(preset)
+    config = Derived.preset(preset)
     image = np.zeros((16, 16), int)
     problem = motion_problem(image, image)
-    problem.check_fits(config)
+    check_fits(config, problem)
     assert problem.tau is not None
     assert problem.alpha * config.data_max + 4 * problem.beta * problem.tau <= config.energy_max
 

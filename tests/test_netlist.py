@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.flow import Flow
 from mrfhw.host.remote import RemoteSession
-from mrfhw.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.sim.cells.models import FAMILIES
-from mrfhw.sim.netlist import NetlistLink, compile_netlist
+from mrfhw.sim.cells.netlist import NetlistLink, compile_netlist
 from support.boards import assert_equals_model
 
 # Of each family: a board, and a small machine on it. The ULX3S is without its SDRAM; its machine has the memories and widths of the
@@ -38,7 +39,7 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
 
     Hot ones show the noise and the generator, weights of full width the products, the cold one the order of energies.
     """
-    rng = np.random.default_rng(1)
+    config, rng = Derived.of(config), np.random.default_rng(1)
     labels, levels, reach = config.max_labels, config.data_max + 1, 1 << config.vector_bits - 1
     rows, cols = 4, 10
     data, more = rng.integers(0, levels, (rows, cols)), rng.integers(0, levels, (rows, cols))
@@ -80,8 +81,8 @@ def equals_the_model(flow: Flow) -> None:
         for problem, run in problems(flow.config):
             result = session.solve(problem, run)
             assert_equals_model(result, flow.config, problem, run)
-            assert result.extra["repeated_requests"] == result.extra["damaged_frames"] == 0
-            messages += result.extra["messages_counted"]
+            assert result.repeated_requests == result.damaged_frames == 0
+            messages += result.messages_counted
         assert messages > 20
 
 

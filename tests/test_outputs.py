@@ -10,15 +10,17 @@ import pytest
 from PIL import Image
 
 from mrfhw import __version__
+from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.trace import Trace
+from mrfhw.analysis.uncertainty import entropy, quantify
 from mrfhw.apps.job import Job, LabelScale
-from mrfhw.config import Config
-from mrfhw.problem import Problem, Run
-from mrfhw.result import Result
-from mrfhw.runtime import outputs
-from mrfhw.runtime.outputs import ALL_FILES, FILES, check_writable, staged, write_outputs
-from mrfhw.runtime.solution import Solution
-from mrfhw.runtime.trace import Trace
-from mrfhw.runtime.uncertainty import entropy, quantify
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
+from mrfhw.files import check_writable, staged
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.report import outputs
+from mrfhw.report.outputs import ALL_FILES, FILES, write_outputs
 
 ROWS, COLS, LABELS = 6, 8, 5
 
@@ -188,7 +190,7 @@ def test_report_of_float_has_null_where_there_is_nothing(tmp_path):
     assert what["backend"] == "float"
     assert what["version"] == __version__
     assert what["application"] == "stereo"
-    assert what["config_digest"] == Config().digest
+    assert what["config_digest"] == Derived().digest
     assert what["speed"] == {"label_evaluations_per_second": 960.0}
     assert (what["rows"], what["columns"], what["sweeps"], what["burn_in"]) == (ROWS, COLS, 40, 10)
 
@@ -196,7 +198,7 @@ def test_report_of_float_has_null_where_there_is_nothing(tmp_path):
 def hardware(seed=0, **changes):
     return result(seed, **{**dict(backend="rtl", cycles=1000, stall_cycles=7, gap_cycles=9, lanes=2,
                                   messages=np.zeros((11, 3), np.int64),
-                                  extra={"path": Path("x"), "array": np.arange(2), "loading_cycles": 100, "windows": 3}),
+                                  loading_cycles=100, windows=3, reconnections=2, replication=1),
                            **changes})
 
 
@@ -205,22 +207,31 @@ def test_report_of_rtl(tmp_path):
     assert (what["cycles"], what["stall_cycles"], what["log_messages"]) == (1000, 7, 11)
     assert what["utilization"] == pytest.approx(0.24)
     assert what["speed"]["cycles_per_second"] == 2000.0
-    assert what["extra"] == {"path": "x", "array": [0, 1], "loading_cycles": 100, "windows": 3}
+    assert what["extra"] == {"loading_cycles": 100, "windows": 3, "reconnections": 2, "replication": 1}
 
 
 def test_report_of_several_chains(tmp_path):
     second = hardware(1, cycles=3000, stall_cycles=1, gap_cycles=2, messages=None, wall_seconds=1.5,
-                      extra={"log_messages": 5, "loading_cycles": 50, "windows": 3})
+                      messages_counted=5, loading_cycles=50, windows=3, reconnections=5, replication=2)
     what = write(tmp_path, results=[hardware(), second])
     assert (what["cycles"], what["stall_cycles"], what["gap_cycles"], what["log_messages"]) == (4000, 8, 11, 16)
     assert what["label_evaluations"] == 960
     assert what["wall_seconds"] == 2.0
     assert what["utilization"] == pytest.approx(960 / (2 * 4000))
-    assert what["extra"]["loading_cycles"] == 150
-    assert what["extra"]["windows"] == 3
+    assert what["extra"] == {"loading_cycles": 150, "windows": 3, "reconnections": 7, "replication": 2}
     assert [chain["seed"] for chain in what["chains"]] == [3, 4]
     assert [chain["cycles"] for chain in what["chains"]] == [1000, 3000]
     assert [chain["log_messages"] for chain in what["chains"]] == [11, 5]
+
+
+def test_what_the_links_of_several_chains_did_is_added(tmp_path):
+    links = [{"reconnections": 2, "repeated_requests": 7, "damaged_frames": 0, "loading_seconds": 0.5, "replication": 3},
+             {"reconnections": 3, "repeated_requests": 1, "damaged_frames": 4, "loading_seconds": 0.25, "replication": 3}]
+    what = write(tmp_path, results=[result(number, backend="board", **numbers) for number, numbers in enumerate(links)])
+    assert what["extra"] == {"reconnections": 5, "repeated_requests": 8, "damaged_frames": 4, "loading_seconds": 0.75,
+                             "replication": 3}
+    assert [chain["extra"] for chain in what["chains"]] == links
+    assert ">reconnections</th><td class=number>5</td>" in (tmp_path / "report.html").read_text()
 
 
 def test_no_speed_without_time(tmp_path):
@@ -298,6 +309,6 @@ def test_no_permission(tmp_path):
 
 
 def test_no_permission_as_the_system_reports_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs.os, "access", lambda place, mode: False)
+    monkeypatch.setattr(os, "access", lambda place, mode: False)
     with pytest.raises(PermissionError):
         check_writable(tmp_path / "out")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from mrfhw.analysis.calibration import sparsification
+from mrfhw.analysis.trace import Trace
 from mrfhw.apps.job import LabelScale
-from mrfhw.runtime import pictures
-from mrfhw.runtime.calibration import sparsification
-from mrfhw.runtime.trace import Trace
+from mrfhw.report import pictures
 
 SCALES = {
     "scalar": LabelScale(values=np.arange(6.0)[:, None], name="disparity (pixels)"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.placement import Placement
 from support.random_problems import random_config, random_placement
 
 RUN = Run(sweeps=1)
@@ -60,7 +61,7 @@ def test_every_label_finds_its_pixel(seed):
 
 @pytest.mark.parametrize("banks", [1, 4])
 def test_addresses_are_distinct_and_neighbours_in_four_banks(banks):
-    config = Config(lmem_banks=banks, tile_rows=12, tile_cols=20)
+    config = Derived.of(Config(lmem_banks=banks, tile_rows=12, tile_cols=20))
     p = stereo(48, 80, 4, config=config)
     row, col = np.mgrid[:p.tile_rows, :p.tile_cols]
     bank, address = p.label_address(row, col)

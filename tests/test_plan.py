@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
+import pkgutil
 import tomllib
 from pathlib import Path
 
@@ -29,8 +31,8 @@ def test_every_test_of_the_plan_exists():
 
 def test_every_component_has_a_claim():
     components = set()
-    for path in Path(mrfhw.gateware.__path__[0]).glob("*.py"):
-        module = __import__(f"mrfhw.gateware.{path.stem}", fromlist=["*"]) if path.stem != "__init__" else mrfhw.gateware
+    for found in pkgutil.walk_packages(mrfhw.gateware.__path__, "mrfhw.gateware."):
+        module = importlib.import_module(found.name)
         components |= {name for name, value in vars(module).items() if inspect.isclass(value)
                        and issubclass(value, wiring.Component) and value.__module__ == module.__name__}
     parts = {claim["part"] for claim in PLAN}

@@ -6,29 +6,29 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.model.exact import sweep_energy
+from mrfhw.field.energy import Energy
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.model.kernel import draw_cdf, draw_race
 from mrfhw.model.machine import Machine
 from mrfhw.model.quantized import (
     ReducibleError,
     SweepKernel,
     conditional,
-    energies_of_states,
     exact_conditional,
     exact_distribution,
     stationary,
     sweep_kernel,
     total_variation,
 )
-from mrfhw.problem import Problem, ProblemError, Run, Schedule
-from mrfhw.temperature import coefficient, realized
+from mrfhw.placement.temperature import coefficient, realized
 
-NARROW_RACE = {"sampler": "race", "gumbel_uniform_bits": 8, "gumbel_fraction_bits": 2}
-CDF = [{"sampler": "cdf", "uniform_bits": bits, "probability_bits": p, "probability_floor": floor,
-        "exponent_fraction_bits": fraction}
+NARROW_RACE = Race(uniform_bits=8, fraction_bits=2)
+CDF = [Cdf(uniform_bits=bits, probability_bits=p, floor=floor, exponent_fraction_bits=fraction)
        for bits, p, fraction in ((8, 4, 3), (10, 8, 6), (12, 12, 6)) for floor in ("integer", "power_of_two")]
-ALL = [*CDF, NARROW_RACE, {"sampler": "race"}, {"sampler": "race", "gumbel_uniform_bits": 10}]
+ALL = [*CDF, NARROW_RACE, Race(), Race(uniform_bits=10)]
 
 
 def one_site(labels, temperature=4.0, shift=0):
@@ -59,38 +59,38 @@ def state_that_gives(first, second, bits):
     return np.array([[0, unshift_left(unshift_right(second, 8), 11), first, 0]], np.uint32)
 
 
-@pytest.mark.parametrize("widths", CDF)
-def test_cdf_counts_every_uniform_that_the_model_would_draw(widths):
-    config, rng = Config(**widths), np.random.default_rng(1)
+@pytest.mark.parametrize("sampler", CDF)
+def test_cdf_counts_every_uniform_that_the_model_would_draw(sampler):
+    config, rng = Derived(sampler=sampler), np.random.default_rng(1)
     for labels in (2, 3, 7):
         value = coefficient(config, 4.0, 0)
         energy = rng.integers(0, 30, labels)
         counts = np.zeros(labels, int)
         sums = np.empty(labels, np.int64)
-        for uniform in range(1 << config.uniform_bits):
-            state = state_that_gives(uniform, 0, config.uniform_bits)
-            counts[draw_cdf(energy, labels, value, state, 0, config.uniform_bits, config.exponent_table,
-                             config.exponent_fraction_bits, config.temperature_fraction_bits,
+        for uniform in range(1 << sampler.uniform_bits):
+            state = state_that_gives(uniform, 0, sampler.uniform_bits)
+            counts[draw_cdf(energy, labels, value, state, 0, sampler.uniform_bits, sampler.exponent_table,
+                             sampler.exponent_fraction_bits, config.temperature_fraction_bits,
                              sums)] += 1
-        assert np.array_equal(conditional(config, one_site(labels), energy, value) * (1 << config.uniform_bits), counts)
+        assert np.array_equal(conditional(config, one_site(labels), energy, value) * (1 << sampler.uniform_bits), counts)
 
 
 @pytest.mark.parametrize("energy", [(0, 0), (3, 0), (0, 2), (5, 40), (0, 300)])
 def test_race_counts_every_pair_of_uniforms_that_the_model_would_draw(energy):
-    config, energy = Config(**NARROW_RACE), np.array(energy)
+    config, energy = Derived(sampler=NARROW_RACE), np.array(energy)
     value, counts = coefficient(config, 4.0, 0), np.zeros(2, int)
     for first, second in itertools.product(range(256), repeat=2):
-        counts[draw_race(energy, 2, value, state_that_gives(first, second, 8), 0, 8, config.gumbel_table,
-                          config.gumbel_fraction_bits, config.temperature_fraction_bits)] += 1
+        counts[draw_race(energy, 2, value, state_that_gives(first, second, 8), 0, 8, config.sampler.gumbel_table,
+                          config.sampler.fraction_bits, config.temperature_fraction_bits)] += 1
     assert np.array_equal(conditional(config, one_site(2), energy, value) * 2**16, counts)
 
 
 @pytest.mark.parametrize(("energy", "temperature"), [((4, 0, 2), 4.0), ((0, 0, 0), 1.0), ((1, 9, 0), 0.5)])
 def test_race_of_three_labels_counts_every_triple(energy, temperature):
-    config = Config(**NARROW_RACE)
+    config = Derived(sampler=NARROW_RACE)
     value = coefficient(config, temperature, 0)
-    noise = (config.gumbel_table * value) >> config.temperature_fraction_bits
-    a, b, c = ((e << config.gumbel_fraction_bits) - noise for e in energy)
+    noise = (config.sampler.gumbel_table * value) >> config.temperature_fraction_bits
+    a, b, c = ((e << config.sampler.fraction_bits) - noise for e in energy)
     scores = np.stack(np.broadcast_arrays(a[:, None, None], b[:, None], c))
     counts = np.bincount(scores.argmin(0).ravel(), minlength=3)  # argmin takes the lowest index on ties
     assert conditional(config, one_site(3), np.array(energy), value) * 2**24 == pytest.approx(counts, abs=1e-6)
@@ -100,33 +100,33 @@ def test_cdf_by_hand():
     """P = 4 bits, T = 1: P_s = 15, floor(15/e) = 5, floor(15/e^2) = 2; their powers of two 8, 4, 2."""
     energies = np.array([0, 1, 2])
     for floor, weights in (("integer", (15, 5, 2)), ("power_of_two", (8, 4, 2))):
-        config = Config(sampler="cdf", probability_bits=4, probability_floor=floor, uniform_bits=24)
+        config = Config(sampler=Cdf(probability_bits=4, floor=floor, uniform_bits=24))
         found = conditional(config, one_site(3, 1.0), energies, coefficient(config, 1.0, 0))
         assert found == pytest.approx(np.array(weights) / sum(weights), abs=2**-22)
 
 
 def test_race_ties_go_to_the_lowest_label():
     """Of two equal labels the first wins all ties: 1/2 + half the chance of a tie."""
-    config = Config(**NARROW_RACE)
+    config = Derived(sampler=NARROW_RACE)
     value = coefficient(config, 1.0, 0)
-    share = [Fraction(int(n), 256) for n in np.unique(config.gumbel_table, return_counts=True)[1]]
+    share = [Fraction(int(n), 256) for n in np.unique(config.sampler.gumbel_table, return_counts=True)[1]]
     tie = sum(s * s for s in share)
     assert conditional(config, one_site(2, 1.0), np.array([7, 7]), value)[0] == (1 + tie) / 2
 
 
 def test_race_never_draws_what_its_table_cannot_reach():
     config = Config()
-    value, span = coefficient(config, 1.0, 0), int(np.ptp(config.gumbel_table))
-    steps = 1 << config.gumbel_fraction_bits
+    value, span = coefficient(config, 1.0, 0), int(np.ptp(config.sampler.gumbel_table))
+    steps = 1 << config.sampler.fraction_bits
     inside, outside = span // steps, span // steps + 1
     assert conditional(config, one_site(2, 1.0), np.array([0, inside]), value)[1] > 0
     assert conditional(config, one_site(2, 1.0), np.array([0, outside]), value)[1] == 0
 
 
-@pytest.mark.parametrize("widths", ALL)
+@pytest.mark.parametrize("sampler", ALL)
 @pytest.mark.parametrize("labels", [2, 5, 64])
-def test_probabilities_sum_to_one_and_do_not_depend_on_an_offset(widths, labels):
-    config, rng = Config(**widths), np.random.default_rng(labels)
+def test_probabilities_sum_to_one_and_do_not_depend_on_an_offset(sampler, labels):
+    config, rng = Config(sampler=sampler), np.random.default_rng(labels)
     for temperature in (0.3, 2.0, 30.0):
         value, energies = coefficient(config, temperature, 0), rng.integers(0, 200, labels)
         found = conditional(config, one_site(labels, temperature), energies, value)
@@ -136,9 +136,9 @@ def test_probabilities_sum_to_one_and_do_not_depend_on_an_offset(widths, labels)
         assert found == pytest.approx(again, abs=1e-15)
 
 
-@pytest.mark.parametrize("widths", ALL)
-def test_shift_and_cap_of_the_energy(widths):
-    config, energies = Config(**widths, energy_bits=6), np.array([100, 107, 180, 400, 900])
+@pytest.mark.parametrize("sampler", ALL)
+def test_shift_and_cap_of_the_energy(sampler):
+    config, energies = Config(sampler=sampler, energy_bits=6), np.array([100, 107, 180, 400, 900])
     value = coefficient(config, 40.0, 3)
     plain = conditional(config, one_site(5, 5.0), np.array([12, 13, 22, 50, 63]), value)
     assert np.array_equal(conditional(config, one_site(5, 40.0, 3), energies, value), plain)
@@ -160,11 +160,11 @@ def grid_problem(**changes):
     return Problem(**{**grid, **changes})
 
 
-@pytest.mark.parametrize("widths", ALL)
+@pytest.mark.parametrize("sampler", ALL)
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (1, 3), (3, 1)])
-def test_stationary_is_kept_by_the_whole_transition_matrix(widths, shape):
+def test_stationary_is_kept_by_the_whole_transition_matrix(sampler, shape):
     problem = grid_problem(singleton1=np.random.default_rng(4).integers(0, 30, shape))
-    kernel = sweep_kernel(Config(**widths), problem)
+    kernel = sweep_kernel(Config(sampler=sampler), problem)
     matrix, kept = kernel.matrix(), kernel.stationary()
     assert matrix.shape == (3 ** problem.sites,) * 2
     assert matrix.sum(1) == pytest.approx(1)
@@ -178,7 +178,7 @@ def test_stationary_is_kept_by_the_whole_transition_matrix(widths, shape):
 
 def test_a_row_of_the_matrix_is_a_product_of_conditionals():
     """Black sites see the old white labels, white sites the new black ones."""
-    config, problem = Config(**NARROW_RACE), grid_problem(clamped=np.array([[0, 0, 0], [0, 0, 1]], bool))
+    config, problem = Derived(sampler=NARROW_RACE), grid_problem(clamped=np.array([[0, 0, 0], [0, 0, 1]], bool))
     held = np.full((2, 3), 2)
     kernel = sweep_kernel(config, problem, held)
     before, after = np.array([[1, 0, 2], [0, 1, 2]]), np.array([[0, 2, 1], [1, 1, 2]])
@@ -211,8 +211,7 @@ def test_states_and_their_indices():
 def test_exact_distribution_and_energies(clamped):
     config, problem = Config(sampler="cdf", temperature_bits=12), grid_problem(clamped=clamped, alpha=2)
     states, kept = stationary(config, problem)
-    energies = energies_of_states(problem, states)
-    assert [sweep_energy(problem, s) for s in states[::17]] == energies[::17].tolist()
+    energies = Energy(problem)(states)
     temperature = realized(config, coefficient(config, 9.0, 0), 0)
     weight = np.exp((energies.min() - energies) / temperature)
     exact = exact_distribution(config, problem, states)
@@ -253,8 +252,8 @@ def test_what_cannot_be_enumerated_is_refused():
 def test_one_machine_sweep_goes_only_where_the_kernel_can():
     """From the start that the host draws, each step of a model's run has a positive probability."""
     problem = grid_problem()
-    for widths in ALL:
-        config = Config(**widths, mesh_rows=1, mesh_cols=1)
+    for sampler in ALL:
+        config = Config(sampler=sampler, mesh_rows=1, mesh_cols=1)
         machine = Machine(config, problem, Run(sweeps=40, seed=3))
         kernel: SweepKernel = sweep_kernel(config, problem)
         matrix, at = kernel.matrix(), kernel.index(machine.image(machine.labels)[None])[0]

@@ -11,10 +11,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
+from mrfhw.field.result import first_difference
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Cdf
 from mrfhw.model import machine
-from mrfhw.placement import Placement
-from mrfhw.result import first_difference
+from mrfhw.placement.placement import Placement
 from mrfhw.sim.chip import CompiledChip, run_placed
 from support.random_problems import random_config, random_placement
 
@@ -35,7 +37,7 @@ def prefixes(placement: Placement) -> list[Placement]:
     """The same run cut after each of its sweeps."""
     run = placement.run
     cut = [dataclasses.replace(run, sweeps=n, burn_in=min(run.burn_in, n - 1)) for n in range(1, run.sweeps)]
-    return [*(dataclasses.replace(placement, run=r) for r in cut), placement]
+    return [*(placement.again(r) for r in cut), placement]
 
 
 def compare(chip: CompiledChip, placement: Placement) -> None:
@@ -48,7 +50,7 @@ def compare(chip: CompiledChip, placement: Placement) -> None:
     unclamped = np.ones(placement.problem.shape, bool) if clamped is None else ~clamped
     assert (counted[unclamped] == placement.run.counted).all()
     assert (counted[~unclamped] == 0).all()
-    assert rtl.extra["messages_counted"] == len(model.messages)
+    assert rtl.messages_counted == len(model.messages)
 
 
 def test_rtl_equals_model(machine_seed: int, request: pytest.FixtureRequest) -> None:
@@ -64,15 +66,15 @@ def test_rtl_equals_model(machine_seed: int, request: pytest.FixtureRequest) -> 
 
 
 def test_machines_cover_the_structures() -> None:
-    configs = [random_config(np.random.default_rng(seed)) for seed in SEEDS]
+    configs = [Derived.of(random_config(np.random.default_rng(seed))) for seed in SEEDS]
 
     def values(name: str) -> set[object]:
         return {getattr(c, name) for c in configs}
 
-    assert values("sampler") == {"cdf", "race"}
+    assert {c.sampler.name for c in configs} == {"cdf", "race"}
     assert values("spus") == {1, 2, 4}
     assert values("lmem_banks") == {1, 4}
     assert values("hub_fan_in") == {2, 4}
     assert {0, 1, 2} <= values("tree_levels")
-    assert {c.probability_floor for c in configs if c.sampler == "cdf"} == {"power_of_two", "integer"}
+    assert {c.sampler.floor for c in configs if isinstance(c.sampler, Cdf)} == {"power_of_two", "integer"}
     assert any(isinstance(c, Config) and c.mesh_rows != c.mesh_cols for c in configs)

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.host import connect
 from mrfhw.host.links import LinkError, TcpLink, open_link
 from mrfhw.host.reconnecting import LONGEST_PAUSE, Reconnecting
 from mrfhw.host.remote import RemoteSession
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.runtime import backends
-from mrfhw.runtime.model_session import ModelSession
-from mrfhw.runtime.windows import WindowPlan, sweep_windows
+from mrfhw.sessions import backends
+from mrfhw.sessions.model_session import ModelSession
+from mrfhw.sessions.windows import WindowPlan, sweep_windows
 from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
 from support.plugs import Plug
 
@@ -49,8 +49,8 @@ def test_windows_through_a_plug_that_is_pulled(remote, tmp_path, kind, seed) -> 
     with Plug(remote.address, tmp_path / "port" if kind == "pty" else None, random_cuts(seed, 100, 5000, 12)) as plug:
         found = backends.solve(plug.address, TINY, problem, run, visit=3)
         # Two cuts between which nothing was sent are one to the host.
-        assert 3 < found.extra["reconnections"] <= plug.pulled
-    assert found.extra["visits"] == wanted.extra["visits"] > 12
+        assert 3 < found.reconnections <= plug.pulled
+    assert found.visits == wanted.visits > 12
     assert np.array_equal(found.counts, wanted.counts)
     assert np.array_equal(found.last, wanted.last)
     assert found.log_messages == wanted.log_messages
@@ -66,8 +66,8 @@ def test_one_run_through_a_plug_that_is_pulled(remote, tmp_path, kind) -> None:
             with connect(plug.address, TINY) as session:
                 result = session.solve(problem, run)
             assert_equals_model(result, TINY, problem, run)
-            assert result.extra["reconnections"] <= plug.pulled
-            made += result.extra["reconnections"]
+            assert result.reconnections <= plug.pulled
+            made += result.reconnections
     assert made > 4
 
 
@@ -233,10 +233,17 @@ def test_windows_without_overlap_are_the_same(remote) -> None:
     plan = WindowPlan(TINY, problem)
 
     class Solving:
+        """A session whose runs wait for their logs."""
+
         config = TINY
 
         def __init__(self, session: RemoteSession):
-            self.solve = session.solve
+            self.session = session
+
+        def begin(self, problem, run, **options):
+            begun = self.session.begin(problem, run, **options)
+            self.session.read(begun)
+            return begun
 
     found = []
     for overlapping in (True, False):

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from mrfhw.analysis import convergence
+from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.trace import Trace
 from mrfhw.apps.job import Job, LabelScale
 from mrfhw.apps.stereo import bad_pixels, stereo_problem
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
+from mrfhw.machine.config import Config
 from mrfhw.model.machine import Machine, solve
-from mrfhw.problem import Problem, Run
-from mrfhw.result import Result
-from mrfhw.runtime import convergence
-from mrfhw.runtime.outputs import write_outputs
-from mrfhw.runtime.solution import Solution
-from mrfhw.runtime.trace import Trace
+from mrfhw.report.outputs import write_outputs
 from mrfhw.scenes import stereo_scene
 
 VOID = {"meta", "img", "br", "hr"}
@@ -180,8 +180,9 @@ def test_without_truth_trace_and_cycles(tmp_path):
 
 
 def test_windows_of_a_large_image(tmp_path):
-    extra = {"windows": 6, "visits": 24, "replication": 3, "loading_cycles": 1000, "reading_cycles": 500, "log_messages": 77}
-    write_outputs(tmp_path, small_job(), Solution(results=[small_result(cycles=10_000, lanes=2, extra=extra)]), clock_hz=1e6)
+    found = small_result(cycles=10_000, lanes=2, windows=6, visits=24, replication=3, loading_cycles=1000, reading_cycles=500,
+                         messages_counted=77)
+    write_outputs(tmp_path, small_job(), Solution(results=[found]), clock_hz=1e6)
     found = page(tmp_path)
     assert [found.row(name)[0] for name in ("windows", "visits", "replication", "log messages")] == ["6", "24", "3", "77"]
     assert found.row("time at 1 MHz")[0] == "10"
@@ -242,6 +243,6 @@ def test_colour_inputs_and_classes(tmp_path):
     (True, "yes"),
 ])
 def test_numbers_for_people(value, text):
-    from mrfhw.runtime.html_report import _number
+    from mrfhw.report.html_report import _number
 
     assert _number(value) == text

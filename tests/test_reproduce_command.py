@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from mrfhw.problem import ProblemError
+from mrfhw.field.problem import ProblemError
 from mrfhw.reproduce.command import FIGURES, command
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.scenes import SETTINGS, load_scene

@@ -5,10 +5,11 @@ import pytest
 from amaranth.hdl import Fragment
 
 from mrfhw.apps.motion import motion_vectors
-from mrfhw.config import Config
-from mrfhw.gateware.spe import SIDES, Spe
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.gateware.tile.spe import SIDES, Spe
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import Machine
-from mrfhw.problem import Problem, Run, Schedule
 from mrfhw.reproduce import label_memory, performance, quality, structure
 from mrfhw.reproduce.chains import machine_for, machine_labels, tiles_for
 from mrfhw.reproduce.labels_seen import shares
@@ -80,7 +81,7 @@ def test_two_pairs_replaced_least_recently_are_the_machines_algorithm_1(preset, 
     problem = small_problem(temperature=9.0)
     config = machine_for(problem, preset, counter_bits=3)
     machine = Machine(config, problem, Run(sweeps=60, burn_in=burn_in, seed=4))
-    memories = LabelMemories(problem.sites, [("LRP", 2)], config.count_max)
+    memories = LabelMemories(problem.sites, [("LRP", 2)], Derived.of(config).count_max)
     sent = []
     for sweep in range(60):
         machine.sweep()

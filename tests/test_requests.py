@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mrfhw.host.links import LinkError
-from mrfhw.host.protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, REWIND, Decoder, Frame, Operation, Status, encode
 from mrfhw.host.requests import Limits, Requests
+from mrfhw.machine.link_protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, REWIND, Decoder, Frame, Operation, Status, encode
 
 LOG_BYTES, LINE_BYTES, STEP = 2048, 8, 0.002
 READ = np.array([1, 0], np.uint32)
@@ -220,7 +220,7 @@ def test_credits_are_due_by_the_quarter() -> None:
     granted = int(board.asked[-1].words[0])
     assert 64 <= granted <= LOG_BYTES
     assert board.asked[-1].words[1] == REWIND
-    log = bytes(range(256)) * 8
+    log, board.reached = bytes(range(256)) * 8, granted // 4
     for number in range(granted // 4):
         assert not requests.credit_due
         board.waiting = encode(Operation.LOG, 0, number, log[number:number + 1])

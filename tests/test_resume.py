@@ -7,11 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.machine.config import Config
 from mrfhw.model.machine import histogram
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.runtime.driver import ChipError, Driver, unpack_lines
+from mrfhw.placement.placement import Placement
+from mrfhw.sessions.driver import ChipError, Driver, unpack_lines
 from mrfhw.sim.chip import CompiledChip, run_placed
 
 CONFIG = Config(mesh_rows=1, mesh_cols=2, spus=2, tile_rows=8, tile_cols=12, counter_bits=2, line_bits=128)
@@ -100,5 +100,5 @@ def test_tile_memory_is_refused_while_running(chip: CompiledChip):
 
 def test_another_configuration_is_refused(chip: CompiledChip):
     other = Driver(dataclasses.replace(CONFIG, counter_bits=3), chip)
-    with pytest.raises(ChipError, match="the chip's configuration is"):
+    with pytest.raises(ChipError, match="the chip's circuit is"):
         other.check()

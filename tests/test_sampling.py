@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from mrfhw.apps.stereo import stereo_problem
-from mrfhw.config import Config
-from mrfhw.model.exact import sweep_energy
+from mrfhw.field.energy import Energy
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.machine.config import Config
 from mrfhw.model.field_energy import FieldEnergy
-from mrfhw.problem import Problem, ProblemError, Run
-from mrfhw.runtime.backends import solve
-from mrfhw.runtime.sampling import TRACED_SITES, sample
 from mrfhw.scenes import stereo_scene
+from mrfhw.sessions.backends import solve
+from mrfhw.sessions.sampling import TRACED_SITES, sample
 
 CONFIG = Config(mesh_rows=2, mesh_cols=2, tile_rows=16, tile_cols=16)
 SCENE = stereo_scene(30, 28, 6, 1)
@@ -37,7 +37,7 @@ def test_trace_is_what_the_chain_did():
     assert trace is not None
     assert trace.sweeps.tolist() == [1, 2, 3, 4, 5, 6]
     assert trace.counted.tolist() == [False, False, True, True, True, True]
-    assert trace.energy[0, -1] == sweep_energy(PROBLEM, one.last)
+    assert trace.energy[0, -1] == Energy(PROBLEM)(one.last)
     assert trace.sites.shape == (TRACED_SITES, 2)
     row, col = trace.sites.T
     assert np.array_equal(trace.labels[0, -1], one.last[row, col])
@@ -71,7 +71,7 @@ def test_field_energy_is_that_of_the_reference(squared):
                      observed=rng.random(PROBLEM.shape) < 0.7)
     moved = dataclasses.replace(first, singleton2=first.singleton2[3:], singleton2_origin=(-2, 4))
     for problem in (first, second, moved):
-        assert FieldEnergy(problem)(labels) == sweep_energy(problem, labels)
+        assert FieldEnergy(problem)(labels) == Energy(problem)(labels)
 
 
 def test_no_chain_is_refused():

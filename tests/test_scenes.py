@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mrfhw.images import load_disparity, load_grey
-from mrfhw.problem import ProblemError
+from mrfhw.apps.images import load_disparity, load_grey
+from mrfhw.field.problem import ProblemError
 from mrfhw.scenes import stereo_scene, write_scene
 
 

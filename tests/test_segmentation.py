@@ -7,12 +7,15 @@ import sys
 import numpy as np
 import pytest
 
+from mrfhw.apps.images import load_grey, load_segments
 from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, segmentation_problem, variation_of_information
 from mrfhw.commands.segment import means_from_text
-from mrfhw.config import PRESETS, Config
-from mrfhw.images import load_grey, load_segments
+from mrfhw.field.energy import doubleton_table, singleton_energies
+from mrfhw.field.problem import ProblemError, Run
+from mrfhw.machine.config import PRESETS, Config
+from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import solve
-from mrfhw.problem import ProblemError, Run, doubleton_table, singleton_energies
+from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import segmentation_scene
 from support.data import data_directory
 
@@ -77,9 +80,9 @@ def test_energies_are_distances_to_the_means():
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_defaults_fit_every_machine_without_saturation(preset):
-    config = Config.preset(preset)
+    config = Derived.preset(preset)
     problem = segmentation_problem(np.zeros((8, 8), int), [0, 20, 40, 60])
-    problem.check_fits(config)
+    check_fits(config, problem)
     assert problem.alpha * config.data_max + 4 * problem.beta <= config.energy_max
 
 

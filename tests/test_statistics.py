@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from mrfhw.config import Config
+from mrfhw.field.energy import Energy
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.model import exact, quantized
 from mrfhw.model.machine import Machine
 from mrfhw.model.quantized import SweepKernel
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run, Schedule
+from mrfhw.placement.placement import Placement
 from mrfhw.sim.chip import CompiledChip, run_placed
 from support.small_grids import GRIDS, Copies, tail
 
@@ -23,17 +25,17 @@ FALSE_FAILURE = 1e-6
 LIMIT = FALSE_FAILURE / 10
 TILE = {"mesh_rows": 1, "mesh_cols": 1, "spus": 1, "tile_rows": 256, "tile_cols": 256}
 WIDTHS = {
-    "race 12/6": {"sampler": "race"},
-    "race 8/2": {"sampler": "race", "gumbel_uniform_bits": 8, "gumbel_fraction_bits": 2},
-    "cdf integer 12": {"sampler": "cdf"},
-    "cdf integer 4": {"sampler": "cdf", "probability_bits": 4, "uniform_bits": 8},
-    "cdf power of two 8": {"sampler": "cdf", "probability_bits": 8, "probability_floor": "power_of_two"},
+    "race 12/6": Race(),
+    "race 8/2": Race(uniform_bits=8, fraction_bits=2),
+    "cdf integer 12": Cdf(),
+    "cdf integer 4": Cdf(probability_bits=4, uniform_bits=8),
+    "cdf power of two 8": Cdf(probability_bits=8, floor="power_of_two"),
 }
 CHAIN = "3 in a row, 4 labels"
 
 
 def config_of(widths):
-    return Config(**TILE, **WIDTHS[widths])
+    return Config(**TILE, sampler=WIDTHS[widths])
 
 
 @cache
@@ -95,9 +97,9 @@ def break_the_rules(monkeypatch):
 
     def wrong(config, energy, value):
         sums = quantized._weights(config, energy, value).cumsum()
-        threshold = (np.arange(1 << config.uniform_bits) * sums[-1]) >> config.uniform_bits
+        threshold = (np.arange(1 << config.sampler.uniform_bits) * sums[-1]) >> config.sampler.uniform_bits
         drawn = np.searchsorted(sums, threshold, "left")
-        return np.bincount(drawn, minlength=len(sums)) / (1 << config.uniform_bits)
+        return np.bincount(drawn, minlength=len(sums)) / (1 << config.sampler.uniform_bits)
 
     monkeypatch.setattr(quantized, "_race", lambda config, energy, value: right(config, energy[::-1], value)[::-1])
     monkeypatch.setattr(quantized, "_cdf", wrong)
@@ -121,13 +123,13 @@ def test_power_quantization_itself_is_seen():
 # -- the compiled chip
 
 CHIPS = {
-    "race": {"sampler": "race", "gumbel_uniform_bits": 8, "gumbel_fraction_bits": 2},
-    "cdf": {"sampler": "cdf", "probability_bits": 4, "uniform_bits": 8, "probability_floor": "power_of_two"},
+    "race": Race(uniform_bits=8, fraction_bits=2),
+    "cdf": Cdf(probability_bits=4, uniform_bits=8, floor="power_of_two"),
 }
 
 
 def chip_config(sampler):
-    return Config.preset("smallest", tile_rows=128, tile_cols=128, label_bits=2, energy_bits=10, **CHIPS[sampler])
+    return Config.preset("smallest", tile_rows=128, tile_cols=128, label_bits=2, energy_bits=10, sampler=CHIPS[sampler])
 
 
 @cache
@@ -188,7 +190,7 @@ def machine_of(sampler):
 
 def mean_energy(problem, labels):
     """Energy per site over beta."""
-    return exact.sweep_energy(problem, labels) / (BETA * problem.sites)
+    return float(Energy(problem)(labels)) / (BETA * problem.sites)
 
 
 @cache

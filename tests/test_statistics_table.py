@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from mrfhw.config import Config
-from mrfhw.statistics_table import SHIFTS, TEMPERATURES, WIDTHS, Row, chains, command, conditionals, rows
+from mrfhw.commands.statistics import SHIFTS, TEMPERATURES, WIDTHS, Row, chains, command, conditionals, rows
+from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Cdf, Race
 
 SHAPE = (len(WIDTHS), len(SHIFTS), len(TEMPERATURES))
 
@@ -63,14 +64,14 @@ def test_an_output_that_is_a_directory_is_refused(tmp_path):
     assert result.stderr.count("\n") == 1
 
 
-def mean(what, shift=0, temperature=16.0, **widths):
-    return np.mean(what(Config(**widths), shift, temperature, 10, 0))
+def mean(what, sampler=Race(), shift=0, temperature=16.0):  # noqa: B008
+    return np.mean(what(Config(sampler=sampler), shift, temperature, 10, 0))
 
 
 def test_more_bits_cure_the_integer_floor_and_not_the_power_of_two():
     for what in (conditionals, chains):
-        two = [mean(what, sampler="cdf", probability_floor="power_of_two", probability_bits=bits) for bits in (8, 12)]
-        whole = [mean(what, sampler="cdf", probability_bits=bits) for bits in (8, 12)]
+        two = [mean(what, Cdf(floor="power_of_two", probability_bits=bits)) for bits in (8, 12)]
+        whole = [mean(what, Cdf(probability_bits=bits)) for bits in (8, 12)]
         assert min(two) > 0.08
         assert whole[0] < 0.01
         assert whole[1] < 0.0025
@@ -80,4 +81,4 @@ def test_the_default_machine_is_near_and_a_shift_is_not():
     for what in (conditionals, chains):
         assert mean(what) < 0.005
         assert mean(what, shift=4) > 0.05
-        assert mean(what, gumbel_fraction_bits=8) < mean(what) / 2
+        assert mean(what, Race(fraction_bits=8)) < mean(what) / 2

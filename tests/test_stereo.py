@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from mrfhw.apps.images import load_disparity, load_grey
 from mrfhw.apps.stereo import StereoTruth, bad_pixels, disparity_scale, stereo_problem
-from mrfhw.config import PRESETS, Config
-from mrfhw.images import load_disparity, load_grey
+from mrfhw.field.energy import doubleton_table, singleton_energies
+from mrfhw.field.problem import ProblemError, Run, Schedule
+from mrfhw.machine.config import PRESETS, Config
+from mrfhw.machine.derived import Derived
 from mrfhw.model.exact import solve
-from mrfhw.problem import ProblemError, Run, Schedule, doubleton_table, singleton_energies
+from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import stereo_scene
 from support.data import data_directory
 
@@ -33,7 +36,7 @@ def test_squared_doubleton_is_that_of_the_labels():
     problem = stereo_problem(image, image, labels=16, doubleton="squared", tau=None)
     labels = np.arange(16)
     assert np.array_equal(doubleton_table(problem), (labels[:, None] - labels) ** 2)
-    problem.check_fits(Config(vector_bits=4))
+    check_fits(Config(vector_bits=4), problem)
 
 
 def test_a_schedule_takes_the_place_of_the_temperature():
@@ -94,12 +97,12 @@ def test_scale():
     assert disparity_scale(3, 0).ordered
 
 
-@pytest.mark.parametrize("preset", [name for name in PRESETS if Config.preset(name).max_labels == 64])
+@pytest.mark.parametrize("preset", [name for name in PRESETS if Config.preset(name).label_bits == 6])
 def test_defaults_fit_every_machine_without_saturation(preset):
-    config = Config.preset(preset)
+    config = Derived.preset(preset)
     image = np.zeros((8, 60), int)
     problem = stereo_problem(image, image)
-    problem.check_fits(config)
+    check_fits(config, problem)
     assert problem.tau is not None
     assert problem.alpha * config.data_max + 4 * problem.beta * problem.tau <= config.energy_max
 

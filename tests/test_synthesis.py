@@ -6,21 +6,29 @@ import json
 
 import pytest
 
-from mrfhw.fpga.baseline import BASELINES, changes, measure
+from mrfhw.fpga.baseline import BASELINES, MACHINES, changes, measure
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.cells import KINDS, cells_of
+from mrfhw.machine.samplers import Cdf
 
 FAMILIES = {board.family: name for name, board in reversed(BOARDS.items()) if board.open_flow}
+OTHERS = [name for name, (_, otherwise) in MACHINES.items() if otherwise]
 
 
-@pytest.mark.parametrize("name", FAMILIES.values())
+@pytest.mark.parametrize("name", [*FAMILIES.values(), *OTHERS])
 def test_no_family_grew(name, tmp_path):
     """More, or fewer, than the tolerance: `python -m mrfhw.fpga.baseline --update` and say why in the commit."""
-    assert changes(name, measure(BOARDS[name], tmp_path)) == []
+    assert changes(name, measure(name, tmp_path)) == []
+
+
+def test_both_samplers_and_both_label_memories_are_measured():
+    assert set(json.loads(BASELINES.read_text())["machines"]) == set(MACHINES)
+    assert any(isinstance(otherwise.get("sampler"), Cdf) for _, otherwise in MACHINES.values())
+    assert any(otherwise.get("lmem_banks") == 4 for _, otherwise in MACHINES.values())
 
 
 def test_a_change_is_noticed():
-    name, before = next(iter(json.loads(BASELINES.read_text())["boards"].items()))
+    name, before = next(iter(json.loads(BASELINES.read_text())["machines"].items()))
     assert changes(name, before) == []
     more = changes(name, {**before, "lut": round(1.06 * before["lut"])})
     assert len(more) == 1

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrfhw.analysis import uncertainty
+from mrfhw.analysis.uncertainty import entropy, quantify
 from mrfhw.apps.job import LabelScale
-from mrfhw.runtime import uncertainty
-from mrfhw.runtime.uncertainty import entropy, quantify
 
 
 def scalar(labels, first=0.0, step=1.0):

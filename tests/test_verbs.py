@@ -13,7 +13,8 @@ from mrfhw.apps.job import Cooling
 from mrfhw.apps.metrics import METRICS, describe
 from mrfhw.commands import denoise, motion, segment, stereo
 from mrfhw.commands.options import Common
-from mrfhw.problem import Problem, Schedule
+from mrfhw.field.problem import Problem, Schedule
+from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import (
     denoising_scene,
     motion_scene,
@@ -151,7 +152,7 @@ def test_annealing_stays_within_the_machine(held, first, last):
                         "cooling_table": None, "cooling_stride": 1})
     schedule = common.schedule(held, Cooling(1.5, 0.1))
     assert (schedule.start, schedule.limit) == pytest.approx((first, last), rel=1e-3)
-    Problem(labels=2, singleton1=np.zeros((4, 4), int), constants=np.array([0, 1]), schedule=schedule).check_fits(common.config)
+    check_fits(common.config, Problem(labels=2, singleton1=np.zeros((4, 4), int), constants=np.array([0, 1]), schedule=schedule))
 
 
 def test_options_of_motion():

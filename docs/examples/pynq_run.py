@@ -11,17 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Run
 from mrfhw.host.axi_session import AxiSession, RingLog
-from mrfhw.problem import Run
-from mrfhw.runtime.windows import WindowPlan, sweep_windows
+from mrfhw.machine.config import Config
+from mrfhw.sessions.windows import WindowPlan, sweep_windows
 
 RING_BYTES = 1 << 20
 WORD_BYTES = 4
 
 
 class MmioChip:
-    """The machine's registers as a `mrfhw.runtime.driver.Chip`. mmio: `pynq.MMIO` over the machine's window.
+    """The machine's registers as a `mrfhw.sessions.driver.Chip`. mmio: `pynq.MMIO` over the machine's window.
 
     One access after the other, in order: some registers are written and read several times at one address.
     """
@@ -37,15 +37,15 @@ class MmioChip:
         return np.array([self.mmio.read(WORD_BYTES * address) for address in addresses.tolist()], np.uint32)
 
 
-def open_session(bitstream, config):
-    """The machine of a bitstream, with a ring in the processor's memory."""
+def open_session(bitstream, config, digest):
+    """The machine of a bitstream, of that circuit, with a ring in the processor's memory."""
     from pynq import MMIO, Overlay, allocate
 
     machine = Overlay(str(bitstream)).ip_dict["mrfhw"]
     chip = MmioChip(MMIO(machine["phys_addr"], machine["addr_range"]))
     # Uncached, because the high-performance ports do not see the caches. Pages begin at multiples of any block.
     ring = allocate((RING_BYTES,), np.uint8, cacheable=False)
-    return AxiSession(config, chip, RingLog(chip, ring, ring.device_address, RING_BYTES))
+    return AxiSession(config, chip, RingLog(chip, ring, ring.device_address, RING_BYTES), digest=digest)
 
 
 def main():
@@ -61,12 +61,13 @@ def main():
 
     from mrfhw.apps.stereo import stereo_problem
 
-    config = Config.from_dict(json.loads(arguments.manifest.read_text())["parameters"])
+    manifest = json.loads(arguments.manifest.read_text())
+    config = Config.from_dict(manifest["parameters"])
     left, right = (np.asarray(Image.open(path).convert("L")) >> 8 - config.data_bits for path in (arguments.left, arguments.right))
     problem = stereo_problem(left, right, labels=arguments.labels)
     plan = WindowPlan(config, problem)
     run = Run(sweeps=arguments.sweeps, burn_in=arguments.sweeps // 2)
-    session = open_session(arguments.bitstream, config)
+    session = open_session(arguments.bitstream, config, manifest["digest"])
     result = session.solve(problem, run) if len(plan.windows) == 1 else sweep_windows(session, plan, run, visit=10)
     np.save(arguments.output, result.mode)
     print(f"{result.cycles} cycles, {result.stall_cycles} of them waiting for the log; {arguments.output}")

@@ -1,1 +1,1 @@
-"""Applications: what turns a user's data into a `Problem`, and a result into an answer."""
+"""Applications: a user's data into a `Problem`, and labels back into an answer. Nothing of how it is solved."""

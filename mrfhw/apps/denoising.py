@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrfhw.apps.job import Cooling, LabelScale
-from mrfhw.config import Config
-from mrfhw.problem import Problem, ProblemError, Schedule, check_labels
-from mrfhw.temperature import realized_limits
+from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.temperature import realized_limits
 
 __all__ = ["COOLING", "SWEEPS", "DenoisingTruth", "Weights", "denoising_problem", "grey_levels", "grey_scale", "noise_deviation",
            "psnr", "weights_for_noise"]
@@ -71,6 +72,7 @@ def weights_for_noise(deviation: float, config: Config, levels: int, alpha: int 
     the noise is light, because beta is a whole number. singleton: "squared" is that of Gaussian noise, "absolute" that
     of Laplace noise, exp(-|d - g| sqrt(2) / s). The energy is shifted only where its cap is near T.
     """
+    config = Derived.of(config)
     deviation = max(deviation, LEAST_NOISE * config.data_max / (levels - 1))
     unit = deviation / math.sqrt(2) if singleton == "absolute" else 2 * deviation**2  # T of alpha = 1
     if not alpha or alpha < 1:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mrfhw.problem import ProblemError
+from mrfhw.errors import ProblemError
+from mrfhw.input_files import read_plain
 
 __all__ = ["end_point_error", "read_flow", "write_flow"]
 
@@ -27,10 +28,7 @@ def read_flow(path: str | Path) -> np.ndarray:
     little-endian; u is the motion along columns. Raises ProblemError for what is not such a file.
     """
     way_out = "give a Middlebury .flo file"
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ProblemError(f"{path} cannot be read ({error.strerror}): {way_out}") from None
+    data = read_plain(path, way_out)
     if len(data) < 12:
         raise ProblemError(f"{path} has {len(data)} bytes; a .flo file has a header of 12: {way_out}")
     magic = float(np.frombuffer(data, "<f4", 1)[0])

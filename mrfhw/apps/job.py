@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.problem import Problem, Run
-from mrfhw.temperature import coefficients
+from mrfhw.field.problem import Problem, Run
+from mrfhw.machine.config import Config
+from mrfhw.placement.temperature import coefficients
 
 __all__ = ["Cooling", "Job", "LabelScale", "Truth"]
 

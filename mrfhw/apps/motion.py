@@ -6,7 +6,7 @@ import numpy as np
 
 from mrfhw.apps.flow import end_point_error
 from mrfhw.apps.job import Cooling, LabelScale
-from mrfhw.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
+from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
 
 __all__ = ["COOLING", "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
 

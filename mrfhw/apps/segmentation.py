@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mrfhw.apps.job import Cooling, LabelScale
-from mrfhw.problem import Problem, ProblemError, Schedule, check_labels
+from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
 
 __all__ = ["COOLING", "SWEEPS", "SegmentationTruth", "class_means", "class_scale", "segmentation_problem",
            "variation_of_information"]

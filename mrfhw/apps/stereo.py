@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mrfhw.apps.job import Cooling, LabelScale
-from mrfhw.problem import Problem, ProblemError, Schedule, check_labels, check_one_size
+from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels, check_one_size
 
 __all__ = ["COOLING", "SWEEPS", "StereoTruth", "bad_pixels", "disparity_scale", "stereo_problem"]
 

@@ -1,1 +1,1 @@
-"""The command line's verbs, one module an application, and what they have in common."""
+"""The command line's verbs: options, checks, what is said. What they do is done in the other rooms."""

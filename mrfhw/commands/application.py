@@ -13,14 +13,17 @@ import click
 from click.core import ParameterSource
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
+from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import describe
+from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options
 from mrfhw.commands.options import common_options
-from mrfhw.machine_options import OneLineCommand, clock_hz, machine_options
-from mrfhw.problem import ProblemError
-from mrfhw.result import Result, first_difference
-from mrfhw.runtime import backends, outputs, sampling
-from mrfhw.runtime.solution import Solution
+from mrfhw.field.problem import ProblemError
+from mrfhw.field.result import Result, first_difference
+from mrfhw.files import check_writable
+from mrfhw.report import outputs
+from mrfhw.sessions import backends, sampling
+from mrfhw.sessions.checkpoint import EVERY, Keeping, pauses_of
 
 __all__ = ["Application", "run_command", "solve_with_bar", "verify_command"]
 
@@ -31,7 +34,8 @@ class Application:
 
     verb: as in `mrfhw run VERB`. summary: what it does, in one line. arguments: the files that it takes, in order.
     options: its own click options. problem: its function from images to a Problem, whose signature holds the defaults
-    of the energies. sweeps: by default. found: energies that it finds from the data, each with what from.
+    of the energies; None where the problem is not made here. sweeps: by default.
+    found: energies that it finds from the data, each with what from.
     job: all options, by name, to a checked Job; raises ProblemError or ConfigError.
     """
 
@@ -39,7 +43,7 @@ class Application:
     summary: str
     arguments: tuple[str, ...]
     options: tuple[Callable[[Any], Any], ...]
-    problem: Callable[..., Any]
+    problem: Callable[..., Any] | None
     sweeps: int
     job: Callable[..., Job]
     found: dict[str, str] = field(default_factory=dict)
@@ -47,8 +51,8 @@ class Application:
     def options_on(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """`function` with the arguments and options of the application and of the machine."""
         function = machine_options(function)
-        for option in reversed([*map(click.argument, self.arguments), *self.options,
-                                *common_options(self.problem, self.sweeps, self.found)]):
+        common = [] if self.problem is None else common_options(self.problem, self.sweeps, self.found)
+        for option in reversed([*map(click.argument, self.arguments), *self.options, *common]):
             function = option(function)
         return function
 
@@ -58,16 +62,21 @@ VISIT = click.option("--visit", type=int, metavar="K",
                      f"[default: {backends.VISIT}, or fewer where the diagnostics need more looks]")
 
 
-def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None) -> Solution:
-    """The job's chains, with a progress bar on stderr from the second second on."""
-    with tqdm(total=job.run.sweeps * chains, desc=backend, unit="sweep", delay=2, mininterval=0.5, leave=False) as bar:
-        return sampling.sample(backend, job.config, job.problem, job.run, chains=chains, visit=visit,
+def _bar(backend: str, sweeps: int) -> tqdm:
+    """A progress bar on a terminal's stderr, from the second second on."""
+    return tqdm(total=sweeps, desc=backend, unit="sweep", delay=2, mininterval=0.5, leave=False, disable=None)
+
+
+def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None, keeping: Keeping | None = None) -> Solution:
+    """The job's chains, with a progress bar."""
+    with _bar(backend, job.run.sweeps * chains) as bar:
+        return sampling.sample(backend, job.config, job.problem, job.run, chains=chains, visit=visit, keeping=keeping,
                                progress=lambda done: bar.update(done - bar.n))
 
 
 def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
-    """One chain's result on one machine, with a progress bar on stderr from the second second on."""
-    with tqdm(total=job.run.sweeps, desc=backend, unit="sweep", delay=2, mininterval=0.5, leave=False) as bar:
+    """One chain's result on one machine, with a progress bar."""
+    with _bar(backend, job.run.sweeps) as bar:
         return backends.solve(backend, job.config, job.problem, job.run, lambda done: bar.update(done - bar.n), visit=visit)
 
 
@@ -99,20 +108,32 @@ def _command_line() -> str:
     return shlex.join(words)
 
 
+def _keeping(checkpoint: Path | None, every: str | None, resume: Path | None) -> Keeping:
+    """Raises ProblemError for a time without a file, and for what is no time."""
+    if every is not None and checkpoint is None:
+        raise ProblemError(f"checkpoint-every is {every}, but there is no file to write to: give --checkpoint FILE as well")
+    return Keeping(checkpoint, None if checkpoint is None else pauses_of(EVERY if every is None else every), resume)
+
+
 def run_command(app: Application) -> click.Command:
     """`mrfhw run VERB`: solve a problem and write the answer."""
 
-    def command(backend: str, chains: int | None, visit: int | None, clock: float | None, output: Path, **options: Any) -> None:
+    def command(backend: str, chains: int | None, visit: int | None, clock: float | None, output: Path,
+                save_problem: Path | None, checkpoint: Path | None, checkpoint_every: str | None, resume: Path | None,
+                **options: Any) -> None:
         hz = None if clock is None else clock_hz(clock)
         job = app.job(**options)
         if visit is not None and visit < 1:
             raise ProblemError(f"visit is {visit}; a window is swept at least once at a time: give 1 or more")
         if chains is None:
             chains = 1 if job.annealing else 2
+        keeping = _keeping(checkpoint, checkpoint_every, resume)
         job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
-        outputs.check_writable(output)
-        report = outputs.write_outputs(output, job, solve_with_bar(backend, job, chains, visit), command=_command_line(),
-                                       clock_hz=hz)
+        check_writable(output)
+        if save_problem is not None:
+            job.problem.save(save_problem, job.run)
+        solution = solve_with_bar(backend, job, chains, visit, keeping)
+        report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz)
         click.echo(_summary(report, output))
 
     function = app.options_on(command)
@@ -124,6 +145,14 @@ def run_command(app: Application) -> click.Command:
         click.option("--clock", type=float, metavar="MHZ", help="Clock at which report.html has the machine's cycles as time."),
         click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out") / app.verb, show_default=True,
                      metavar="DIR", help="Directory for the files; made where it is missing."),
+        click.option("--save-problem", type=click.Path(path_type=Path), metavar="FILE",
+                     help="Write the field as well, with its sweeps and seed, for run problem."),
+        click.option("--checkpoint", type=click.Path(path_type=Path), metavar="FILE",
+                     help="Keep the run in FILE while it lasts, so that --resume can go on with it."),
+        click.option("--checkpoint-every", metavar="TIME",
+                     help=f"How often: seconds such as 60s, or sweeps such as 100.  [default: {EVERY}]"),
+        click.option("--resume", type=click.Path(path_type=Path), metavar="FILE",
+                     help="Go on from a checkpoint, with the options that it was written with."),
     )):
         function = option(function)
     return click.command(app.verb, cls=OneLineCommand, help=app.summary)(function)
@@ -135,7 +164,7 @@ def verify_command(app: Application) -> click.Command:
     def command(visit: int | None, output: Path | None, **options: Any) -> None:
         job = app.job(**options)
         if output is not None:
-            outputs.check_writable(output)
+            check_writable(output)
         rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))
         difference = first_difference(rtl, model)
         if difference is None:

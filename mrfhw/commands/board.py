@@ -10,13 +10,13 @@ import socket
 import tty
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
-from mrfhw.gateware.uart import check_divisor
-from mrfhw.machine_options import OneLineCommand, config_from_options, machine_options
-from mrfhw.problem import ProblemError
+from mrfhw.commands.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.field.problem import ProblemError
+from mrfhw.gateware.link.uart import check_divisor
+from mrfhw.host.links import host_and_port
 from mrfhw.sim.board import DIVISOR, CompiledBoard
 
 __all__ = ["command"]
@@ -62,7 +62,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         server = socket.create_server((host, port))
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
         raise ProblemError(f"listen is tcp://{host}:{port}; no program can listen there ({reason}): "
                            "give another address or port, 0 for a free one") from None
     with server:
@@ -73,12 +73,8 @@ def _parse(listen: str) -> tuple[str, int] | None:
     """(host, port), or None for a pseudo-terminal."""
     if listen == "pty":
         return None
-    parts = urlsplit(listen)
-    try:
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if parts.scheme != "tcp" or not host or port is None:
+    host, port = host_and_port(listen)
+    if host is None or port is None or "?" in listen or "#" in listen:
         raise ProblemError(f"listen is {listen!r}; it must be pty or tcp://HOST:PORT: give one of them")
     return host, port
 

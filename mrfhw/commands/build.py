@@ -9,14 +9,15 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from mrfhw.config import Config
+from mrfhw.commands.machine_options import OneLineCommand, clock_hz, config_from_options, machine_options
+from mrfhw.files import check_writable
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.flow import Flow
 from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
-from mrfhw.machine_options import OneLineCommand, clock_hz, config_from_options, machine_options
-from mrfhw.runtime.outputs import check_writable
-from mrfhw.runtime.progress import working
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.progress import working
 
 __all__ = ["command"]
 
@@ -50,7 +51,7 @@ def command(name: str, clock: float | None, baud: int | None, seeds: int, minute
     (--no-build).
     """
     board = board_named(name)
-    config = _machine(board, options)
+    config = Derived.of(_machine(board, options))
     if not 1 <= seeds <= 100:
         raise BuildError(f"seeds is {seeds}; place and route is tried with 1 to 100: give a number between them")
     if not 0 < minutes <= MINUTES_MAX:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from mrfhw.machine_options import OneLineCommand
-from mrfhw.problem import ProblemError
-from mrfhw.runtime.outputs import staged
+from mrfhw.commands.machine_options import OneLineCommand
+from mrfhw.field.problem import ProblemError
+from mrfhw.files import staged
 from mrfhw.scenes import (
     denoising_scene,
     motion_scene,

@@ -19,11 +19,11 @@ from mrfhw.apps.denoising import (
     noise_deviation,
     weights_for_noise,
 )
+from mrfhw.apps.images import load_grey, load_input, load_mask
 from mrfhw.apps.job import Job
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import Common, same_size
-from mrfhw.images import load_grey, load_input
-from mrfhw.problem import ProblemError
+from mrfhw.field.problem import ProblemError
 
 __all__ = ["APPLICATION", "job"]
 
@@ -37,12 +37,12 @@ def job(*, image: str, levels: int, mask: str | None, noise: float | None, truth
     values = grey_levels(levels, bits)
     images = dict(zip(("image", "picture"), load_input(image, 8), strict=True))
     if mask is not None:
-        images["mask"] = load_grey(mask, 8)
+        images["mask"] = load_mask(mask)
     if truth is not None:
         images["truth image"] = load_grey(truth, 8)
     cut = dict(zip(images, same_size(images, common.window), strict=True))
     grey = cut["image"]
-    observed = cut["mask"] > 0 if mask is not None else None
+    observed = cut["mask"] if mask is not None else None
     deviation = noise_deviation(grey, observed) if noise is None else noise
     if deviation is None and observed is not None and not observed.any():
         deviation = 0.0  # the problem refuses such a mask

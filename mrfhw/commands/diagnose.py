@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mrfhw.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, config_from_options, machine_options
 
 __all__ = ["command"]
 

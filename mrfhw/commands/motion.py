@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from mrfhw.apps.flow import read_flow
+from mrfhw.apps.images import load_input
 from mrfhw.apps.job import Job
 from mrfhw.apps.motion import COOLING, SWEEPS, MotionTruth, motion_problem, motion_scale, motion_vectors
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import Common, default, pair, same_size
-from mrfhw.images import load_input
 
 __all__ = ["APPLICATION", "job"]
 

@@ -11,12 +11,13 @@ from typing import Any
 import click
 import numpy as np
 
+from mrfhw.apps.images import Window, crop, parse_window
 from mrfhw.apps.job import Cooling
-from mrfhw.config import Config
-from mrfhw.images import Window, crop, parse_window
-from mrfhw.machine_options import F, config_from_options, split_options
-from mrfhw.problem import ProblemError, Run, Schedule
-from mrfhw.temperature import realized_limits
+from mrfhw.commands.machine_options import F, config_from_options, split_options
+from mrfhw.field.problem import WHOLE_NUMBERS, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.placement.fit import check_number
+from mrfhw.placement.temperature import realized_limits
 
 __all__ = ["Common", "common_options", "default", "pair", "same_size", "schedule_from_options"]
 
@@ -130,7 +131,11 @@ class Common:
         options = {**options, "burn_in": burn_in, "preset": machine["preset"]}
         energy = {name: options[name] for name in ENERGY_HELP
                   if name != "temperature" and options.get(name) is not None}
-        return cls(config=config_from_options(**machine),
+        config = config_from_options(**machine)
+        for name in WHOLE_NUMBERS:  # before anything is computed from them
+            if name in energy:
+                check_number(config, name, energy[name])
+        return cls(config=config,
                    run=Run(sweeps=sweeps, burn_in=burn_in, seed=options["seed"], initial=options["initial"]),
                    window=None if options["window"] is None else parse_window(options["window"]), anneal=anneal,
                    energy=energy, options=options)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.fpga.report import PUBLISHED, kept_records, table
-from mrfhw.machine_options import OneLineCommand
 
 __all__ = ["command"]
 

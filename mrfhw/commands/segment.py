@@ -7,12 +7,12 @@ from typing import Any
 import click
 import numpy as np
 
+from mrfhw.apps.images import load_input, load_segments
 from mrfhw.apps.job import Job
 from mrfhw.apps.segmentation import COOLING, SWEEPS, SegmentationTruth, class_means, class_scale, segmentation_problem
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import Common, default, same_size
-from mrfhw.images import load_input, load_segments
-from mrfhw.problem import LABELS_MAX, LABELS_MIN, ProblemError
+from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
 
 __all__ = ["APPLICATION", "job", "means_from_text"]
 

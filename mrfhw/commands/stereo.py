@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from mrfhw.apps.images import load_disparity, load_input
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import COOLING, SWEEPS, StereoTruth, disparity_scale, stereo_problem
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import Common, default, same_size
-from mrfhw.images import load_disparity, load_input
 
 __all__ = ["APPLICATION", "job"]
 

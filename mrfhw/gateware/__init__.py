@@ -1,1 +1,1 @@
-"""The accelerator in Amaranth: every part of the machine as its own component."""
+"""The accelerator in Amaranth, each part a component with its latency. Nothing of files, hosts or models."""

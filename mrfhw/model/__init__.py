@@ -1,1 +1,1 @@
-"""Models: `exact` in float64 and `machine`, bit for bit what the hardware computes."""
+"""Models: `exact` in float64, `machine` bit for bit what the hardware computes. Nothing of Amaranth, sessions or reports."""

@@ -6,13 +6,15 @@ import contextlib
 
 import numpy as np
 
+from mrfhw.field.energy import doubleton_table
+from mrfhw.field.problem import Problem
 from mrfhw.model.kernel import fill_singles
-from mrfhw.problem import Problem, doubleton_table
-from mrfhw.runtime.progress import working
+from mrfhw.progress import working
 
 __all__ = ["compiling", "doubles", "energy_bound", "singles", "sources"]
 
 
+_ALL = np.empty(0, np.uint8)  # no label chosen
 _compiled: set[tuple[object, ...]] = set()  # kernels that this process has called
 
 
@@ -25,7 +27,7 @@ def compiling(*kernel: object) -> contextlib.AbstractContextManager[None]:
 
 
 def sources(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, bool, int]:
-    """What E_singleton is made of: s1 (H, W), s2 (H2, W2), offsets (L, 2), constants (L,), observed (H, W), alpha, squared,
+    """The data of E_singleton: s1 (H, W), s2 (H2, W2), offsets (L, 2), constants (L,), observed (H, W), alpha, squared,
     out_of_range.
 
     s1, s2, constants: int32. offsets: int64, with singleton2_origin added. Without a second image s2 has size 0, without
@@ -37,23 +39,19 @@ def sources(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
         offsets = np.asarray(problem.offsets, np.int64) + np.array(problem.singleton2_origin, np.int64)
     else:
         constants = np.ascontiguousarray(problem.constants, np.int32)
-    observed = np.empty((0, 0), np.bool_) if problem.observed is None else np.ascontiguousarray(problem.observed, np.bool_)
+    observed = np.empty((0, 0), np.bool_) if problem.observed is None else np.ascontiguousarray(problem.observed)
     return (np.ascontiguousarray(problem.singleton1, np.int32), second, offsets, constants, observed, int(problem.alpha),
             problem.singleton == "squared", int(problem.out_of_range))
 
 
-def singles(problem: Problem, shape: np.ndarray, kind: type[np.generic]) -> np.ndarray:
-    """alpha E_singleton in the order of the sweep, of type `kind`; shape as in `mrfhw.model.kernel.sweep_cdf`.
+def singles(problem: Problem, sites: np.ndarray, stride: int, kind: type[np.generic]) -> np.ndarray:
+    """(*sites, L): alpha E_singleton of each of `sites`, flat indices on a grid of `stride` columns, of type `kind`.
 
-    Rows of sites outside the image are left unset.
+    Entries of sites outside the image, and of -1, are not set.
     """
-    mesh_rows, mesh_cols, h, w, spus, count, width = map(int, shape)
-    blocks = -(-mesh_rows * mesh_cols * spus // width)
-    out: np.ndarray = np.empty((blocks * 2 * h * (w // (2 * spus)) * width, count), kind)
-    rows, cols = problem.shape
-    s1, s2, offsets, constants, observed, alpha, squared, outside = sources(problem)
-    fill_singles(out, shape, rows, cols, s1, s2, offsets, constants, observed, alpha, squared, outside)
-    return out
+    out: np.ndarray = np.empty((sites.size, problem.labels), kind)
+    fill_singles(out, sites.reshape(-1), stride, _ALL, *sources(problem))
+    return out.reshape(*sites.shape, problem.labels)
 
 
 def doubles(problem: Problem, kind: type[np.generic]) -> np.ndarray:

@@ -6,23 +6,31 @@ sites ((row + column) even) and then for all white ones. Energies are whole numb
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
 
-import numba
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Race
 from mrfhw.model.data import compiling, doubles, energy_bound, singles
-from mrfhw.model.kernel import fill_uniforms
+from mrfhw.model.kernel import count_labels, fill_flags, fill_uniforms, float_cdf, float_race
 from mrfhw.model.random import lane_states
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, ProblemError, Run, Schedule, doubleton_table, initial_labels, singleton_energies
-from mrfhw.result import Result
-from mrfhw.temperature import coefficients, realized
+from mrfhw.placement.fit import check_fits
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.temperature import coefficients, realized
+from mrfhw.placement.visit_order import COLOURS, VisitOrder
 
-__all__ = ["solve", "sweep_energy", "temperatures"]
+__all__ = ["Chain", "FloatTables", "advance", "solve", "temperatures"]
+
+_WEIGHTS = 1 << 16  # energies above the least whose weights are looked up
 
 
 def _scheduled(schedule: Schedule) -> Iterator[float]:
@@ -47,115 +55,138 @@ def temperatures(problem: Problem, config: Config | None = None) -> Iterator[flo
     return (realized(config, value, problem.energy_shift) for value in coefficients(config, problem))
 
 
-_WEIGHTS = 1 << 16  # energies above the least whose weights are looked up
-
-
-@numba.njit(cache=True, nogil=True)
-def _energies(energy: np.ndarray, row: int, col: int, single: np.ndarray, doubles: np.ndarray, labels: np.ndarray) -> None:
-    """energy (L,) int64: E(l) of the site (Equation 3.1), without shift and cap. doubles: (L, L) beta E_doubleton."""
-    rows, cols = labels.shape
-    for label in range(len(energy)):
-        energy[label] = single[label]
-    for r, c in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
-        if 0 <= r < rows and 0 <= c < cols:
-            for label in range(len(energy)):
-                energy[label] += doubles[labels[r, c], label]
-
-
-@numba.njit(cache=True, nogil=True)
-def _sweep_cdf(colour: int, temperature: float, weights: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
-               clamped: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
-    """Draw a colour's sites in raster order: the first label whose running sum of weights exceeds uniform x total.
-
-    weights: exp(-d / T) of the energies d above the least; above the table it is computed. singles: (colours x rows x
-    pairs of columns, L). clamped: (H, W) bool. labels: (H, W) uint8. uniforms: float64, one a site that is drawn.
-    """
-    rows, cols = labels.shape
-    pairs, count, drawn = (cols + 1) // 2, singles.shape[1], 0
-    energy, running = np.empty(count, np.int64), np.empty(count)
-    for row in range(rows):
-        for col in range((row + colour) & 1, cols, 2):
-            if clamped[row, col]:
-                continue
-            _energies(energy, row, col, singles[(colour * rows + row) * pairs + col // 2], doubles, labels)
-            least, total = energy.min(), 0.0
-            for label in range(count):
-                above = energy[label] - least
-                total += weights[above] if above < len(weights) else math.exp(above / -temperature)
-                running[label] = total
-            target, label = uniforms[drawn] * total, 0
-            while label < count - 1 and running[label] <= target:  # rounding may leave no sum above it
-                label += 1
-            labels[row, col] = label
-            drawn += 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _sweep_race(colour: int, temperature: float, table: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
-                clamped: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
-    """As `_sweep_cdf` by Gumbel-max: the least E / T - G(u), the lowest label on ties.
-
-    table: G by uniform. uniforms: (sites that are drawn, L) integers.
-    """
-    rows, cols = labels.shape
-    pairs, count, drawn = (cols + 1) // 2, singles.shape[1], 0
-    energy = np.empty(count, np.int64)
-    for row in range(rows):
-        for col in range((row + colour) & 1, cols, 2):
-            if clamped[row, col]:
-                continue
-            _energies(energy, row, col, singles[(colour * rows + row) * pairs + col // 2], doubles, labels)
-            best, winner = np.inf, 0
-            for label in range(count):
-                score = energy[label] / temperature - table[uniforms[drawn, label]]
-                if score < best:
-                    best, winner = score, label
-            labels[row, col] = winner
-            drawn += 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _count(counts: np.ndarray, labels: np.ndarray, clamped: np.ndarray) -> None:
-    """Add the labels of the sites that are drawn to counts (H, W, L)."""
-    for row in range(labels.shape[0]):
-        for col in range(labels.shape[1]):
-            if not clamped[row, col]:
-                counts[row, col, labels[row, col]] += 1
-
-
 class _HardwareUniforms:
-    """The uniforms that a machine's lanes give to the sites that are drawn, colour by colour from sweep 0 on."""
+    """The uniforms that a machine's lanes give to sites, colour by colour from sweep 0 on."""
 
-    def __init__(self, config: Config, problem: Problem, run: Run, clamped: np.ndarray) -> None:
-        self.placement = p = Placement(config, problem, run)
-        self._state = lane_states(run.seed, config.lanes)
-        self._race, self._labels = config.sampler == "race", problem.labels
-        self._bits = config.gumbel_uniform_bits if self._race else config.uniform_bits
-        h, w = p.tile_rows, p.tile_cols
-        row, col = np.indices(problem.shape)
-        lane = (row // h * config.mesh_cols + col // w) * config.spus + col % w // 2 % config.spus
-        chosen = [((row + col) % 2 == colour) & ~clamped for colour in (0, 1)]
-        self._sites = [(lane[c], row[c] % h, col[c] % w // (2 * config.spus)) for c in chosen]
-        self._colours = 0
+    def __init__(self, placement: Placement, sites: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        """sites: (rows, columns) of each colour's."""
+        sampler = placement.config.sampler
+        self._order = placement.order
+        self._state = lane_states(placement.run.seed, placement.order.lanes)
+        self._race, self._bits = isinstance(sampler, Race), sampler.uniform_bits
+        self._sites = sites
 
-    def next(self) -> np.ndarray:
-        """The next colour's: (sites, L) integers for a race, (sites,) in [0, 1) for a cdf, in raster order."""
-        p = self.placement
-        lane, row, pair = self._sites[self._colours % 2]
-        turn = (row - self._colours) % p.tile_rows * p.groups_per_row + pair
-        steps = self._labels if self._race else 1
-        drawn = np.empty((p.config.lanes, p.tile_rows * p.groups_per_row * steps), np.uint32)
+    def next(self, sweep: int, colour: int) -> np.ndarray:
+        """A colour's: (sites, L) integers for a race, (sites,) in [0, 1) for a cdf. All colours are to be asked for, in order."""
+        order = self._order
+        _, lane, turn = order.visit(sweep, *self._sites[colour])
+        first = order.number(sweep, colour, 0, 0)[1]
+        drawn = np.empty((order.lanes, order.turns * order.numbers_a_turn), np.uint32)
         fill_uniforms(drawn, self._state, self._bits)
-        self._colours += 1
         if self._race:
-            return np.ascontiguousarray(drawn.reshape(len(drawn), -1, steps)[lane, turn])
-        return drawn[lane, turn] / (1 << self._bits)
+            lane, turn = lane[:, None], turn[:, None]
+        generator, number = order.number(sweep, colour, turn, lane, np.arange(order.labels) if self._race else 0)
+        found = drawn[generator, number - first]
+        return np.ascontiguousarray(found) if self._race else found / (1 << self._bits)
 
 
 def _gumbel(config: Config) -> np.ndarray:
-    """-log(-log u) at u = (k + 1/2) / 2^gumbel_uniform_bits, float64."""
-    size = 1 << config.gumbel_uniform_bits
+    """-log(-log u) at u = (k + 1/2) / 2^uniform_bits, float64."""
+    size = 1 << config.sampler.uniform_bits
     return np.asarray(-np.log(-np.log((np.arange(size) + 0.5) / size)))
+
+
+class FloatTables:
+    """`problem` checked and in tables, for one `Chain` after the other. Takes 4 or 8 bytes a site and label."""
+
+    def __init__(self, problem: Problem, config: Config | None = None) -> None:
+        if config is not None:
+            check_fits(config, problem)
+        self.problem, self.config = problem, config
+        self.bound = energy_bound(problem)
+        if self.bound >= 1 << 62:
+            raise ProblemError(f"energies go up to {float(self.bound):.3g}; the limit is 2^62: give smaller data, alpha or beta")
+        kind = np.int32 if self.bound < 1 << 31 else np.int64
+        self.kind = kind
+        self.order = order = VisitOrder.raster(problem.shape, problem.labels)
+        rows, cols = problem.shape
+        drawn = np.ones(problem.shape, bool) if problem.clamped is None else ~np.ascontiguousarray(problem.clamped)
+        self.sites, self.row_col = [], []
+        for by_colour in order.table(1)[0]:
+            row, col = np.divmod(by_colour.ravel(), order.columns)
+            inside = col < cols
+            row, col = row[inside], col[inside]
+            row, col = row[drawn[row, col]], col[drawn[row, col]]
+            self.sites.append(row * np.int32(cols) + col)
+            self.row_col.append((row, col))
+        self.flags = np.zeros(problem.shape, np.uint8)
+        with compiling("load", kind):
+            fill_flags(self.flags, rows, cols)
+            self.singles, self.doubles = [singles(problem, sites, cols, kind) for sites in self.sites], doubles(problem, kind)
+
+
+class Chain:
+    """A chain of `problem` in float64, advanced sweep by sweep. Arguments: as of `solve`; tables: those of another chain of it.
+
+    After construction nothing has run. labels: (H, W) uint8, the sample. counts: (H, W, L) uint32, the histogram so far.
+    """
+
+    def __init__(self, problem: Problem, run: Run, *, config: Config | None = None, uniforms: str = "pcg64",
+                 tables: FloatTables | None = None):
+        if uniforms not in ("pcg64", "hardware") or (uniforms == "hardware" and config is None):
+            raise ProblemError(f"uniforms is {uniforms!r}; the float sampler takes pcg64, or hardware with a machine: give one")
+        self._tables = FloatTables(problem, config) if tables is None else tables
+        self.problem, self.run, self.config, self.sweeps = problem, run, config, 0
+        self._rng = np.random.Generator(np.random.PCG64([run.seed, 2]))
+        self.initial = initial_labels(problem, run)
+        self.labels = np.ascontiguousarray(self.initial).copy()
+        self._hardware, self._race, self._weights = None, False, np.empty(0)
+        if config is not None and uniforms == "hardware":
+            self._hardware = _HardwareUniforms(Placement(config, problem, run), self._tables.row_col)
+            self._race = isinstance(config.sampler, Race)
+            self._weights = _gumbel(config) if self._race else self._weights
+        self.counts = np.zeros((*problem.shape, problem.labels), np.uint32)
+        self._temperatures = temperatures(problem, config)
+        self._last = math.nan
+
+    def sweep(self) -> None:
+        """Update every site once: black, then white."""
+        t, temperature = self._tables, next(self._temperatures)
+        draw, flat = float_race if self._race else float_cdf, self.labels.reshape(-1)
+        if not self._race and temperature != self._last:
+            self._weights, self._last = np.exp(np.arange(min(_WEIGHTS, t.bound + 1)) / -temperature), temperature
+        with compiling("float", self._race, t.kind):
+            for colour in COLOURS:
+                drawn = (self._rng.random(len(t.sites[colour])) if self._hardware is None
+                         else self._hardware.next(self.sweeps, colour))
+                draw(t.sites[colour], self.problem.shape[1], temperature, self._weights, t.singles[colour], t.doubles,
+                     t.flags.reshape(-1), flat, drawn)
+        if self.sweeps >= self.run.burn_in:
+            for sites in t.sites:
+                count_labels(self.counts.reshape(-1, self.problem.labels), sites, flat)
+        self.sweeps += 1
+
+    def result(self, wall: float) -> Result:
+        """The result of the chain so far, after `wall` seconds."""
+        made = self._tables.order.label_evaluations(self.problem.unclamped_sites, self.sweeps)
+        return Result(backend="float", counts=self.counts, last=self.labels, initial=self.initial, wall_seconds=wall,
+                      label_evaluations=made)
+
+    def state(self, wall: float = 0.0) -> RunState:
+        """The state of the chain, as a copy that later sweeps do not change. Only for NumPy's uniforms."""
+        found = dataclasses.replace(self.result(wall), counts=self.counts.copy(), last=self.labels.copy())
+        return RunState(sweeps=self.sweeps, so_far=found, random=self._rng.bit_generator.state)
+
+    def restore(self, state: RunState) -> None:
+        """Continue from the state of a chain with the same problem and run."""
+        assert state.random is not None
+        self.initial, self.sweeps = state.so_far.initial, state.sweeps
+        self.labels[...], self.counts[...] = state.so_far.last, state.so_far.counts
+        self._rng.bit_generator.state = state.random
+        self._temperatures = itertools.islice(temperatures(self.problem, self.config), state.sweeps, None)
+
+
+def advance(chain: Chain, progress: Callable[[int], object] | None = None,
+            observe: Callable[[int, np.ndarray], object] | None = None, pause: Callable[[int], bool] | None = None) -> None:
+    """Sweep to the end of the chain's run, or until `pause`, asked after each sweep with the number of sweeps, says so."""
+    while chain.sweeps < chain.run.sweeps:
+        chain.sweep()
+        if observe is not None:
+            observe(chain.sweeps, chain.labels.copy())
+        if progress is not None:
+            progress(chain.sweeps)
+        if pause is not None and pause(chain.sweeps):
+            break
 
 
 def solve(problem: Problem, run: Run, *, config: Config | None = None, uniforms: str = "pcg64",
@@ -173,49 +204,7 @@ def solve(problem: Problem, run: Run, *, config: Config | None = None, uniforms:
     labels (H, W) uint8.
     Result: backend "float"; no messages, cycles or lanes.
     """
-    if config is not None:
-        problem.check_fits(config)
-    if uniforms not in ("pcg64", "hardware") or (uniforms == "hardware" and config is None):
-        raise ProblemError(f"uniforms is {uniforms!r}; the float sampler takes pcg64, or hardware with a machine: give one")
     began = time.perf_counter()
-    rng = np.random.Generator(np.random.PCG64([run.seed, 2]))
-    initial = initial_labels(problem, run)
-    labels = np.ascontiguousarray(initial).copy()
-    clamped = np.zeros(problem.shape, bool) if problem.clamped is None else np.ascontiguousarray(problem.clamped, bool)
-    hardware = _HardwareUniforms(config, problem, run, clamped) if config is not None and uniforms == "hardware" else None
-    race = config is not None and hardware is not None and config.sampler == "race"
-    table = _gumbel(config) if config is not None and race else np.empty(0)
-    rows, cols = problem.shape
-    kind = np.int32 if energy_bound(problem) < 1 << 31 else np.int64
-    order = np.array([1, 1, rows, cols + cols % 2, 1, problem.labels, 1], np.int64)
-    with compiling("load", kind):
-        loaded, pairs = singles(problem, order, kind), doubles(problem, kind)
-    counts = np.zeros((*problem.shape, problem.labels), np.uint32)
-    free = [np.count_nonzero(~clamped[colour::2, ::2]) + np.count_nonzero(~clamped[1 - colour::2, 1::2]) for colour in (0, 1)]
-    last, draw = math.nan, _sweep_race if race else _sweep_cdf
-    for sweep, temperature in zip(range(run.sweeps), temperatures(problem, config), strict=False):
-        if not race and temperature != last:
-            table, last = np.exp(np.arange(min(_WEIGHTS, energy_bound(problem) + 1)) / -temperature), temperature
-        with compiling("float", race, kind):
-            for colour in (0, 1):
-                drawn = rng.random(free[colour]) if hardware is None else hardware.next()
-                draw(colour, temperature, table, loaded, pairs, clamped, labels, drawn)
-        if sweep >= run.burn_in:
-            _count(counts, labels, clamped)
-        if observe is not None:
-            observe(sweep + 1, labels.copy())
-        if progress is not None:
-            progress(sweep + 1)
-    return Result(
-        backend="float", counts=counts, last=labels, initial=initial,
-        label_evaluations=problem.labels * problem.unclamped_sites * run.sweeps,
-        wall_seconds=time.perf_counter() - began,
-    )
-
-
-def sweep_energy(problem: Problem, labels: np.ndarray) -> float:
-    """Total energy of a configuration (H, W): alpha E_singleton of each site, beta E_doubleton of each edge once."""
-    table = doubleton_table(problem)
-    picked = np.take_along_axis(singleton_energies(problem), labels[..., None].astype(np.intp), 2)
-    pairs = table[labels[1:], labels[:-1]].sum() + table[labels[:, 1:], labels[:, :-1]].sum()
-    return float(problem.alpha * picked.sum() + problem.beta * pairs)
+    chain = Chain(problem, run, config=config, uniforms=uniforms)
+    advance(chain, progress, observe)
+    return chain.result(time.perf_counter() - began)

@@ -1,4 +1,4 @@
-"""The compiled loops of the model: generator, samplers and the sweep of a colour.
+"""The compiled loops of the model: generator, energies, samplers and the sweep of a colour.
 
 They stand in one file because numba's cache notices changes of a function's own file alone.
 
@@ -11,13 +11,15 @@ loops, because numba tests signed ones for being negative.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numba
 import numpy as np
 
-__all__ = ["BLOCK", "CLAMPED", "EXISTS", "KEY_LABEL_BITS", "draw_cdf", "draw_race", "fill_flags", "fill_noise",
-           "fill_singles", "fill_uniforms", "fill_weights", "output", "step", "sweep_cdf", "sweep_race", "write_label"]
+__all__ = ["BLOCK", "CLAMPED", "EXISTS", "KEY_LABEL_BITS", "count_labels", "draw_cdf", "draw_race", "field_energy", "fill_flags",
+           "fill_noise", "fill_singles", "fill_uniforms", "fill_weights", "float_cdf", "float_race", "output", "step", "sweep_cdf",
+           "sweep_race", "write_label"]
 
 
 BLOCK = 16  # lanes whose generators step together
@@ -149,41 +151,64 @@ def fill_flags(flags: np.ndarray, rows: int, cols: Int) -> None:
                                 | (RIGHT if col + 1 < cols else 0))
 
 
-@numba.njit(cache=True)
-def fill_singles(singles: np.ndarray, shape: np.ndarray, rows: int, cols: Int, s1: np.ndarray, s2: np.ndarray,
+# -- energies
+
+
+@numba.njit(cache=True, nogil=True)
+def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np.ndarray, s1: np.ndarray, s2: np.ndarray,
                  offsets: np.ndarray, constants: np.ndarray, observed: np.ndarray, alpha: int, squared: bool,
                  out_of_range: int) -> None:
-    """alpha E_singleton of the image's sites, in the order of the sweep.
+    """singles (n, L): alpha E_singleton of each of `sites` (n,), flat indices on a grid of `stride` columns.
 
-    singles: (blocks x colours x groups x block width, L). shape: as in `sweep_cdf`. s1: (H, W) int32. s2: (H2, W2)
-    int32, moved by offsets (L, 2) int64; of size 0 with constants (L,) int32. observed: (H, W), or (0, 0) for all.
+    Rows of sites that are none (-1) or outside the image are left. chosen: (n,) the one label of each site that is wanted,
+    with singles (n, 1); or of size 0 for all. s1: (H, W) int32. s2: (H2, W2) int32, moved by offsets (L, 2) int64; of
+    size 0 with constants (L,) int32. observed: (H, W) bool, or of size 0 for all.
     """
-    _, mesh_cols, h, w, spus, count, width = shape
-    groups = w // (2 * spus)
+    rows, cols = s1.shape
+    row, start = 0, 0  # most sites lie in the row of the one before, and a division is slow
+    for n in range(len(sites)):
+        if sites[n] < 0:
+            continue
+        if not start <= sites[n] < start + stride:
+            row = sites[n] // stride
+            start = row * stride
+        col = sites[n] - start
+        if row >= rows or col >= cols:
+            continue
+        seen, datum = observed.size == 0 or observed[row, col], np.int64(s1[row, col])
+        first = np.int64(chosen[n]) if chosen.size > 0 else 0
+        for at in range(singles.shape[1]):
+            label, energy = first + at, np.int64(out_of_range)
+            if s2.size == 0:
+                energy = abs(datum - constants[label])
+            else:
+                r, c = row + offsets[label, 0], col + offsets[label, 1]
+                inside = 0 <= r < s2.shape[0] and 0 <= c < s2.shape[1]
+                if inside:
+                    energy = abs(datum - s2[r, c])
+                if inside and squared:
+                    energy *= energy
+            if s2.size == 0 and squared:
+                energy *= energy
+            singles[n, at] = alpha * energy if seen else 0
+
+
+@numba.njit(cache=True, nogil=True)
+def field_energy(labels: np.ndarray, singles: np.ndarray, doubles: np.ndarray) -> Int:
+    """Energy of a configuration (H, W) uint8: each site's alpha E_singleton, each edge's beta E_doubleton once; int64.
+
+    singles: (H x W, 1) int64, of the sites' own labels. doubles: as in `site_energies`, int64.
+    """
+    rows, cols = labels.shape
+    total = singles.sum()
     for row in range(rows):
         for col in range(cols):
-            lane = (row // h * mesh_cols + col // w) * spus + col % w // 2 % spus
-            place = row % h * groups + col % w // (2 * spus)
-            at = ((lane // width * 2 + ((row % h + col % w) & 1)) * h * groups + place) * width + lane % width
-            seen = observed.size == 0 or observed[row, col]
-            datum = np.int64(s1[row, col])
-            for label in range(count):
-                energy = np.int64(out_of_range)
-                if s2.size == 0:
-                    energy = abs(datum - constants[label])
-                else:
-                    r, c = row + offsets[label, 0], col + offsets[label, 1]
-                    inside = 0 <= r < s2.shape[0] and 0 <= c < s2.shape[1]
-                    if inside:
-                        energy = abs(datum - s2[r, c])
-                    if inside and squared:
-                        energy *= energy
-                if s2.size == 0 and squared:
-                    energy *= energy
-                singles[at, label] = alpha * energy if seen else 0
-
-
-# -- the sweep of a colour
+            label = labels[row, col]
+            if col > 0:
+                total += doubles[labels[row, col - 1], label]
+            if row > 0:
+                total += doubles[labels[row - 1, col], label]
+    return total
 
 
 @numba.njit(cache=True, inline="always")
@@ -191,7 +216,7 @@ def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.
                   site: Int, stride: Int, none: Int, shift: Int, e_max: Int, narrow: bool) -> None:
     """E(l) of the site with flat index `site` (Equation 3.1), its labels side by side.
 
-    energy: (L,), of the type of singles. at: its row of singles. doubles: (L + 1, L), the last row, `none`, zeros for
+    energy: (L,), of the type of singles or wider. at: its row of singles. doubles: (L + 1, L), the last row, `none`, zeros for
     a neighbour that does not exist. narrow: shift and e_max change something.
     """
     up = np.uint64(labels[site - stride]) if flags & UP else none
@@ -206,50 +231,41 @@ def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.
             energy[label] = min(energy[label] >> shift, e_max)
 
 
-@numba.njit(cache=True, inline="always")
-def lane_origins(origins: np.ndarray, block: int, shape: np.ndarray) -> int:
-    """Fill in the flat index of the first site of each lane of a block; returns the lanes there are."""
-    mesh_rows, mesh_cols, h, w, spus, _, width = shape
-    first = block * width
-    lanes = min(width, mesh_rows * mesh_cols * spus - first)
-    for s in range(lanes):
-        tile, spu = (first + s) // spus, (first + s) % spus
-        origins[s] = tile // mesh_cols * h * mesh_cols * w + tile % mesh_cols * w + 2 * spu
-    return lanes
+# -- the machine's sweep of a colour
 
 
 @numba.njit(cache=True, nogil=True)
-def sweep_cdf(first_block: Int, blocks: int, colour: int, start_row: int, counted: bool, shape: np.ndarray,
-              widths: np.ndarray, weights: np.ndarray, singles: np.ndarray, doubles: np.ndarray, flags: np.ndarray,
+def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
+              weights: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, flags: np.ndarray,
               labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray, state: np.ndarray,
               events: np.ndarray, messages: np.ndarray) -> int:
     """Update a colour's sites of `blocks` blocks of lanes from `first_block` on; returns the number of messages.
 
-    shape: mesh rows, columns, tile rows, columns, lanes a tile, L, lanes a block. widths: uniform bits, fraction bits
-    of the table, energy_shift, E_max, whether these two matter, count_max, BLOCK. weights: `fill_weights`.
-    singles: (blocks x colours x groups x lanes a block, L) alpha E_singleton. doubles: (L + 1, L) beta E_doubleton, by
-    neighbour, label. flags, labels, mrp_count, lrp_label, lrp_count: (padded sites,). state: (lanes, 4) uint32.
-    events: (groups, lanes) 1 where a message is sent. messages: (n, 3) flat site, label, count; a block after the other.
+    places: (turns,) the place of each turn, sites: (blocks, colours, places, lanes a block) the site of each place and
+    lane, both from `VisitOrder`. stride: columns of the padded grid. widths: uniform bits, fraction bits of the table,
+    energy_shift, E_max, whether these two matter, count_max, BLOCK. weights: `fill_weights`.
+    singles: (*sites, L) alpha E_singleton. doubles: (L + 1, L) beta E_doubleton, by neighbour, label. flags, labels,
+    mrp_count, lrp_label, lrp_count: (padded sites,). state: (lanes, 4) uint32. events: (turns, lanes) 1 where a message
+    is sent. messages: (n, 3) flat site, label, count; a block after the other.
     """
-    _, mesh_cols, h, w, spus, count, width = shape
+    width, count = sites.shape[3], singles.shape[4]
     bits, _, shift, e_max, narrow, count_max, _ = widths
-    stride, groups, places, labels_n = mesh_cols * w, w // (2 * spus), h * (w // (2 * spus)), U(count)
+    labels_n = U(count)
     energy, sums = np.empty(count, singles.dtype), np.empty(count, np.int32)
-    origins = np.empty(width, np.int64)
     sent = 0
     for block in range(first_block, first_block + blocks):
-        lanes = lane_origins(origins, block, shape)
-        for group in range(places):
-            local, rest = (start_row + group // groups) % h, group % groups
-            at = U(((block * 2 + colour) * places + local * groups + rest) * width)
-            offset = local * stride + 2 * rest * spus + ((local + colour) & 1)
+        own = sites[block, colour].reshape(-1)
+        rows = singles[block, colour].reshape((len(own), count))
+        lanes = min(width, len(state) - block * width)
+        for turn in range(len(places)):
+            first = U(places[turn]) * U(width)
             for s in range(lanes):
-                lane, site = U(block * width + s), U(origins[s] + offset)
+                lane, at = U(block * width + s), first + U(s)
+                site = U(own[at])
                 step(state, lane)
                 if flags[site] & (EXISTS | CLAMPED) != EXISTS:
                     continue
-                site_energies(energy, singles, at + U(s), doubles, flags[site], labels, site, U(stride), labels_n, shift,
-                              e_max, narrow != 0)
+                site_energies(energy, rows, at, doubles, flags[site], labels, site, U(stride), labels_n, shift, e_max, narrow != 0)
                 least = energy[0]
                 for label in range(labels_n):
                     least = min(least, energy[label])
@@ -268,7 +284,7 @@ def sweep_cdf(first_block: Int, blocks: int, colour: int, start_row: int, counte
                     label, held = write_label(site, drawn, old, count_max, mrp_count, lrp_label, lrp_count)
                     if held:
                         messages[sent, 0], messages[sent, 1], messages[sent, 2] = site, label, held
-                        events[group, lane] = 1
+                        events[turn, lane] = 1
                         sent += 1
     return sent
 
@@ -298,35 +314,36 @@ def block_noise(sequence: np.ndarray, uniforms: np.ndarray, noise: np.ndarray, t
 
 
 @numba.njit(cache=True, nogil=True)
-def sweep_race(first_block: Int, blocks: int, colour: int, start_row: int, counted: bool, shape: np.ndarray,
-               widths: np.ndarray, table: np.ndarray, singles: np.ndarray, doubles: np.ndarray, flags: np.ndarray,
+def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
+               table: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, flags: np.ndarray,
                labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray, state: np.ndarray,
                events: np.ndarray, messages: np.ndarray) -> int:
     """As `sweep_cdf`; table: `fill_noise`, of a type that holds 64 x the scores. A block has at most BLOCK lanes."""
-    _, mesh_cols, h, w, spus, count, width = shape
+    width, count = sites.shape[3], singles.shape[4]
     bits, fraction, shift, e_max, narrow, count_max, vector = widths
-    stride, groups, places, labels_n = mesh_cols * w, w // (2 * spus), h * (w // (2 * spus)), U(count)
+    labels_n = U(count)
     energy, noise = np.empty(count, singles.dtype), np.empty((BLOCK, count), table.dtype)
     sequence, uniforms = np.zeros((count + 4) * BLOCK, np.uint32), np.empty(count * BLOCK, np.uint16)
-    origins = np.empty(width, np.int64)
+    here = np.empty(width, np.int64)
     left, down, most = table.dtype.type(fraction + KEY_LABEL_BITS), np.uint32(32 - bits), np.iinfo(table.dtype).max
     sent = 0
     for block in range(first_block, first_block + blocks):
-        lanes = lane_origins(origins, block, shape)
+        own = sites[block, colour].reshape(-1)
+        rows = singles[block, colour].reshape((len(own), count))
+        lanes = min(width, len(state) - block * width)
         for s in range(lanes):
             for word in range(4):
                 sequence[word * BLOCK + s] = state[block * width + s, word]
-        for group in range(places):
-            local, rest = (start_row + group // groups) % h, group % groups
-            at = U(((block * 2 + colour) * places + local * groups + rest) * width)
-            offset = local * stride + 2 * rest * spus + ((local + colour) & 1)
+        for turn in range(len(places)):
+            first = U(places[turn]) * U(width)
+            for s in range(lanes):
+                here[s] = own[first + U(s)]
             block_noise(sequence, uniforms, noise, table, count, vector, down)
             for s in range(lanes):
-                site = U(origins[s] + offset)
+                at, site = first + U(s), U(here[s])
                 if flags[site] & (EXISTS | CLAMPED) != EXISTS:
                     continue
-                site_energies(energy, singles, at + U(s), doubles, flags[site], labels, site, U(stride), labels_n, shift,
-                              e_max, narrow != 0)
+                site_energies(energy, rows, at, doubles, flags[site], labels, site, U(stride), labels_n, shift, e_max, narrow != 0)
                 # The least key is the least score, and the lowest label on ties.
                 best = table.dtype.type(most)
                 for label in range(labels_n):
@@ -339,9 +356,60 @@ def sweep_race(first_block: Int, blocks: int, colour: int, start_row: int, count
                     label, held = write_label(site, drawn, old, count_max, mrp_count, lrp_label, lrp_count)
                     if held:
                         messages[sent, 0], messages[sent, 1], messages[sent, 2] = site, label, held
-                        events[group, block * width + s] = 1
+                        events[turn, block * width + s] = 1
                         sent += 1
         for s in range(lanes):
             for word in range(4):
                 state[block * width + s, word] = sequence[word * BLOCK + s]
     return sent
+
+
+# -- the float sampler's sweep of a colour
+
+
+@numba.njit(cache=True, nogil=True)
+def float_cdf(sites: np.ndarray, stride: Int, temperature: float, weights: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
+              flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
+    """Draw each of `sites` (n,): the first label whose running sum of weights exceeds uniform x total.
+
+    weights: exp(-d / T) of the energies d above the least; above the table it is computed. singles: (n, L). doubles:
+    (L + 1, L). flags, labels: (H x W,). uniforms: (n,) float64.
+    """
+    count = singles.shape[1]
+    energy, running = np.empty(count, np.int64), np.empty(count)
+    for n in range(len(sites)):
+        site = U(sites[n])
+        site_energies(energy, singles, U(n), doubles, flags[site], labels, site, U(stride), U(count), 0, 0, False)
+        least, total = energy.min(), 0.0
+        for label in range(count):
+            above = energy[label] - least
+            total += weights[above] if above < len(weights) else math.exp(above / -temperature)
+            running[label] = total
+        target, label = uniforms[n] * total, 0
+        while label < count - 1 and running[label] <= target:  # rounding may leave no sum above it
+            label += 1
+        labels[site] = label
+
+
+@numba.njit(cache=True, nogil=True)
+def float_race(sites: np.ndarray, stride: Int, temperature: float, table: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
+               flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
+    """As `float_cdf` by Gumbel-max: the least E / T - G(u), the lowest label on ties. table: G by uniform. uniforms: (n, L)."""
+    count = singles.shape[1]
+    energy = np.empty(count, np.int64)
+    for n in range(len(sites)):
+        site = U(sites[n])
+        site_energies(energy, singles, U(n), doubles, flags[site], labels, site, U(stride), U(count), 0, 0, False)
+        best, winner = np.inf, 0
+        for label in range(count):
+            score = energy[label] / temperature - table[uniforms[n, label]]
+            if score < best:
+                best, winner = score, label
+        labels[site] = winner
+
+
+@numba.njit(cache=True, nogil=True)
+def count_labels(counts: np.ndarray, sites: np.ndarray, labels: np.ndarray) -> None:
+    """Add the labels (H x W,) of `sites` (n,) to counts (H x W, L)."""
+    for n in range(len(sites)):
+        counts[sites[n], labels[sites[n]]] += 1

@@ -6,11 +6,14 @@ messages in each FIFO matters, so the network is stepped by its levels alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numba
 import numpy as np
 
-from mrfhw.config import LMEM_WRITE, Config
-from mrfhw.placement import Placement
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.placement import Placement
 
 __all__ = ["LogTiming"]
 
@@ -69,14 +72,14 @@ def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, s
             state[_STALLS] += 1
         head = state[_HEAD] % slots
         if state[_WAITING] == 0 and (state[_COUNT] == 0 or pending_cycle[head] > now):
-            # Nothing moves: on to what comes next.
+            # The network is empty: advance to the next event.
             target = until if state[_COUNT] == 0 else min(until, pending_cycle[head])
             if target - now > ring:
                 stalled[:] = False
                 now = target
                 continue
         wish = False
-        if state[_WAITING] > limit:  # else no tile can hold so many
+        if state[_WAITING] > limit:  # otherwise no tile's FIFO can be so full
             for tile in range(tiles):
                 wish |= levels[tile] > limit
         stalled[now % ring] = wish
@@ -126,6 +129,7 @@ class LogTiming:
     """
 
     def __init__(self, config: Config, placement: Placement):
+        config = Derived.of(config)
         c = config
         labels = placement.problem.labels
         self.config, self.overlap = c, placement.overlap
@@ -147,9 +151,10 @@ class LogTiming:
         self._first = np.array(first, np.int64)
         self._children = np.array(children, np.int64).reshape(-1, 2)
         self._state = np.zeros(5, np.int64)
-        self._seen_after = 1 + c.tree_levels
+        self._seen_after = c.latency.stall_seen(c.tree_levels)
+        self._enters = c.latency.logged(c.tree_levels)  # cycles from a write-back slot
         self._stalled = np.zeros(self._seen_after + 1, np.bool_)
-        slots = c.commit_queue_depth + c.in_flight(labels, c.slot_to_tile + LMEM_WRITE + c.spus) + 2
+        slots = c.commit_queue_depth + c.in_flight(labels, self._enters + c.spus) + 2
         self._pending_cycle = np.zeros(slots, np.int64)
         self._pending = np.zeros((slots, c.spes, c.spus), np.uint8)
         # Where a group's messages, were every lane to send one, are gone before the next group's come, no FIFO fills.
@@ -160,6 +165,19 @@ class LogTiming:
     @property
     def stall_cycles(self) -> int:
         return int(self._state[_STALLS])
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that the cycles to come depend on, as integers by name."""
+        return {"clock": np.array([self.gap_cycles, self._issue], np.int64), "levels": self._levels.copy(),
+                "served": self._served.copy(), "network": self._state.copy(), "stalled": self._stalled.copy(),
+                "pending_cycle": self._pending_cycle.copy(), "pending": self._pending.copy()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Continue from what `state` returned for the same machine and problem."""
+        self.gap_cycles, self._issue = map(int, state["clock"])
+        for name, held in (("levels", self._levels), ("served", self._served), ("network", self._state), ("stalled", self._stalled),
+                           ("pending_cycle", self._pending_cycle), ("pending", self._pending)):
+            held[...] = state[name]
 
     def _begin(self, start: int) -> int:
         """A fetch without labels from cycle `start` on; returns the cycle in which the first group may be issued."""
@@ -191,7 +209,7 @@ class LogTiming:
             self._state[_NOW] = self._issue
             return
         self._issue = _issue_groups(
-            ready, self.interval, self.delay + c.slot_to_tile + LMEM_WRITE, events.reshape(-1, c.spes, c.spus), self._state,
+            ready, self.interval, self.delay + self._enters, events.reshape(-1, c.spes, c.spus), self._state,
             self._levels, self._served, self._first, self._children, self._given, self._stalled, self._pending_cycle,
             self._pending, c.hub_depth, c.log_depth - c.log_reserve, self._seen_after)
 

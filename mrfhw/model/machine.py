@@ -5,27 +5,32 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
 from mrfhw.model.data import compiling, doubles, energy_bound, singles
 from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, KEY_LABEL_BITS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race
 from mrfhw.model.log_timing import LogTiming
 from mrfhw.model.random import lane_states
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, ProblemError, Run
-from mrfhw.result import Result
-from mrfhw.temperature import coefficient, coefficients
+from mrfhw.placement.placement import Placement, place
+from mrfhw.placement.temperature import coefficient, coefficients
+from mrfhw.placement.visit_order import COLOURS
 
-__all__ = ["Machine", "complete", "histogram", "solve"]
+__all__ = ["Machine", "advance", "complete", "histogram", "outcome", "solve"]
 
-# Lanes that a thread takes at once: race steps as many generators side by side, cdf has no reason for many.
+# Lanes that a thread processes at once: race steps that many generators side by side; cdf gains nothing from many lanes.
 _WIDTH = {"race": BLOCK, "cdf": 4}
-_KEPT = 1 << 24  # messages kept as such; of a run with more only the histogram is
+_KEPT = 1 << 24  # messages that are kept; a run with more keeps only their histogram
 _WORTH_A_THREAD = 200_000  # label evaluations of a colour; fewer take less time than to hand them over
 
 
@@ -39,52 +44,100 @@ def _threads(threads: int | None) -> int:
     return int(given)
 
 
+def _width(config: Derived) -> int:
+    return min(_WIDTH[config.sampler.name], config.lanes)
+
+
 @lru_cache(maxsize=1)
 def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, "mrfhw-model")
 
 
+if hasattr(os, "register_at_fork"):  # a forked child inherits the pool but not its threads, and would wait for them forever
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+@dataclass(frozen=True)
+class Tables:
+    """Data of a placed problem for the sweeps, in the types and the order of the compiled loops (`mrfhw.model.kernel`).
+
+    wide: whether energies have 32 bits, not 16. sites, singles, doubles, flags: as `sweep_cdf` takes them.
+    """
+
+    wide: bool
+    sites: np.ndarray
+    singles: np.ndarray
+    doubles: np.ndarray
+    flags: np.ndarray
+
+    @classmethod
+    def of(cls, placement: Placement, wide: bool) -> Tables:
+        """The tables of a placement: made at the first call, and kept with it if they fit its room. wide: 32 bits are required."""
+        kept = placement.derived.get("tables")
+        if isinstance(kept, cls) and kept.wide >= wide:
+            return kept
+        made = cls._made(placement, wide)
+        if sum(array.nbytes for array in (made.sites, made.singles, made.doubles, made.flags)) <= placement.room:
+            placement.derived["tables"] = made
+        return made
+
+    @classmethod
+    def _made(cls, placement: Placement, wide: bool) -> Tables:
+        problem, order = placement.problem, placement.order
+        sites = order.table(_width(placement.config))
+        flags = (EXISTS * placement.exists + CLAMPED * placement.clamped).astype(np.uint8)
+        energy_type = np.int32 if wide else np.int16
+        with compiling("load", wide):
+            fill_flags(flags, *problem.shape)
+            loaded = singles(problem, sites, order.columns, energy_type)
+        return cls(wide, sites, loaded, doubles(problem, energy_type), flags.reshape(-1))
+
+
+def _bound(placement: Placement) -> int:
+    """`energy_bound` of the placed problem."""
+    if "energy bound" not in placement.derived:
+        placement.derived["energy bound"] = energy_bound(placement.problem)
+    return int(placement.derived["energy bound"])
+
+
 class Machine:
     """A machine of `config` with a problem loaded, advanced sweep by sweep.
 
-    After construction nothing has run. `sweep()` runs one; `labels`, `mrp_count`, `lrp_label` and
+    The constructor runs no sweep; `sweep()` runs one. `labels`, `mrp_count`, `lrp_label` and
     `lrp_count` are LMem on the padded grid, `random` the (lanes, 4) uint32 states of the generators, `messages`
     what has been sent, `timing` the cycles.
+    problem: placed anew, or placed already (its run is `run` from here on).
     threads: cores to use at most; None for the environment's MRFHW_THREADS or, without it, all that the process
     may use. Nothing but the speed depends on it.
     random: states (lanes, 4) to start from, in place of those of run.seed; copied.
     """
 
-    def __init__(self, config: Config, problem: Problem, run: Run, threads: int | None = None,
+    def __init__(self, config: Config, problem: Problem | Placement, run: Run, threads: int | None = None,
                  random: np.ndarray | None = None):
-        self.placement = p = Placement(config, problem, run)
-        self.config, self.problem, self.run = config, problem, run
+        config = Derived.of(config)
+        self.placement = p = place(config, problem, run)
+        self.config, self.problem, self.run, self._order = config, p.problem, run, p.order
+        problem = p.problem
         c = config
-        self._race = race = c.sampler == "race"
+        sampler = c.sampler
+        self._race = isinstance(sampler, Race)
         self._threads = _threads(threads)
-        self._width = min(_WIDTH[c.sampler], c.lanes)
-        self._blocks = -(-c.lanes // self._width)
-        bits, fraction = ((c.gumbel_uniform_bits, c.gumbel_fraction_bits) if race
-                          else (c.uniform_bits, c.exponent_fraction_bits))
-        largest = energy_bound(problem)
+        fraction = sampler.fraction_bits if isinstance(sampler, Race) else sampler.exponent_fraction_bits
+        largest = _bound(p)
         changed = problem.energy_shift > 0 or largest > c.energy_max
-        self._widths = np.array([bits, fraction, problem.energy_shift, c.energy_max, changed, c.count_max, BLOCK], np.int64)
-        self._shape = np.array([c.mesh_rows, c.mesh_cols, p.tile_rows, p.tile_cols, c.spus, problem.labels, self._width],
-                               np.int64)
-        self._places = p.tile_rows * p.groups_per_row
+        self._widths = np.array(
+            [sampler.uniform_bits, fraction, problem.energy_shift, c.energy_max, changed, c.count_max, BLOCK], np.int64)
         highest = min(largest >> problem.energy_shift, c.energy_max)
         wide = largest > np.iinfo(np.int16).max
-        if race:
+        if isinstance(sampler, Race):
             # Keys are 64 x score + label; a noise of 64 x T x G is of their size.
             hottest = coefficient(c, problem.schedule.hottest, problem.energy_shift)
-            noise = int(np.abs(c.gumbel_table).max()) * hottest >> c.temperature_fraction_bits
+            noise = int(np.abs(sampler.gumbel_table).max()) * hottest >> c.temperature_fraction_bits
             wide |= (((highest << fraction) + noise + 2) << KEY_LABEL_BITS) > np.iinfo(np.int32).max
-            self._table = np.empty(len(c.gumbel_table), np.int64 if wide else np.int32)
-        else:
-            self._table = np.empty(highest + 1, np.uint16)
-        self._wide = bool(wide)
+        self._tables = Tables.of(p, bool(wide))
+        self._wide = self._tables.wide
+        self._table = (np.empty(len(sampler.gumbel_table), np.int64 if self._wide else np.int32) if isinstance(sampler, Race)
+                       else np.empty(highest + 1, np.uint16))
         self._temperature = -1
-        self._load()
         self.labels = p.pad(p.initial)
         self.mrp_count, self.lrp_count = (np.zeros(p.padded_shape, np.int32) for _ in range(2))
         self.lrp_label = np.zeros(p.padded_shape, np.uint8)
@@ -94,53 +147,68 @@ class Machine:
         self._held = 0  # messages in that list
         self._folded: np.ndarray | None = None
         self._sent = 0
-        self._buffer = np.empty((c.lanes * self._places, 3), np.int64)
-        self._events = np.zeros((self._places, c.lanes), np.uint8)
-        self._coefficients = coefficients(c, problem)
+        self._buffer = np.empty((c.lanes * p.order.turns, 3), np.int64)
+        self._events = np.zeros((p.order.turns, c.lanes), np.uint8)
+        self._coefficients: Iterator[int] = coefficients(c, problem)
+        self.initial = p.initial
         self.sweeps = 0
 
-    def _load(self) -> None:
-        """The problem's energies and flags, in the types and the order of the sweep."""
-        rows, cols = self.problem.shape
-        energy_type = np.int32 if self._wide else np.int16
-        flags = (EXISTS * self.placement.exists + CLAMPED * self.placement.clamped).astype(np.uint8)
-        with compiling("load", self._wide):
-            fill_flags(flags, rows, cols)
-            self._singles = singles(self.problem, self._shape, energy_type)
-        self._flags = flags.reshape(-1)
-        self._doubles = doubles(self.problem, energy_type)
+    def state(self, wall: float = 0.0) -> RunState:
+        """The state of the run after `wall` seconds, as a copy that later sweeps do not change."""
+        return RunState(sweeps=self.sweeps, so_far=outcome(self, wall), generators=self.random.copy(), timing=self.timing.state())
+
+    def restore(self, state: RunState) -> None:
+        """Continue from the state of a machine with the same configuration, problem and run."""
+        found, p = state.so_far, self.placement
+        assert found.lmem is not None
+        assert state.generators is not None
+        fields: tuple[np.ndarray, ...] = (self.labels, self.mrp_count, self.lrp_label, self.lrp_count)
+        for number, held in enumerate(fields):
+            held[...] = p.pad(found.lmem[..., number].astype(held.dtype))
+        self.random[...] = state.generators
+        self.timing.restore(state.timing)
+        self.initial, self.sweeps = found.initial, state.sweeps
+        self._messages, self._held, self._sent = [], 0, found.messages_counted or 0
+        if found.messages is None:
+            rest = histogram(self.problem.labels, np.empty((0, 3), np.int64), found.lmem)
+            self._folded = (found.counts - rest).reshape(-1)
+        elif len(found.messages):
+            self._messages, self._held = [np.asarray(found.messages, np.int64)], len(found.messages)
+            self._sent -= self._held
+        self._coefficients = itertools.islice(coefficients(self.config, self.problem), state.sweeps, None)
 
     def _set_temperature(self, value: int) -> None:
-        c = self.config
+        c, sampler = self.config, self.config.sampler
         if value == self._temperature:
             return
         self._temperature = value
-        if self._race:
-            fill_noise(self._table, c.gumbel_table, value, c.temperature_fraction_bits)
+        if isinstance(sampler, Race):
+            fill_noise(self._table, sampler.gumbel_table, value, c.temperature_fraction_bits)
         else:
-            fill_weights(self._table, c.exponent_table, value, c.exponent_fraction_bits, c.temperature_fraction_bits)
+            fill_weights(self._table, sampler.exponent_table, value, sampler.exponent_fraction_bits, c.temperature_fraction_bits)
 
-    def _colour(self, colour: int, start_row: int, counted: bool) -> list[np.ndarray]:
+    def _colour(self, colour: int, counted: bool) -> list[np.ndarray]:
         """Update a colour; the messages of each share of the lanes, in the order of the lanes."""
         kernel: Callable[..., int] = sweep_race if self._race else sweep_cdf
-        flat = [a.reshape(-1) for a in (self._flags, self.labels, self.mrp_count, self.lrp_label, self.lrp_count)]
+        order, tables = self._order, self._tables
+        places, (blocks, _, turns, width) = order.places(self.sweeps, colour), tables.sites.shape
+        flat = [a.reshape(-1) for a in (self.labels, self.mrp_count, self.lrp_label, self.lrp_count)]
 
         def share(first: int, last: int) -> np.ndarray:
-            buffer = self._buffer[first * self._width * self._places:]
-            sent = kernel(first, last - first, colour, start_row, counted, self._shape, self._widths, self._table,
-                          self._singles, self._doubles, *flat, self.random, self._events, buffer)
+            buffer = self._buffer[first * width * turns:]
+            sent = kernel(first, last - first, colour, places, counted, order.columns, self._widths, self._table, tables.sites,
+                          tables.singles, tables.doubles, tables.flags, *flat, self.random, self._events, buffer)
             found = buffer[:sent].copy()
-            row, col = np.divmod(found[:, 0], self.placement.padded_shape[1])
+            row, col = np.divmod(found[:, 0], order.columns)
             found[:, 0] = row * self.problem.shape[1] + col  # the image's raster
             return found
 
         if counted:
             self._events.fill(0)
-        evaluations = self.config.lanes * self._places * self.problem.labels
-        shares = max(1, min(self._threads, self._blocks, evaluations // _WORTH_A_THREAD))
-        edges = [self._blocks * n // shares for n in range(shares + 1)]
+        shares = max(1, min(self._threads, blocks, order.colour_evaluations // _WORTH_A_THREAD))
+        edges = [blocks * n // shares for n in range(shares + 1)]
         if shares == 1:
-            return [share(0, self._blocks)]
+            return [share(0, blocks)]
         futures: list[Future[np.ndarray]] = [_pool(self._threads - 1).submit(share, a, b)
                                              for a, b in itertools.pairwise(edges[:-1])]
         last = share(edges[-2], edges[-1])
@@ -151,9 +219,8 @@ class Machine:
         counted = self.sweeps >= self.run.burn_in
         with compiling(self.config.sampler, self._wide):
             self._set_temperature(next(self._coefficients))
-            for colour in (0, 1):
-                start_row = (2 * self.sweeps + colour) % self.placement.tile_rows
-                sent = [part for part in self._colour(colour, start_row, counted) if len(part)]
+            for colour in COLOURS:
+                sent = [part for part in self._colour(colour, counted) if len(part)]
                 self._messages += sent
                 self._held += sum(map(len, sent))
                 if self._held > _KEPT:
@@ -182,7 +249,7 @@ class Machine:
 
     @property
     def folded(self) -> bool:
-        """Whether messages were too many to keep."""
+        """Whether there were too many messages to keep, so that some are only in the histogram."""
         return self._folded is not None
 
     @property
@@ -216,29 +283,40 @@ def histogram(labels: int, messages: np.ndarray, lmem: np.ndarray) -> np.ndarray
     return counts.reshape(rows, cols, labels)
 
 
+def advance(machine: Machine, progress: Callable[[int], object] | None = None,
+            observe: Callable[[int, np.ndarray], object] | None = None, pause: Callable[[int], bool] | None = None) -> None:
+    """Sweep to the end of the machine's run, or until `pause`, asked after each sweep with the number of sweeps, says so."""
+    while machine.sweeps < machine.run.sweeps:
+        machine.sweep()
+        if observe:
+            observe(machine.sweeps, machine.image(machine.labels))
+        if progress:
+            progress(machine.sweeps)
+        if pause and pause(machine.sweeps):
+            break
+
+
+def outcome(machine: Machine, wall: float) -> Result:
+    """The result of a machine so far, after `wall` seconds. `cycles` is right only after the run's timing is finished."""
+    problem, timing = machine.problem, machine.timing
+    return Result(
+        backend="model", counts=machine.counts, last=machine.image(machine.labels).copy(), initial=machine.initial,
+        label_evaluations=machine.placement.order.label_evaluations(problem.unclamped_sites, machine.sweeps), wall_seconds=wall,
+        messages=None if machine.folded else machine.messages,
+        lmem=machine.lmem, cycles=timing.cycles, stall_cycles=timing.stall_cycles, gap_cycles=timing.gap_cycles,
+        lanes=machine.config.lanes, messages_counted=machine.log_messages)
+
+
 def complete(machine: Machine, progress: Callable[[int], object] | None = None,
              observe: Callable[[int, np.ndarray], object] | None = None) -> Result:
     """Run a machine to the end of its run; see `solve`."""
-    config, problem, run = machine.config, machine.problem, machine.run
     began = time.perf_counter()
-    for done in range(1, run.sweeps + 1):
-        machine.sweep()
-        if observe:
-            observe(done, machine.image(machine.labels))
-        if progress:
-            progress(done)
+    advance(machine, progress, observe)
     machine.timing.finish()
-    wall = time.perf_counter() - began
-    counts, timing = machine.counts, machine.timing
-    return Result(
-        backend="model", counts=counts, last=machine.image(machine.labels).copy(), initial=machine.placement.initial,
-        label_evaluations=problem.labels * problem.unclamped_sites * run.sweeps, wall_seconds=wall,
-        messages=None if machine.folded else machine.messages,
-        lmem=machine.lmem, cycles=timing.cycles, stall_cycles=timing.stall_cycles, gap_cycles=timing.gap_cycles,
-        lanes=config.lanes, extra={"log_messages": machine.log_messages})
+    return outcome(machine, time.perf_counter() - began)
 
 
-def solve(config: Config, problem: Problem, run: Run, progress: Callable[[int], object] | None = None,
+def solve(config: Config, problem: Problem | Placement, run: Run, progress: Callable[[int], object] | None = None,
           observe: Callable[[int, np.ndarray], object] | None = None, *, threads: int | None = None) -> Result:
     """Run `problem` on the model. progress is called with the number of sweeps done.
 

@@ -12,12 +12,17 @@ from functools import cached_property
 
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.problem import Problem, ProblemError, doubleton_table, singleton_energies
-from mrfhw.temperature import coefficients, realized
+from mrfhw.field.energy import Energy, limited
+from mrfhw.field.problem import Problem, ProblemError
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Cdf, Race
+from mrfhw.placement.fit import check_fits
+from mrfhw.placement.temperature import coefficients, realized
+from mrfhw.placement.visit_order import COLOURS, VisitOrder
 
-__all__ = ["STATES_MAX", "ReducibleError", "SweepKernel", "conditional", "energies_of_states", "exact_conditional",
-           "exact_distribution", "stationary", "sweep_kernel", "total_variation"]
+__all__ = ["STATES_MAX", "ReducibleError", "SweepKernel", "conditional", "exact_conditional", "exact_distribution",
+           "stationary", "sweep_kernel", "total_variation"]
 
 STATES_MAX = 1 << 16  # configurations of a grid that is enumerated
 
@@ -45,41 +50,47 @@ def conditional(config: Config, problem: Problem, energies: np.ndarray, coeffici
     """Probability of each label of one draw; float64 (L,), 0 for a label that no random number gives.
 
     energies: (L,) integers, alpha E_singleton + beta sum of E_doubleton; shift and cap of Equation 3.1 are
-    applied here. coefficient: the temperature register (`mrfhw.temperature.coefficient`).
+    applied here. coefficient: the temperature register (`mrfhw.placement.temperature.coefficient`).
     cdf: the number of uniforms of each label over 2^uniform_bits. race: the chance that the label's score
     is the least, the lowest label on ties, over the values of the Gumbel table.
     """
-    capped = np.minimum(np.asarray(energies, np.int64) >> problem.energy_shift, config.energy_max)
-    draw = _race if config.sampler == "race" else _cdf
-    return draw(config, capped, coefficient)
+    config = Derived.of(config)
+    draw = _race if isinstance(config.sampler, Race) else _cdf
+    return draw(config, limited(energies, problem.energy_shift, config.energy_max), coefficient)
 
 
 def _weights(config: Config, energy: np.ndarray, coefficient: int) -> np.ndarray:
     """P of Equation 3.4, or the integer floor of Equation 3.3; int64 (L,)."""
-    fraction = config.exponent_fraction_bits
+    config = Derived.of(config)
+    cdf = config.sampler
+    assert isinstance(cdf, Cdf)
+    fraction = cdf.exponent_fraction_bits
     exponent = ((energy - energy.min()) * coefficient) >> (config.temperature_fraction_bits - fraction)
-    mantissa = config.exponent_table[exponent & ((1 << fraction) - 1)]
-    weight = mantissa >> np.minimum(exponent >> fraction, config.probability_bits)
-    if config.probability_floor == "power_of_two":
+    mantissa = cdf.exponent_table[exponent & ((1 << fraction) - 1)]
+    weight = mantissa >> np.minimum(exponent >> fraction, cdf.probability_bits)
+    if cdf.floor == "power_of_two":
         # frexp's exponent of a whole number is its bit length.
         weight = np.where(weight > 0, 1 << np.maximum(np.frexp(weight)[1].astype(np.int64) - 1, 0), 0)
     return np.asarray(weight)
 
 
 def _cdf(config: Config, energy: np.ndarray, coefficient: int) -> np.ndarray:
+    config = Derived.of(config)
     sums = np.concatenate([[0], _weights(config, energy, coefficient).cumsum()])
     # Label l is drawn where sums[l] <= u total / 2^k < sums[l + 1]: the uniforms below each sum, rounded up.
-    below = -(-(sums << config.uniform_bits) // sums[-1])
-    return np.asarray(np.diff(below) / (1 << config.uniform_bits))
+    below = -(-(sums << config.sampler.uniform_bits) // sums[-1])
+    return np.asarray(np.diff(below) / (1 << config.sampler.uniform_bits))
 
 
 def _race(config: Config, energy: np.ndarray, coefficient: int) -> np.ndarray:
     """Sum over score levels s of P(score_l = s) prod_(j<l) P(score_j > s) prod_(j>l) P(score_j >= s)."""
-    noise = (config.gumbel_table * coefficient) >> config.temperature_fraction_bits
+    config = Derived.of(config)
+    assert isinstance(config.sampler, Race)
+    noise = (config.sampler.gumbel_table * coefficient) >> config.temperature_fraction_bits
     low, high = int(noise.min()), int(noise.max())
     # up_to[i]: chance of a noise of at most low - 1 + i.
     up_to = np.concatenate([[0], np.bincount(noise - low).cumsum()]) / len(noise)
-    base = energy << config.gumbel_fraction_bits
+    base = energy << config.sampler.fraction_bits
     levels = np.unique(base[:, None] - np.unique(noise))
     # The best label scores base.min() - low at the most, and nothing below base.min() - high exists.
     levels = levels[levels <= base.min() - low]
@@ -99,15 +110,6 @@ def _race(config: Config, energy: np.ndarray, coefficient: int) -> np.ndarray:
 def _digits(count: int, labels: int) -> np.ndarray:
     """(labels^count, count) uint8: all configurations, the last column fastest."""
     return np.indices((labels,) * count, np.uint8).reshape(count, labels**count).T
-
-
-def energies_of_states(problem: Problem, states: np.ndarray) -> np.ndarray:
-    """Energy of configurations (n, H, W), int64 (n,): alpha E_singleton of each site, beta E_doubleton of each edge."""
-    table = doubleton_table(problem)
-    row, col = np.indices(problem.shape)
-    singles = singleton_energies(problem)[row, col, states].sum((1, 2))
-    pairs = table[states[:, 1:], states[:, :-1]].sum((1, 2)) + table[states[:, :, 1:], states[:, :, :-1]].sum((1, 2))
-    return np.asarray(problem.alpha * singles + problem.beta * pairs)
 
 
 @dataclass(frozen=True)
@@ -202,20 +204,14 @@ def _half(config: Config, problem: Problem, coefficient: int, sites: np.ndarray,
           held: np.ndarray) -> np.ndarray:
     """(configurations of `others`, configurations of `sites`) float64: new labels at `sites`, one colour's."""
     rows, cols = problem.shape
-    singles = problem.alpha * singleton_energies(problem).reshape(-1, problem.labels)
-    doubles = problem.beta * doubleton_table(problem)
+    energy = Energy(problem)
     given = _digits(len(others), problem.labels)
     around = np.repeat(held.reshape(1, -1), len(given), 0)
     around[:, others] = given
     around = around.reshape(-1, rows, cols)
     out = np.ones((len(given), 1))
     for site in sites:
-        row, col = divmod(int(site), cols)
-        sums = np.repeat(singles[site][None], len(given), 0)
-        for r, c in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
-            if 0 <= r < rows and 0 <= c < cols:
-                sums += doubles[:, around[:, r, c]].T
-        distinct, which = np.unique(sums, axis=0, return_inverse=True)
+        distinct, which = np.unique(energy.of_site(around, *divmod(int(site), cols)), axis=0, return_inverse=True)
         table = np.stack([conditional(config, problem, sums, coefficient) for sums in distinct])
         out = (out[:, :, None] * table[which.ravel()][:, None, :]).reshape(len(given), -1)
     return out
@@ -227,17 +223,17 @@ def sweep_kernel(config: Config, problem: Problem, held: np.ndarray | None = Non
     held: (H, W) labels that the clamped sites keep, 0 by default. Raises ProblemError for a problem that
     does not fit the machine, has a schedule, or more than STATES_MAX configurations.
     """
-    problem.check_fits(config)
+    check_fits(config, problem)
     if problem.schedule.kind != "constant":
         raise ProblemError(f"the schedule is {problem.schedule.kind}; a sweep's kernel takes one temperature: "
                            "give a constant schedule")
-    free = np.ones(problem.shape, bool) if problem.clamped is None else ~problem.clamped.astype(bool)
+    free = np.ones(problem.shape, bool) if problem.clamped is None else ~problem.clamped
     count = problem.labels ** int(free.sum())
     if count > STATES_MAX:
         raise ProblemError(f"the grid has {problem.labels}^{int(free.sum())} configurations; {STATES_MAX} can be "
                            "enumerated: give fewer sites, fewer labels or more clamped sites")
-    parity = np.indices(problem.shape).sum(0) % 2
-    black, white = (np.flatnonzero(free & (parity == colour)) for colour in (0, 1))
+    colours, _, _ = VisitOrder.raster(problem.shape, problem.labels).home(*np.indices(problem.shape))
+    black, white = (np.flatnonzero(free & (colours == colour)) for colour in COLOURS)
     keep = np.zeros(problem.shape, np.uint8) if held is None else held.astype(np.uint8)
     value = next(coefficients(config, problem))
     return SweepKernel(labels=problem.labels, sites=(black, white), held=keep,
@@ -260,4 +256,4 @@ def exact_distribution(config: Config, problem: Problem, states: np.ndarray) -> 
     T is the one that `config` realizes for the first sweep; energies are neither shifted nor capped.
     """
     value = next(coefficients(config, problem))
-    return exact_conditional(energies_of_states(problem, states), realized(config, value, problem.energy_shift))
+    return exact_conditional(Energy(problem)(states), realized(config, value, problem.energy_shift))

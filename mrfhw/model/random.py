@@ -1,4 +1,4 @@
-"""Twin of the hardware's generator (mrfhw.gateware.random), and the streams of the lanes."""
+"""Twin of the hardware's generator (mrfhw.gateware.unit.random), and the streams of the lanes."""
 
 from __future__ import annotations
 

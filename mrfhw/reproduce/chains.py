@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import Machine
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, ProblemError, Run
+from mrfhw.placement.placement import Placement
 
 __all__ = ["SAMPLERS", "machine_for", "machine_labels", "tiles_for"]
 
@@ -27,6 +28,7 @@ SAMPLERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def tiles_for(config: Config, problem: Problem) -> Config:
     """`config` with tiles of just the size that the problem takes, and as much singleton-2 memory as it needs."""
+    config = Derived.of(config)
     rows, cols = problem.shape
     tile: dict[str, Any] = {"tile_rows": max(2, -(-rows // (config.mesh_rows * config.row_step))) * config.row_step,
                             "tile_cols": max(1, -(-cols // (config.mesh_cols * config.col_step))) * config.col_step}

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from mrfhw.machine_options import OneLineCommand
-from mrfhw.problem import ProblemError
+from mrfhw.commands.machine_options import OneLineCommand
+from mrfhw.field.problem import ProblemError
+from mrfhw.files import staged
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.label_memory import figure_3_8, figure_3_13
 from mrfhw.reproduce.labels_seen import figure_3_2, figure_4_1
@@ -17,7 +18,6 @@ from mrfhw.reproduce.quality import figure_3_12
 from mrfhw.reproduce.report import Report, write_report
 from mrfhw.reproduce.scenes import SETTINGS, chosen_settings
 from mrfhw.reproduce.structure import figure_3_10, table_3_2
-from mrfhw.runtime.outputs import staged
 
 __all__ = ["FIGURES", "command"]
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-from mrfhw.problem import ProblemError, Run, initial_labels
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import ProblemError, Run
+from mrfhw.machine.derived import Derived
 from mrfhw.reproduce.chains import machine_for, machine_labels
 from mrfhw.reproduce.scenes import BUILT_IN, Scene, chosen_settings, load_scene
 from mrfhw.reproduce.traces import POLICIES, WAYS, Trace, follow
@@ -68,7 +70,7 @@ class Context:
         key = (scene.name, heat)
         if key not in self._traces:
             problem, sweeps = scene.problem(heat), self.sweeps(scene)
-            config = machine_for(problem)
+            config = Derived.of(machine_for(problem))
             every = self.all_memories and heat == 1.0
             kinds = [(policy, ways) for policy in POLICIES for ways in WAYS] if every else [ALGORITHM_1]
             with self.bar(sweeps, scene.name if heat == 1.0 else f"{scene.name}, T x {heat:g}") as bar:

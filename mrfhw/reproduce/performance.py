@@ -9,11 +9,12 @@ import numpy as np
 
 from mrfhw.apps.motion import motion_problem
 from mrfhw.apps.stereo import stereo_problem
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.model.log_timing import LogTiming
 from mrfhw.model.machine import Machine
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run
+from mrfhw.placement.placement import Placement
 from mrfhw.reproduce.chains import machine_for, tiles_for
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report, bars
@@ -51,10 +52,11 @@ def ideal_cycles(setting: Setting, lanes: int, iterations: int) -> float:
 
 def quiet_cycles(config: Config, problem: Problem, iterations: int, flushed: bool = False) -> int:
     """Cycles of a run whose log is empty; flushed: the pipeline is emptied after each colour (Section 3.3.3)."""
+    config = Derived.of(config)
     placement = Placement(config, problem, Run(sweeps=1))
     timing = LogTiming(config, placement)
     timing.overlap = timing.overlap and not flushed
-    silence = np.zeros((placement.tile_rows * placement.groups_per_row, config.lanes), np.uint8)
+    silence = np.zeros((placement.order.turns, placement.order.lanes), np.uint8)
     for _ in range(2 * iterations):
         timing.colour(silence, False)
     timing.finish()
@@ -90,7 +92,7 @@ def stall_of_log(scene: Scene, config: Config, iterations: int, seed: int, bar: 
 def _speed(context: Context, scene: Scene, bar: Any) -> dict[str, Any]:
     s = scene.setting
     problem, iterations = printed_problem(s), s.iterations
-    ours, theirs = (tiles_for(asic(banks), problem) for banks in (1, 4))
+    ours, theirs = (Derived.of(tiles_for(asic(banks), problem)) for banks in (1, 4))
     placed, published = (Placement(config, problem, Run(sweeps=1)) for config in (ours, theirs))
     quiet, blocks = quiet_cycles(ours, problem, iterations), quiet_cycles(theirs, problem, iterations)
     flushed = quiet_cycles(theirs, problem, iterations, flushed=True)
@@ -169,7 +171,7 @@ def figure_3_17(context: Context) -> Report:
 def _throughput(context: Context, scene: Scene, preset: str, bar: Any) -> dict[str, Any]:
     problem = scene.problem()
     sweeps = min(TIMED, context.sweeps(scene))
-    config = machine_for(problem, preset)
+    config = Derived.of(machine_for(problem, preset))
     machine = Machine(config, problem, Run(sweeps=sweeps, burn_in=sweeps // 2, seed=context.seed))
     for _ in range(sweeps):
         machine.sweep()

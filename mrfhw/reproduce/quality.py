@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.field.problem import Run
 from mrfhw.model import exact, machine
-from mrfhw.problem import Run
 from mrfhw.reproduce.chains import SAMPLERS, machine_for
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report, bars

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from mrfhw.apps.flow import end_point_error, read_flow
+from mrfhw.apps.images import load_disparity, load_grey
 from mrfhw.apps.motion import motion_problem, motion_vectors
 from mrfhw.apps.stereo import bad_pixels, stereo_problem
-from mrfhw.images import load_disparity, load_grey
-from mrfhw.problem import Problem, ProblemError
+from mrfhw.field.problem import Problem, ProblemError
 from mrfhw.scenes import motion_scene, stereo_scene
 
 __all__ = ["BUILT_IN", "READINGS", "SETTINGS", "Reading", "Scene", "Setting", "chosen_settings", "load_scene"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.report.pictures import flow_colours
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report
 from mrfhw.reproduce.scenes import BUILT_IN, READINGS, Scene
-from mrfhw.runtime.pictures import flow_colours
 
 __all__ = ["DIMENSIONS", "figure_3_10", "mesh_crossbars", "mesh_links", "our_crossbars", "our_links", "published_crossbars",
            "published_links", "table_3_2"]

@@ -1,4 +1,4 @@
-"""Scenes of our own making whose true answers are known everywhere, one kind for each application."""
+"""Scenes of our own making whose true answers are known everywhere. Published pictures are read from where the user has them."""
 
 from mrfhw.scenes.denoising import DenoisingScene, denoising_scene, write_denoising_scene
 from mrfhw.scenes.motion import MotionScene, motion_scene, write_motion_scene

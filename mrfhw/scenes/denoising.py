@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from mrfhw.problem import ProblemError
+from mrfhw.field.problem import ProblemError
 from mrfhw.scenes.textures import Field, card, check_scene, disc, drawn, noise, rings
 
 __all__ = ["DenoisingScene", "denoising_scene", "write_denoising_scene"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from mrfhw.problem import ProblemError
+from mrfhw.field.problem import ProblemError
 from mrfhw.scenes.textures import Field, boards, bricks, card, check_scene, disc, drawn, everywhere, rings, stripes, texture
 
 __all__ = ["Scene", "stereo_scene", "write_scene"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mrfhw.problem import ProblemError
+from mrfhw.field.problem import ProblemError
 
 __all__ = ["SUBSAMPLES", "Field", "boards", "bricks", "card", "check_scene", "disc", "drawn", "everywhere", "noise", "rings",
            "stripes", "texture"]

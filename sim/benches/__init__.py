@@ -1,1 +1,1 @@
-"""cocotb benches, one module a component; `mrfhw.sim.runner.run_bench` runs them."""
+"""cocotb benches, one module a component; `mrfhw.sim.support.runner.run_bench` runs them. Not installed."""

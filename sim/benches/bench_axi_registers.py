@@ -10,12 +10,12 @@ from cocotb.task import Task
 from cocotb.triggers import Combine
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
-from mrfhw.gateware.axi import OKAY, SLVERR
-from mrfhw.gateware.axi_registers import AxiLiteToWishbone
-from mrfhw.sim.axi import pause
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_parameters
-from mrfhw.sim.streams import Rhythm
+from mrfhw.gateware.common.axi import OKAY, SLVERR
+from mrfhw.gateware.soc.axi_registers import AxiLiteToWishbone
+from mrfhw.sim.support.axi import pause
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_parameters
+from mrfhw.sim.support.streams import Rhythm
 
 STB = 2  # cycles from awvalid and wvalid, or arvalid, to stb
 RESPONSE = 1  # from ack or err to bvalid or rvalid

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from cocotb.task import resume
 
-from mrfhw.gateware.bridge import Bridge
-from mrfhw.host.protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, Decoder, Frame, Operation, Status, encode
+from mrfhw.gateware.link.bridge import Bridge
 from mrfhw.host.remote import RemoteChip
 from mrfhw.host.requests import Greeting, Requests
-from mrfhw.runtime.driver import ChipError
-from mrfhw.sim.blocking import blocking
-from mrfhw.sim.faulty_link import FaultyLink
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_parameters
-from mrfhw.sim.streams import Rhythm
+from mrfhw.machine.link_protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, Decoder, Frame, Operation, Status, encode
+from mrfhw.sessions.driver import ChipError
+from mrfhw.sim.support.blocking import blocking
+from mrfhw.sim.support.faulty_link import FaultyLink
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_parameters
+from mrfhw.sim.support.streams import Rhythm
 
 SECOND = 20_000  # cycles that the host takes for a second
 REFUSED = 0x300  # addresses from here on are answered with err
@@ -36,7 +36,7 @@ class Device:
     name = "bench"
 
     def __init__(self, dut: Any, seed: int, share: float = 0.5, log: float = 0.0):
-        p = bench_parameters()
+        p = {name: bench_parameters()[name] for name in ("address_bits", "line_bits", "words", "log_bytes")}
         self.bench = Bench(dut, Bridge(**p))
         self.rng = np.random.default_rng(seed)
         self.line_bits, self.words, self.log_bytes = p["line_bits"], p["words"], p["log_bytes"]

@@ -8,13 +8,11 @@ import cocotb
 import numpy as np
 from amaranth import Shape
 
-from mrfhw.config import bits_for
-from mrfhw.gateware.ops import downlink, uplink
-from mrfhw.gateware.tree import ControlNode
-from mrfhw.sim.fields import Bench, unpack
-from mrfhw.sim.runner import bench_config
-
-LATENCY = 1
+from mrfhw.gateware.control.ops import downlink, uplink
+from mrfhw.gateware.mesh.tree import ControlNode
+from mrfhw.machine.bits import bits_for
+from mrfhw.sim.support.fields import Bench, unpack
+from mrfhw.sim.support.runner import bench_config
 
 
 def _random(rng: np.random.Generator, shape: Any) -> Any:

@@ -1,4 +1,4 @@
-"""EnergyPipeline against Equation 3.1: each label's energy nine cycles after its operands.
+"""EnergyPipeline against Equation 3.1: each label's energy `Latency.energy` cycles after its operands.
 
 Labels change every cycle, so that an energy that came a cycle early or late would meet another's.
 """
@@ -10,13 +10,11 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.energy import EnergyPipeline
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.operands import Site, SiteSource, edge_parameters, random_parameters
-from mrfhw.sim.references import site_energies
-from mrfhw.sim.runner import bench_config
-
-LATENCY = 9
+from mrfhw.gateware.unit.energy import EnergyPipeline
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.operands import Site, SiteSource, edge_parameters, random_parameters
+from mrfhw.sim.support.references import site_energies
+from mrfhw.sim.support.runner import bench_config
 
 
 async def _run(bench: Bench, rng: np.random.Generator, parameters: dict[str, int], sites: list[Site]) -> None:
@@ -27,10 +25,10 @@ async def _run(bench: Bench, rng: np.random.Generator, parameters: dict[str, int
         energies = site_energies(config, parameters, site.s1, site.s2, site.words, site.vectors)
         for label, operands in enumerate(site.labels()):
             await bench.cycle(**operands)
-            bench.expect("energy", energies[label], after=LATENCY)
+            bench.expect("energy", energies[label], after=config.latency.energy)
         if rng.random() < 0.3:
             await bench.idle(int(rng.integers(1, 4)))
-    await bench.idle(LATENCY)
+    await bench.idle(config.latency.energy)
 
 
 @cocotb.test()

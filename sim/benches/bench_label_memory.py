@@ -1,4 +1,4 @@
-"""LabelMemory: every bank's entry one cycle after its address; what is written is readable a cycle later."""
+"""LabelMemory: every bank's entry `Latency.lmem_read` cycles after its address; what is written is readable a cycle later."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.gateware.labels import LabelMemory
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config
+from mrfhw.gateware.tile.labels import LabelMemory
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_config
 
 
 def _addresses(config: Config) -> list[int]:
     """Every address that a site has in a bank: black ones from 0, white ones from the top bit."""
+    config = Derived.of(config)
     return [*range(config.lmem_bank_depth // 2), *range(1 << (config.lmem_address_bits - 1), config.lmem_rows)]
 
 
@@ -40,7 +42,8 @@ class Memory:
         await self.bench.cycle(addresses=addresses, write=int(write is not None), write_bank=bank, write_address=at,
                                write_data=entry)
         if all(address in self.held[i] for i, address in enumerate(addresses)):
-            self.bench.expect("entries", [self.held[i][address] for i, address in enumerate(addresses)], after=1)
+            self.bench.expect("entries", [self.held[i][address] for i, address in enumerate(addresses)],
+                              after=self.config.latency.lmem_read)
         if write:
             self.held[bank][at] = entry
 

@@ -8,10 +8,10 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.labels import LabelSwitch
-from mrfhw.gateware.ops import KINDS, Direction
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config
+from mrfhw.gateware.control.ops import KINDS, Direction
+from mrfhw.gateware.tile.labels import LabelSwitch
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_config
 
 # The tile that a kind of neighbour lies in beyond the edge, and the one that needs this tile's word of the kind.
 BEYOND = {"up": "north", "down": "south", "left": "west", "right": "east"}

@@ -9,11 +9,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.gateware.labels import LabelUpdate
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.references import algorithm_1
-from mrfhw.sim.runner import bench_config
+from mrfhw.gateware.tile.labels import LabelUpdate
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.references import algorithm_1
+from mrfhw.sim.support.runner import bench_config
 
 FIELDS = ("mrp_label", "exists", "clamped", "mrp_count", "lrp_label", "lrp_count")
 
@@ -40,6 +41,7 @@ class Update:
 
 def _edges(config: Config) -> list[tuple[dict[str, int], int, bool]]:
     """Counts empty, 1, one below full and full on both pairs; the label new, held and held before."""
+    config = Derived.of(config)
     full = config.count_max
     labels = (0, 1, config.max_labels - 1)
     counts = sorted({0, 1, full - 1, full})

@@ -7,12 +7,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.line_packer import LinePacker
-from mrfhw.registers import AddressMap
-from mrfhw.runtime.driver import unpack_lines
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config
-from mrfhw.sim.streams import Rhythm
+from mrfhw.gateware.log.line_packer import LinePacker
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.sessions.driver import unpack_lines
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_config
+from mrfhw.sim.support.streams import Rhythm
 
 LATENCY = 2  # from a line's last message to tvalid
 

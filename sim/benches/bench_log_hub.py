@@ -7,11 +7,11 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.config import bits_for
-from mrfhw.gateware.tree import LogHub
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config, bench_parameters
-from mrfhw.sim.streams import Rhythm
+from mrfhw.gateware.mesh.tree import LogHub
+from mrfhw.machine.bits import bits_for
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_config, bench_parameters
+from mrfhw.sim.support.streams import Rhythm
 
 LATENCY = 1
 Message = tuple[int, int, int, int]  # tile, offset, label, count

@@ -9,10 +9,10 @@ import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer
 
-from mrfhw.gateware.sdram import SdramTiming
-from mrfhw.sim.runner import bench_parameters
-from mrfhw.sim.sdram_model import Output, Pins, SdramModel
-from mrfhw.sim.streams import Rhythm
+from mrfhw.gateware.board.sdram import SdramTiming
+from mrfhw.sim.support.runner import bench_parameters
+from mrfhw.sim.support.sdram_model import Output, Pins, SdramModel
+from mrfhw.sim.support.streams import Rhythm
 
 
 class Board:

@@ -7,11 +7,11 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.log_memory import LogMemory
-from mrfhw.sim.axi_checks import Ram, RingMonitor, Slave, log_ring
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_parameters
-from mrfhw.sim.streams import Rhythm
+from mrfhw.gateware.log.log_memory import LogMemory
+from mrfhw.sim.support.axi_checks import Ram, RingMonitor, Slave, log_ring
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_parameters
+from mrfhw.sim.support.streams import Rhythm
 
 
 class Queue:

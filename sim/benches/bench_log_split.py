@@ -7,10 +7,10 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.axi_top import LogSplit
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_parameters
-from mrfhw.sim.streams import Rhythm
+from mrfhw.gateware.soc.axi_top import LogSplit
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_parameters
+from mrfhw.sim.support.streams import Rhythm
 
 
 async def _run(dut: Any, seed: int, offer: float, ready: float, change: float, hold: float) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.labels import Prefetch
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config
+from mrfhw.gateware.tile.labels import Prefetch
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_config
 
 SITE = 4  # neighbours of a site
 

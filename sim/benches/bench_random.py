@@ -1,4 +1,4 @@
-"""Random against its twin, in every cycle: `word` is w, `value` goes with the state two cycles after its step.
+"""Random against its twin, in every cycle: `word` is w, `value` goes with the state `Latency.random` cycles after its step.
 
 Parameter `bits`: of the value.
 """
@@ -10,11 +10,12 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.random import WORDS, Random
+from mrfhw.gateware.unit.random import WORDS, Random
+from mrfhw.machine.latency import Latency
 from mrfhw.model.random import lane_states
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.references import Twin
-from mrfhw.sim.runner import bench_parameters
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.references import Twin
+from mrfhw.sim.support.runner import bench_parameters
 
 EDGES = [[0, 0, 0, 1], [1, 0, 0, 0], [0xFFFFFFFF] * WORDS, [0, 0x80000000, 0, 0x80000000], [0] * WORDS]
 
@@ -36,8 +37,8 @@ class Generator:
             self.twin = Twin([*words[1:], words[0]])
         elif operation.get("advance"):
             self.twin.step()
-        self.bench.expect("word", self.twin.words[-1], after=1)
-        self.bench.expect("value", self.twin.value(self.bits), after=2)
+        self.bench.expect("word", self.twin.words[-1], after=Latency().random_word)
+        self.bench.expect("value", self.twin.value(self.bits), after=Latency().random)
 
     async def start(self, state: list[int]) -> None:
         """Reset, then load a state; from then on every cycle is checked."""

@@ -8,12 +8,13 @@ import cocotb
 import numpy as np
 from amaranth import Shape
 
-from mrfhw.gateware.ops import bus_layout, parameters
-from mrfhw.gateware.register_file import RegisterFile
-from mrfhw.gateware.scheduler import problem_registers
-from mrfhw.registers import (
+from mrfhw.gateware.control.ops import bus_layout, parameters
+from mrfhw.gateware.control.register_file import PLACEHOLDER, RegisterFile
+from mrfhw.gateware.control.run import RunStatus, problem_registers
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.address_space import GLOBAL_WORDS
+from mrfhw.machine.registers import (
     CONTROL_BITS,
-    GLOBAL_WORDS,
     IDENTITY,
     INTERFACE_VERSION,
     LABEL_TABLE,
@@ -22,29 +23,30 @@ from mrfhw.registers import (
     STATUS_BITS,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
-    AddressMap,
     Region,
     register,
 )
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config
-from mrfhw.sim.wishbone import Wishbone
+from mrfhw.sim.support.fields import Bench, unpack
+from mrfhw.sim.support.runner import bench_config
+from mrfhw.sim.support.wishbone import Wishbone
 
-REGISTER_LATENCY = 2  # stb to ack of a write or a register read
-COUNTERS = {"cycle": "cycles", "label_cycle": "label_cycles", "gap_cycle": "gap_cycles", "stall_cycle": "stall_cycles",
+COUNTERS = {"running": "cycles", "label_cycle": "label_cycles", "gap_cycle": "gap_cycles", "stall_cycle": "stall_cycles",
             "message": "messages"}
-PULSES = ("start", "resume", "stop", "label_table_write", "temperature_table_write", "tile_base_write")
+PULSES = ("start", "resume", "stop", "label", "temperature", "tile_base_write")
 
 
 class Device:
     """A register file with a master, and a stand-in for the tiles that answers in exactly one cycle.
 
+    register_latency: cycles from stb to the ack of a write or a register's read. status: what a run shows of itself.
     pulses: (name, table address, table data) of the writes; strobes: tile accesses; both in order.
     """
 
     def __init__(self, dut: Any, seed: int):
         self.config = bench_config()
         self.map = AddressMap(self.config)
+        self.register_latency = self.config.latency.bus_write
+        self.status = unpack(RunStatus(), 0)
         self.rng = np.random.default_rng(seed)
         self.bench = Bench(dut, RegisterFile(self.config))
         self.bus = Wishbone(self.bench, lambda: int(self.rng.integers(0, 4)) * int(self.rng.random() < 0.3))
@@ -61,19 +63,21 @@ class Device:
         now = self.bench.now + 1
         values["tile_data"] = self.answer if now == self._due else int(self.rng.integers(1 << 32))
         for name, share in self.counting.items():
-            values[name] = int(self.rng.random() < share)
-            self.counted[name] = self.counted.get(name, 0) + values[name]
-        await self._cycle(**values)
+            pulse = int(self.rng.random() < share)
+            (self.status if name in self.status else values)[name] = pulse
+            self.counted[name] = self.counted.get(name, 0) + pulse
+        await self._cycle(**values, status=self.status)
+        tables = self.bench.read("tables")
         for name in PULSES:
-            if self.bench.read(name):
-                self.pulses.append((name, self.bench.read("table_address"), self.bench.read("table_data")))
+            if tables[name] if name in tables else self.bench.read(name):
+                self.pulses.append((name, tables["address"], tables["data"]))
                 if name == "start":
                     self.counted = {}
         bus = self.bench.read("tile_bus")
         if bus["strobe"]:
             self.strobes.append(bus)
-            # Down the tree, three cycles in the tile, and up again.
-            self._due = now + 2 * self.config.tree_levels + 3
+            # Down the tree, into the tile and out, and up again.
+            self._due = now + self.config.latency.tile_access(self.config.tree_levels)
 
     async def start(self) -> None:
         await self.bench.start()
@@ -101,11 +105,11 @@ async def registers_hold_what_is_written(dut: Any) -> None:
         for name in device.rng.permutation(list(widths)):
             word = int(device.rng.integers(1 << 32))
             ok, _, latency = await device.bus.access(True, register(name), word)
-            assert (ok, latency) == (True, REGISTER_LATENCY)
+            assert (ok, latency) == (True, device.register_latency)
             held[str(name)] = word & ((1 << widths[str(name)]) - 1)
         for name in device.rng.permutation(list(widths)):
             ok, word, latency = await device.bus.access(False, register(name))
-            assert (ok, word, latency) == (True, held[str(name)], REGISTER_LATENCY), name
+            assert (ok, word, latency) == (True, held[str(name)], device.register_latency), name
         problem, spu = device.bench.read("problem"), device.bench.read("parameters")
         assert problem == {name: held[name] for name in problem}
         assert {n: spu[n] for n in ("alpha", "beta", "tau", "out_of_range")} == {
@@ -121,11 +125,11 @@ async def read_only_registers(dut: Any) -> None:
     """Identity, version, digest; status and sweep follow their inputs; a write changes none of them."""
     device = Device(dut, 2)
     await device.start()
-    digest = int(device.config.digest[:32], 16)
+    digest = int(PLACEHOLDER, 16)
     wanted = {"identity": IDENTITY, "version": INTERFACE_VERSION, "control": 0,
               **{f"digest_{i}": digest >> (96 - 32 * i) & 0xFFFFFFFF for i in range(4)}}
     for sweep, running, busy in ((0, 0, 0), (5, 1, 1), (0xFFFFFFFF, 0, 1)):
-        await device.bench.cycle(sweep=sweep, running=running, busy=busy)
+        device.status |= {"sweep": sweep, "running": running, "busy": busy}
         wanted |= {"sweep": sweep, "status": running << STATUS_BITS["running"] | busy << STATUS_BITS["busy"]}
         for r in REGISTERS.values():
             if r.access == "r":
@@ -171,18 +175,17 @@ async def tables(dut: Any) -> None:
     """First, last and random words of each; they cannot be read."""
     device = Device(dut, 5)
     await device.start()
-    for name, low, high in (("label_table_write", LABEL_TABLE, TEMPERATURE_TABLE),
-                            ("temperature_table_write", TEMPERATURE_TABLE, TILE_BASE_TABLE),
+    for name, low, high in (("label", LABEL_TABLE, TEMPERATURE_TABLE), ("temperature", TEMPERATURE_TABLE, TILE_BASE_TABLE),
                             ("tile_base_write", TILE_BASE_TABLE, GLOBAL_WORDS)):
         for address in (low, high - 1, *map(int, device.rng.integers(low, high, 6))):
             word = int(device.rng.integers(1 << 32))
             device.pulses.clear()
             ok, _, latency = await device.bus.access(True, address, word)
-            assert (ok, latency) == (True, REGISTER_LATENCY)
+            assert (ok, latency) == (True, device.register_latency)
             assert [(n, a & (high - low - 1), w) for n, a, w in device.pulses] == [(name, address - low, word)]
             device.pulses.clear()
             ok, _, latency = await device.bus.access(False, address)
-            assert (ok, latency) == (False, REGISTER_LATENCY)
+            assert (ok, latency) == (False, device.register_latency)
             assert device.pulses == []
 
 
@@ -197,7 +200,7 @@ async def addresses_that_nothing_answers(dut: Any) -> None:
     for address in unknown:
         for write in (True, False):
             ok, _, latency = await device.bus.access(write, address, 0xFFFFFFFF)
-            assert (ok, latency) == (False, REGISTER_LATENCY), hex(address)
+            assert (ok, latency) == (False, device.register_latency), hex(address)
     assert [await device.bus.read(r.index) for r in REGISTERS.values()] == held
     assert device.pulses == []
     assert device.strobes == []
@@ -210,11 +213,12 @@ async def counters(dut: Any) -> None:
     await device.start()
     for _ in range(2):
         await device.bus.write(register("control"), 1 << CONTROL_BITS["start"])
-        device.counting = {"cycle": 0.9, "label_cycle": 0.6, "gap_cycle": 0.3, "stall_cycle": 0.2, "message": 0.5, "line": 0.1}
+        device.counting = {"running": 0.9, "label_cycle": 0.6, "gap_cycle": 0.3, "stall_cycle": 0.2, "message": 0.5, "line": 0.1}
         for _ in range(300):
             await device.bench.cycle()
         device.counting = {}
-        await device.bench.cycle(**dict.fromkeys((*COUNTERS, "line"), 0))
+        device.status = dict.fromkeys(device.status, 0)
+        await device.bench.cycle(message=0, line=0)
         for pulse, name in COUNTERS.items():
             assert await device.bus.read(register(f"{name}_low")) == device.counted[pulse], name
             assert await device.bus.read(register(f"{name}_high")) == 0
@@ -240,7 +244,7 @@ async def tile_accesses(dut: Any) -> None:
         device.answer = int(device.rng.integers(1 << 32))
         ok, answer, latency = await device.bus.access(write, address, word)
         assert ok
-        assert latency == (REGISTER_LATENCY if write else 5 + 2 * c.tree_levels)
+        assert latency == (device.register_latency if write else c.latency.bus_read(c.tree_levels))
         assert write or answer == device.answer
         (bus,) = device.strobes
         wanted = {"strobe": 1, "write": int(write), "broadcast": int(broadcast), "region": int(region), "offset": offset,
@@ -254,14 +258,14 @@ async def tile_accesses_while_running(dut: Any) -> None:
     """Refused without a strobe; registers answer as always."""
     device = Device(dut, 9)
     await device.start()
-    await device.bench.cycle(running=1)
+    device.status["running"] = 1
     for write in (True, False, True, False):
         address = device.map.tile(device.config.spes - 1, Region.LMEM, 2)
         ok, _, latency = await device.bus.access(write, address, 5)
-        assert (ok, latency) == (False, REGISTER_LATENCY)
+        assert (ok, latency) == (False, device.register_latency)
         assert await device.bus.read(register("identity")) == IDENTITY
     assert device.strobes == []
-    await device.bench.cycle(running=0, busy=1)
+    device.status |= {"running": 0, "busy": 1}
     await device.bus.write(address, 5)
     assert len(device.strobes) == 1
 
@@ -276,13 +280,13 @@ async def stress_requests_without_a_pause(dut: Any) -> None:
     for name in names:
         word = int(device.rng.integers(1 << 32))
         held[name] = word & ((1 << widths[name]) - 1)
-        for cycle in range(REGISTER_LATENCY + 1):
+        for cycle in range(device.register_latency + 1):
             await device.bench.cycle(bus_cyc=1, bus_stb=1, bus_we=1, bus_adr=register(name), bus_dat_w=word)
-            assert device.bench.read("bus_ack") == (cycle == REGISTER_LATENCY)
+            assert device.bench.read("bus_ack") == (cycle == device.register_latency)
             answers += device.bench.read("bus_ack")
     assert answers == len(names)
     for name in names:
-        for cycle in range(REGISTER_LATENCY + 1):
+        for cycle in range(device.register_latency + 1):
             await device.bench.cycle(bus_cyc=1, bus_stb=1, bus_we=0, bus_adr=register(name))
-            assert device.bench.read("bus_ack") == (cycle == REGISTER_LATENCY)
+            assert device.bench.read("bus_ack") == (cycle == device.register_latency)
         assert device.bench.read("bus_dat_r") == held[name]

@@ -1,4 +1,4 @@
-"""S1Mem: the word at an address one cycle after the address; an address a cycle, writes in between."""
+"""S1Mem: the word at an address `Latency.s1_read` cycles after the address; an address a cycle, writes in between."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.gateware.singleton import S1Mem
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config
+from mrfhw.gateware.tile.singleton import S1Mem
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_config
 
 
 def _addresses(config: Config) -> list[int]:
     """Every address that a site has: black ones from 0, white ones from the top bit."""
+    config = Derived.of(config)
     half = config.tile_sites // 2
     return [*range(half), *range(1 << (config.site_address_bits - 1), config.site_rows)]
 
 
 def _word(config: Config, rng: np.random.Generator) -> dict[str, int]:
+    config = Derived.of(config)
     return {"value": int(rng.integers(config.data_max + 1)), "flag": int(rng.integers(2))}
 
 
@@ -37,7 +40,7 @@ async def every_site(dut: Any) -> None:
         await bench.cycle(address=a, write=1, write_data=held[int(a)])
     for a in rng.permutation(sites):
         await bench.cycle(address=a, write=0, write_data=_word(config, rng))
-        bench.expect("word", held[int(a)], after=1)
+        bench.expect("word", held[int(a)], after=config.latency.s1_read)
     await bench.finish(len(sites))
 
 
@@ -55,5 +58,5 @@ async def mixed(dut: Any) -> None:
         if write:
             held[a] = word
         elif a in held:
-            bench.expect("word", held[a], after=1)
+            bench.expect("word", held[a], after=config.latency.s1_read)
     await bench.finish(100)

@@ -1,4 +1,4 @@
-"""S2Mem: S words two cycles after their addresses, one group a cycle; one word of the bus after one cycle."""
+"""S2Mem: S words as long after their addresses as `Latency` states, one group a cycle; one word of the bus."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.singleton import S2Mem
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config
+from mrfhw.gateware.tile.singleton import S2Mem
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_config
 
 
 class Banks:
@@ -38,7 +38,8 @@ class Banks:
                                bus_bank=int(self.rng.integers(self.lanes)), bus_address=int(self.rng.integers(self.depth)),
                                bus_data=self.word())
         banks = [(rotate + lane) % self.lanes for lane in range(self.lanes)]
-        self.bench.expect("words", [self.held[b][first if b >= rotate else second] for b in banks], after=2)
+        self.bench.expect("words", [self.held[b][first if b >= rotate else second] for b in banks],
+                          after=self.config.latency.s2_read + self.config.latency.s2_lanes)
 
     async def access(self, bank: int, address: int, write: bool) -> None:
         """One access over the bus, the group's addresses being anything."""
@@ -49,7 +50,7 @@ class Banks:
         if write:
             self.held[bank][address] = word
         else:
-            self.bench.expect("bus_word", self.held[bank][address], after=1)
+            self.bench.expect("bus_word", self.held[bank][address], after=self.config.latency.s2_read)
 
 
 @cocotb.test()

@@ -1,7 +1,7 @@
 """S2Switch: the word of the tile itself or of any of its eight neighbours, one group of lanes a cycle.
 
-In cycle t the words and the columns' direction, in t + 1 `across`, the northern and southern tiles' and
-the rows' direction, in t + 2 the words chosen.
+In cycle t the words and the columns' direction, `Latency.s2_columns` later `across`, the northern and southern tiles' and
+the rows' direction, `Latency.s2_rows` after that the words chosen.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.singleton import S2Switch
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_config
+from mrfhw.gateware.tile.singleton import S2Switch
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_config
 
 COLUMNS = {"here": 0, "east": 1, "west": 2}  # values of `left` and `right`
 ROWS = {"here": (0, 0), "north": (1, 0), "south": (0, 1)}  # values of `up` and `down`
@@ -41,9 +41,9 @@ class Switch:
         await self.bench.cycle(words=own["here"], west=own["west"], east=own["east"], left=COLUMNS[left],
                                right=COLUMNS[right], second=second, north=rows["north"], south=rows["south"], up=up, down=down)
         if self.across is not None:
-            self.bench.expect("chosen", rows.get(row, self.across), after=1)
+            self.bench.expect("chosen", rows.get(row, self.across), after=self.config.latency.s2_rows)
         self.across = [own[right if second >> lane & 1 else left][lane] for lane in range(self.config.spus)]
-        self.bench.expect("across", self.across, after=1)
+        self.bench.expect("across", self.across, after=self.config.latency.s2_columns)
 
 
 @cocotb.test()

@@ -1,7 +1,7 @@
 """RaceSampler and CdfSampler: the label drawn, its cycle and that it holds until the next one.
 
 Every input is right in the cycles that the interface names and random in all others, so that a sampler
-that looks a cycle early or late draws something else. Uniforms are given two cycles after `advance`.
+that looks a cycle early or late draws something else. Uniforms are given `Latency.random` cycles after `advance`.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.gateware.samplers import sampler
+from mrfhw.gateware.unit.samplers import sampler
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.model.random import lane_states
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.operands import random_temperature
-from mrfhw.sim.references import Twin, cdf_label, cdf_sums, draw, race_label
-from mrfhw.sim.runner import bench_config
-
-SOON = 5  # cycles from `soon` to `valid`
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.operands import random_temperature
+from mrfhw.sim.support.references import Twin, cdf_label, cdf_sums, draw, race_label
+from mrfhw.sim.support.runner import bench_config
 
 
 @dataclass
@@ -39,12 +39,12 @@ class Player:
 
     def __init__(self, dut: Any, rng: np.random.Generator):
         self.config, self.rng = bench_config(), rng
-        self.race = self.config.sampler == "race"
+        self.race = isinstance(self.config.sampler, Race)
         self.bench = Bench(dut, sampler(self.config))
 
     def _garbage(self) -> dict[str, int]:
         c, rng = self.config, self.rng
-        uniform_bits = c.gumbel_uniform_bits if self.race else c.uniform_bits
+        uniform_bits = c.sampler.uniform_bits
         return {"first": int(rng.integers(2)), "last": int(rng.integers(2)), "label": int(rng.integers(c.max_labels)),
                 "energy": int(rng.integers(c.energy_max + 1)), "temperature": int(rng.integers(1 << c.temperature_bits)),
                 "uniform": int(rng.integers(1 << uniform_bits)), "valid": 0, "soon": 0 if self.race else int(rng.integers(2))}
@@ -53,18 +53,19 @@ class Player:
         """Inputs by cycle, without uniforms, and the results by the cycle in which they appear."""
         inputs: dict[int, dict[str, int]] = {}
         results: dict[int, int] = {}
-        now = SOON
+        stages = self.config.latency
+        now = stages.race_lead
         for site in draws:
             labels = len(site.energies)
             now += site.pause
             last = now + labels - 1
             for label, energy in enumerate(site.energies):
-                inputs.setdefault(now + label - SOON, {})["soon"] = 1
+                inputs.setdefault(now + label - stages.race_lead, {})["soon"] = 1
                 inputs.setdefault(now + label, {}).update(valid=1, first=int(label == 0), last=int(label == labels - 1),
                                                           label=label, energy=energy)
-                at = now + label - 2 if self.race else last + 3 + label
-                inputs.setdefault(at, {})["temperature"] = site.temperature
-            results[last + (3 if self.race else 2 * labels + 11)] = site.expected
+                use = now + label + stages.coefficient_use(self.config.sampler.name, labels) - stages.energy
+                inputs.setdefault(use, {})["temperature"] = site.temperature
+            results[last + stages.draw(self.config.sampler.name, labels)] = site.expected
             now = last + 1
         return [{**self._garbage(), **inputs.get(t, {})} for t in range(max(results) + 4)], results
 
@@ -83,7 +84,7 @@ class Player:
                 self.bench.expect("advance", values["soon"], after=0)
             if self.bench.read("advance"):
                 assert uniforms, f"cycle {t}: the generator steps more often than it should"
-                due[t + 2] = uniforms.pop(0)
+                due[t + self.config.latency.random] = uniforms.pop(0)
             shown = results.get(t, shown)
             if shown is not None:
                 self.bench.expect("result", shown, after=0)
@@ -95,13 +96,13 @@ def _spaced(config: Config, counts: list[int], rng: np.random.Generator) -> list
     """Idle cycles before each site: often none; room for the passes where the number of labels falls."""
     out = []
     for before, labels in zip([2, *counts], counts, strict=False):
-        room = 3 * before if labels < before and config.sampler == "cdf" else 0
+        room = 3 * before if labels < before and isinstance(config.sampler, Cdf) else 0
         out.append(room + (0 if rng.random() < 0.6 else int(rng.integers(1, 2 * labels))))
     return out
 
 
 def _directed(config: Config, energies: list[int], temperature: int, uniforms: list[int]) -> Draw:
-    if config.sampler == "race":
+    if isinstance(config.sampler, Race):
         expected = race_label(config, energies, temperature, uniforms)
     else:
         uniforms = uniforms[:1]
@@ -111,8 +112,9 @@ def _directed(config: Config, energies: list[int], temperature: int, uniforms: l
 
 def _edges(config: Config, labels: int) -> list[Draw]:
     """Ties, extremes of energy, temperature and uniform; L sites each."""
+    config = Derived.of(config)
     top, t_top = config.energy_max, (1 << config.temperature_bits) - 1
-    u_top = (1 << (config.gumbel_uniform_bits if config.sampler == "race" else config.uniform_bits)) - 1
+    u_top = (1 << config.sampler.uniform_bits) - 1
     half = labels // 2
     profiles = [[0] * labels, [top] * labels, [top] * (labels - 1) + [0], [0] + [top] * (labels - 1),
                 [top] * half + [top - 1] * (labels - half), [min(i, top) for i in range(labels)],
@@ -133,12 +135,15 @@ def _edges(config: Config, labels: int) -> list[Draw]:
 
 def _close_race(config: Config, rng: np.random.Generator) -> list[Draw]:
     """Two labels whose scores differ by less than an energy step, either way; up to the greatest products."""
-    u_top, t_top, sites = (1 << config.gumbel_uniform_bits) - 1, (1 << config.temperature_bits) - 1, []
+    config = Derived.of(config)
+    race = config.sampler
+    assert isinstance(race, Race)
+    u_top, t_top, sites = (1 << race.uniform_bits) - 1, (1 << config.temperature_bits) - 1, []
     for i in range(300):
         temperature = t_top - int(rng.integers(4)) if i % 3 else int(rng.integers(t_top) >> rng.integers(config.temperature_bits))
-        uniforms = [int(u) for u in u_top - (rng.integers(0, u_top + 1, 2) >> rng.integers(0, config.gumbel_uniform_bits, 2))]
-        noise = (config.gumbel_table[uniforms] * temperature) >> config.temperature_fraction_bits
-        gap = int(noise[1] - noise[0]) >> config.gumbel_fraction_bits
+        uniforms = [int(u) for u in u_top - (rng.integers(0, u_top + 1, 2) >> rng.integers(0, race.uniform_bits, 2))]
+        noise = (race.gumbel_table[uniforms] * temperature) >> config.temperature_fraction_bits
+        gap = int(noise[1] - noise[0]) >> race.fraction_bits
         if abs(gap) + 2 > config.energy_max:
             continue
         base = int(rng.integers(max(0, -gap), config.energy_max + 1 - max(0, gap + 1)))
@@ -149,15 +154,16 @@ def _close_race(config: Config, rng: np.random.Generator) -> list[Draw]:
 
 def _close_cdf(config: Config, rng: np.random.Generator) -> list[Draw]:
     """The least uniform number that draws past a label, and the greatest that does not."""
+    config = Derived.of(config)
     sites = []
     for _ in range(80):
         spread = int(rng.choice([4, 64, config.energy_max]))
         energies = [int(e) for e in rng.integers(0, spread + 1, 4)]
         temperature = random_temperature(config, rng, energies)
         sums = cdf_sums(config, energies, temperature)
-        bound = -(-int(sums[rng.integers(3)] << config.uniform_bits) // int(sums[-1]))
+        bound = -(-int(sums[rng.integers(3)] << config.sampler.uniform_bits) // int(sums[-1]))
         sites += [_directed(config, energies, temperature, [u]) for u in (bound - 1, bound)
-                  if 0 <= u < 1 << config.uniform_bits]
+                  if 0 <= u < 1 << config.sampler.uniform_bits]
     return sites
 
 
@@ -199,14 +205,14 @@ async def random_sites(dut: Any) -> None:
     lengths = [n for n in lengths if n <= config.max_labels]
     counts = [int(n) for n in rng.permutation(lengths) for _ in range(6)]
     twin = Twin([int(w) for w in lane_states(5, 2)[1]])
-    bits = config.gumbel_uniform_bits if config.sampler == "race" else config.uniform_bits
+    bits = config.sampler.uniform_bits
     sites = []
     for labels, pause in zip(counts, _spaced(config, counts, rng), strict=True):
         spread = int(rng.choice([1, 8, 64, config.energy_max]))
         energies = [int(e) for e in np.minimum(rng.integers(0, 64) + rng.integers(0, spread + 1, labels), config.energy_max)]
         temperature = random_temperature(config, rng, energies)
         replay = Twin(twin.words)
-        uniforms = [replay.next(bits) for _ in range(labels if config.sampler == "race" else 1)]
+        uniforms = [replay.next(bits) for _ in range(labels if isinstance(config.sampler, Race) else 1)]
         expected = draw(config, energies, temperature, twin)
         sites.append(Draw(energies, temperature, uniforms, expected, pause))
     await player.play(sites)

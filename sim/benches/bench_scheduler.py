@@ -1,4 +1,4 @@
-"""Scheduler: every operation of every cycle against `mrfhw.sim.timetable`, with stalls, stop and resume."""
+"""Scheduler: every operation of every cycle against `mrfhw.sim.support.timetable`, with stalls, stop and resume."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.scheduler import Scheduler, problem_registers
-from mrfhw.placement import Placement
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.recorder import Load, placements_from_text
-from mrfhw.sim.runner import bench_config, bench_parameters
-from mrfhw.sim.timetable import STROBES, Timetable, lane_words
-from mrfhw.temperature import coefficients
+from mrfhw.gateware.control.run import problem_registers
+from mrfhw.gateware.control.scheduler import Scheduler
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.temperature import coefficients
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.recorder import Load, placements_from_text
+from mrfhw.sim.support.runner import bench_config, bench_parameters
+from mrfhw.sim.support.timetable import STROBES, Timetable, lane_words
 
 
 class Watch:
@@ -22,7 +23,7 @@ class Watch:
 
     def __init__(self, dut: Any):
         self.bench = Bench(dut, Scheduler(bench_config()))
-        self.temperature = 0  # in force before the run
+        self.temperature = self.sweep = 0  # in force before the run
 
     async def load(self, placement: Placement) -> None:
         """The registers and tables that the driver writes."""
@@ -30,73 +31,74 @@ class Watch:
         self.placement = placement
         self.registers = {name: load.registers[name] for name in problem_registers(placement.config).members}
         for index, word in load.label_table:
-            await self.bench.cycle(registers=self.registers, label_table_write=1, table_address=index, table_data=word)
-        await self.bench.cycle(label_table_write=0)
+            await self.bench.cycle(registers=self.registers,
+                                   tables={"label": 1, "temperature": 0, "address": index, "data": word})
         for index, word in load.temperature_table:
-            await self.bench.cycle(temperature_table_write=1, table_address=index, table_data=word)
-        await self.bench.cycle(temperature_table_write=0)
+            await self.bench.cycle(tables={"label": 0, "temperature": 1, "address": index, "data": word})
+        await self.bench.cycle(tables={"label": 0, "temperature": 0, "address": 0, "data": 0})
 
     async def run(self, command: str, stall: list[int], stop_at: int = -1) -> list[dict[str, Any]]:
         """A run, as `down` and the counting pulses of each cycle from the first after `command`."""
-        bench, seen = self.bench, []
+        bench = self.bench
         await bench.cycle(**{command: 1, "stall": 1})
-        assert not bench.read("running")
-        bits: list[list[Any]] = []
+        assert not bench.read("status")["running"]
+        self.sweep = 0 if command == "start" else self.sweep
+        seen: list[dict[str, Any]] = []
         while True:
-            cycle = len(bits)
+            cycle = len(seen)
             await bench.cycle(start=0, resume=0, stop=int(cycle == stop_at), stall=stall[cycle % len(stall)])
-            bits.append([bench.read("down"), *(bench.read(n) for n in ("running", "busy", "cycle", "label_cycle",
-                                                                       "gap_cycle", "stall_cycle"))])
+            seen.append({**bench.read("down"), **bench.read("status")})
             assert cycle < 100_000, "the run does not end"
-            if bits[-1][0]["flush"]:
-                break
-        for down, running, busy, counted, label, gap, stalled in bits:
-            seen.append({**down, "running": running, "busy": busy, "cycle": counted, "label_cycle": label,
-                         "gap_cycle": gap, "stall_cycle": stalled})
-        return seen
+            if seen[-1]["write_back"]["end"]:
+                return seen
 
     async def end(self, rng: np.random.Generator) -> None:
         """Busy until the log is done, and not a cycle longer."""
         for _ in range(int(rng.integers(1, 6))):
             await self.bench.cycle()
-            assert self.bench.read("busy")
-            assert not self.bench.read("running")
+            assert self.bench.read("status")["busy"]
+            assert not self.bench.read("status")["running"]
         await self.bench.cycle(log_done=1)
-        assert self.bench.read("busy")
+        assert self.bench.read("status")["busy"]
         await self.bench.cycle(log_done=0)
-        assert not self.bench.read("busy")
+        assert not self.bench.read("status")["busy"]
 
     def check(self, seen: list[dict[str, Any]], table: Timetable) -> None:
-        """All strobes in all cycles, all fields that mean something, the counting pulses and the temperature."""
+        """All strobes in all cycles, all fields that mean something, the status and the temperature."""
         spus = table.config.spus
         assert len(seen) == max(table.operations) + 1, "length of the run"
         values = list(islice(coefficients(table.config, self.placement.problem), table.last))
-        changes = {cycle: values[sweep] for cycle, sweep in table.temperature}
+        changes, sweeps = {cycle: values[sweep] for cycle, sweep in table.temperature}, dict(table.sweeps)
+        directions = table.cycle_of["columns"] - table.cycle_of["singleton"]  # cycles from addresses to directions
         for cycle, found in enumerate(seen):
             wanted = table.operations.get(cycle, {})
-            for name in STROBES:
-                assert found[name] == wanted.get(name, 0), f"{name} in cycle {cycle}"
+            for name, strobes in STROBES.items():
+                for strobe in strobes:
+                    assert found[name][strobe] == wanted.get(name, {}).get(strobe, 0), f"{name}, {strobe} in cycle {cycle}"
             state = table.state[cycle] if cycle < table.cycles else ""
-            assert found["running"] == found["cycle"] == bool(state), f"running in cycle {cycle}"
+            assert found["running"] == bool(state), f"running in cycle {cycle}"
             assert found["busy"], f"busy in cycle {cycle}"
             for pulse in ("label", "gap", "stall"):
                 assert found[f"{pulse}_cycle"] == (state == pulse), f"{pulse}_cycle in cycle {cycle}: {state}"
+            self.sweep = sweeps.get(cycle, self.sweep)
+            assert found["sweep"] == self.sweep, f"sweep in cycle {cycle}"
             self.temperature = changes.get(cycle, self.temperature)
             assert found["parameters"]["temperature"] == self.temperature, f"temperature in cycle {cycle}"
             for name, value in wanted.items():
-                if name == "lmem":
-                    assert {b: found["lmem_address"][b] for b in value} == value, f"LMem in cycle {cycle}"
-                elif name == "words":
-                    words = lane_words(spus, found["s2_rotate"], found["s2_first"], found["s2_second"])
+                operation = found[name]
+                if name == "label_read":
+                    assert {b: operation["address"][b] for b in value} == value, f"LMem in cycle {cycle}"
+                elif name == "singleton":
+                    words = lane_words(spus, operation["rotate"], operation["first"], operation["second"])
                     assert [w[:2] for w in words] == value, f"singleton-2 words in cycle {cycle}"
                 elif name == "columns":
-                    right = [w[2] for w in lane_words(spus, seen[cycle - 2]["s2_rotate"], 0, 0)]
-                    assert [found["s2_right" if r else "s2_left"] for r in right] == [v & 3 and (2 if v < 0 else 1)
-                                                                                     for v in value], cycle
+                    right = [w[2] for w in lane_words(spus, seen[cycle - directions]["singleton"]["rotate"], 0, 0)]
+                    assert [operation["right" if r else "left"] for r in right] == [v & 3 and (2 if v < 0 else 1)
+                                                                                    for v in value], cycle
                 elif name == "rows":
-                    assert [(found["s2_up"], found["s2_down"])] * spus == [(int(v < 0), int(v > 0)) for v in value], cycle
+                    assert [(operation["up"], operation["down"])] * spus == [(int(v < 0), int(v > 0)) for v in value], cycle
                 else:
-                    assert found[name] == value, f"{name} in cycle {cycle}"
+                    assert {field: operation[field] for field in value} == value, f"{name} in cycle {cycle}"
 
 
 def _timetable(p: Placement, first: int, last: int, stall: list[int]) -> Timetable:
@@ -144,7 +146,7 @@ async def stop_and_resume(dut: Any) -> None:
             at = -1 if last else int(rng.integers(0, table.cycles // 2))
             seen = await watch.run("resume" if sweep else "start", stall, at)
             watch.check(seen, table)
-            assert watch.bench.read("sweep") == sweep + 1
+            assert watch.bench.read("status")["sweep"] == sweep + 1
             await watch.end(rng)
 
 

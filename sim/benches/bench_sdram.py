@@ -13,10 +13,10 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from cocotbext.axi import AxiBus, AxiMaster
 
-from mrfhw.gateware.sdram import SdramTiming
-from mrfhw.sim.runner import bench_parameters
-from mrfhw.sim.sdram_model import Output, Pins, SdramModel
-from mrfhw.sim.streams import Rhythm
+from mrfhw.gateware.board.sdram import SdramTiming
+from mrfhw.sim.support.runner import bench_parameters
+from mrfhw.sim.support.sdram_model import Output, Pins, SdramModel
+from mrfhw.sim.support.streams import Rhythm
 
 BURST = 512  # bytes of 256 beats
 ROW = 1024  # bytes

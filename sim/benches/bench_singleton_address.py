@@ -7,16 +7,18 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.singleton_address import SingletonAddress
-from mrfhw.placement import Placement
-from mrfhw.registers import Region
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.recorder import Load, placements_from_text
-from mrfhw.sim.runner import bench_config, bench_parameters
-from mrfhw.sim.timetable import group_base, lane_words
+from mrfhw.gateware.control.singleton_address import SingletonAddress
+from mrfhw.machine.latency import Latency
+from mrfhw.machine.registers import Region
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.visit_order import Group
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.recorder import Load, placements_from_text
+from mrfhw.sim.support.runner import bench_config, bench_parameters
+from mrfhw.sim.support.timetable import group_base, lane_words
 
-LATENCY = 3  # of the addresses and directions
-TABLE_LATENCY = 1  # of vector and constant, from data_label
+LATENCY = SingletonAddress.STAGES  # of the addresses and directions
+TABLE_LATENCY = Latency().label_data  # of vector and constant, from data_label
 
 
 class Memories:
@@ -45,26 +47,25 @@ class Memories:
         return int(self.p.problem.singleton2[r, c]) | 1 << self.config.data_bits
 
 
-def check_slot(memories: Memories, slot: tuple[int, int, int, int], found: dict[str, int]) -> None:
-    """All tiles' sites of a slot (label, row, group, odd) get their pixels' words."""
+def check_slot(memories: Memories, slot: tuple[int, Group], found: dict[str, int]) -> None:
+    """All tiles' sites of a slot (label, group) get their pixels' words."""
     p, c = memories.p, memories.config
-    label, row, group, odd = slot
+    label, group = slot
     down = found["down"] - found["up"]
     assert not (found["up"] and found["down"])
     for lane, (bank, address, second) in enumerate(lane_words(c.spus, found["rotate"], found["first"], found["second"])):
         side = found["right" if second else "left"]
         assert side != 3
         right = (side & 1) - (side >> 1)
-        column = 2 * (group * c.spus + lane) + odd
         for tile in range(c.spes):
-            r, col = tile // c.mesh_cols * p.tile_rows + row, tile % c.mesh_cols * p.tile_cols + column
+            r, col = divmod(int(p.order.flat(np.array(tile), np.array(group.row), np.array(group.columns[lane]))), p.order.columns)
             if r < p.problem.shape[0] and col < p.problem.shape[1]:
                 word, wanted = memories.word(tile, down, right, bank, address), memories.wanted(r, col, label)
                 valid = 1 << c.data_bits
                 assert (word if word & valid else 0) == wanted, f"tile {tile}, slot {slot}, lane {lane}"
 
 
-async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, int, int, int]]) -> None:
+async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, Group]]) -> None:
     """Slots without a pause, one a cycle."""
     component = SingletonAddress(bench_config())
     bench, load = Bench(dut, component), Load(placement)
@@ -72,14 +73,15 @@ async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, int, i
     memories = Memories(placement, load)
     for index, word in load.label_table:
         await bench.cycle(table_write=1, table_address=index, table_data=word)
-    await bench.cycle(table_write=0, groups=placement.groups_per_row)
+    await bench.cycle(table_write=0, groups=placement.order.groups_per_row)
     names = ("first", "second", "rotate", "left", "right", "up", "down")
     problem = placement.problem
     for cycle in range(len(slots) + LATENCY):
         data_label = slots[cycle * 7 % len(slots)][0]  # another slot's
         if cycle < len(slots):
-            label, row, group, odd = slots[cycle]
-            await bench.cycle(label=label, row=row, group=group, odd=odd, base=group_base(placement, row, group),
+            label, group = slots[cycle]
+            await bench.cycle(label=label, row=group.row, group=group.index, odd=group.columns[0] & 1,
+                              base=group_base(placement, group.row, group.index),
                               data_label=data_label)
         else:
             await bench.cycle()
@@ -92,9 +94,8 @@ async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, int, i
             check_slot(memories, slots[cycle - LATENCY], {name: bench.read(name) for name in names})
 
 
-def _slots(p: Placement) -> list[tuple[int, int, int, int]]:
-    return [(label, row, group, odd) for row in range(p.tile_rows) for odd in (0, 1) for group in range(p.groups_per_row)
-            for label in range(p.problem.labels)]
+def _slots(p: Placement) -> list[tuple[int, Group]]:
+    return [(label, group) for group in p.order.groups(0) for label in range(p.problem.labels)]
 
 
 @cocotb.test()

@@ -8,23 +8,23 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from amaranth import Shape
 
-from mrfhw.config import Config
-from mrfhw.gateware.ops import downlink, parameters
-from mrfhw.gateware.spe import Spe
+from mrfhw.gateware.control import ops
+from mrfhw.gateware.tile.spe import Spe
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import MODE_BITS, LmemWord, Region
 from mrfhw.model.machine import Machine
-from mrfhw.placement import Placement
-from mrfhw.registers import MODE_BITS, AddressMap, LmemWord, Region
-from mrfhw.runtime.driver import Driver
-from mrfhw.sim.fields import Bench, unpack
-from mrfhw.sim.recorder import Load, placements_from_text
-from mrfhw.sim.runner import bench_config, bench_parameters
-from mrfhw.sim.streams import Rhythm
-from mrfhw.sim.timetable import STROBES, Timetable, lane_words
-from mrfhw.temperature import coefficients
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.temperature import coefficients
+from mrfhw.sessions.driver import Driver
+from mrfhw.sim.support.fields import Bench, unpack
+from mrfhw.sim.support.recorder import Load, placements_from_text
+from mrfhw.sim.support.runner import bench_config, bench_parameters
+from mrfhw.sim.support.streams import Rhythm
+from mrfhw.sim.support.timetable import STROBES, Timetable, lane_words
 
-READ_LATENCY = 3
 Access = tuple[Region, int, int | None]  # region, offset, word to write
 
 
@@ -36,6 +36,7 @@ class Memories:
     """A tile's memories as the bus sees them."""
 
     def __init__(self, config: Config):
+        config = Derived.of(config)
         c = self.config = config
         count = c.count_max << LmemWord.COUNT
         self.masks = {Region.S1: [(2 << c.data_bits) - 1] * 2, Region.S2: [(2 << c.data_bits) - 1] * 2,
@@ -86,9 +87,9 @@ class Tile:
         self.rng = np.random.default_rng(seed)
         self.bench = Bench(dut, Spe(self.config))
         self.memories = Memories(self.config)
-        self.down = zero(downlink(self.config))
+        self.down = zero(ops.downlink(self.config))
         self.log: list[tuple[int, int, int]] = []
-        self._widths = {name: Shape.cast(s).width for name, s in downlink(self.config).members.items()}
+        self.read_latency = self.config.latency.tile_read
 
     async def cycle(self, down: dict[str, Any], ready: bool = True) -> None:
         await self.bench.cycle(down=down, log_ready=int(ready))
@@ -98,8 +99,8 @@ class Tile:
 
     async def stream(self, accesses: Iterable[Access | None]) -> list[int]:
         """An access a cycle; None is an idle one. Checks the read data of every cycle; returns what was read."""
-        due, words, read = [0] * READ_LATENCY, [], []
-        for number, access in enumerate([*accesses, *[None] * READ_LATENCY]):
+        due, words, read = [0] * self.read_latency, [], []
+        for number, access in enumerate([*accesses, *[None] * self.read_latency]):
             bus = {**self.down["bus"], "strobe": int(access is not None), "offset": int(self.rng.integers(4))}
             due.append(0)
             if access is not None:
@@ -110,15 +111,17 @@ class Tile:
             await self.cycle({**self.down, "bus": bus})
             words.append(self.bench.read("up")["data"])
             assert words[-1] == due[number], f"read data in cycle {number}"
-        return [words[number + READ_LATENCY] for number, reads in read if reads]
+        return [words[number + self.read_latency] for number, reads in read if reads]
 
     def junk(self) -> dict[str, Any]:
         """Operations that ask for nothing, everything else at random; addresses are those of rows that exist."""
         c = self.config
-        down = {name: unpack(shape, int(self.rng.integers(1 << min(62, self._widths[name]))))
-                for name, shape in downlink(self.config).members.items() if name not in ("parameters", "bus", *STROBES)}
-        down["lmem_address"] = [int(self.rng.integers(c.lmem_rows)) for _ in range(c.lmem_banks)]
-        down["s1_address"] = int(self.rng.integers(c.site_rows))
+        down = {}
+        for name, operation in ops.operations(c).items():
+            down[name] = unpack(operation, int.from_bytes(self.rng.bytes(16), "little") & ((1 << operation.size) - 1))
+            down[name] |= dict.fromkeys(STROBES.get(name, ()), 0)
+        down["label_read"]["address"] = [int(self.rng.integers(c.lmem_rows)) for _ in range(c.lmem_banks)]
+        down["site"]["address"] = int(self.rng.integers(c.site_rows))
         return {**self.down, **down}
 
 
@@ -139,7 +142,7 @@ def march(memories: Memories, region: Region, rng: np.random.Generator) -> Itera
 
 @cocotb.test()
 async def march_every_memory(dut: Any) -> None:
-    """An access a cycle; read data three cycles after the strobe and at no other time."""
+    """An access a cycle; read data `Latency.tile_read` cycles after the strobe and at no other time."""
     tile = Tile(dut, 1)
     await tile.bench.start()
     for region in (Region.S1, Region.S2, Region.LMEM):
@@ -199,7 +202,7 @@ class Snapshot:
 
 def _parameters(config: Config, registers: dict[str, int]) -> dict[str, int]:
     named = {"shift": "energy_shift"}
-    values = {name: registers[named.get(name, name)] for name in parameters(config).members
+    values = {name: registers[named.get(name, name)] for name in ops.parameters(config).members
               if named.get(name, name) in registers and name != "constant"}
     mode = registers["mode"]
     return values | {"squared": mode >> MODE_BITS["squared"] & 1, "constant": mode >> MODE_BITS["constant"] & 1,
@@ -215,24 +218,28 @@ async def operate(tile: Tile, placement: Placement, ready: Rhythm) -> None:
     changes = {cycle: values[sweep] for cycle, sweep in table.temperature}
     spu = _parameters(c, load.registers) | {"temperature": 0}
     rotates: dict[int, int] = {}
+    directions = table.cycle_of["columns"] - table.cycle_of["singleton"]  # cycles from addresses to directions
     for cycle in range(max(table.operations) + 1):
         wanted, down = dict(table.operations.get(cycle, {})), tile.junk()
         spu["temperature"] = changes.get(cycle, spu["temperature"])
         down["parameters"] = spu
-        for bank, address in wanted.pop("lmem", {}).items():
-            down["lmem_address"][bank] = address
-        if "words" in wanted:
-            rotate = rotates[cycle] = wanted["words"][0][0]
-            down["s2_rotate"] = rotate
-            for (bank, address), (_, _, second) in zip(wanted.pop("words"), lane_words(c.spus, rotate, 0, 0), strict=True):
-                down["s2_second" if second else "s2_first"] = address
+        for bank, address in wanted.pop("label_read", {}).items():
+            down["label_read"]["address"][bank] = address
+        if "singleton" in wanted:
+            rotate = rotates[cycle] = wanted["singleton"][0][0]
+            down["singleton"]["rotate"] = rotate
+            for (bank, address), (_, _, second) in zip(wanted.pop("singleton"), lane_words(c.spus, rotate, 0, 0), strict=True):
+                down["singleton"]["second" if second else "first"] = address
                 assert second == (bank < rotate)
         if "columns" in wanted:
-            for side, (_, _, second) in zip(wanted.pop("columns"), lane_words(c.spus, rotates[cycle - 2], 0, 0), strict=True):
-                down["s2_right" if second else "s2_left"] = {-1: 2, 0: 0, 1: 1}[side]
+            rotate = rotates[cycle - directions]
+            for side, (_, _, second) in zip(wanted.pop("columns"), lane_words(c.spus, rotate, 0, 0), strict=True):
+                down["columns"]["right" if second else "left"] = {-1: 2, 0: 0, 1: 1}[side]
         if "rows" in wanted:
-            down["s2_up"], down["s2_down"] = int(wanted["rows"][0] < 0), int(wanted.pop("rows")[0] > 0)
-        await tile.cycle({**down, **wanted}, ready())
+            down["rows"] = {"up": int(wanted["rows"][0] < 0), "down": int(wanted.pop("rows")[0] > 0)}
+        for name, fields in wanted.items():
+            down[name] |= fields
+        await tile.cycle(down, ready())
 
 
 async def compare(tile: Tile, placement: Placement) -> None:
@@ -250,7 +257,7 @@ async def compare(tile: Tile, placement: Placement) -> None:
     for offset in offsets:
         bus = {**tile.down["bus"], "strobe": 1, "region": int(Region.LMEM), "offset": offset}
         await tile.cycle({**tile.down, "bus": bus})
-        for _ in range(READ_LATENCY):
+        for _ in range(tile.read_latency):
             await tile.cycle(tile.down)
         words[offset] = tile.bench.read("up")["data"]
     found = Driver(c, Snapshot(c, words)).lmem(p)
@@ -283,7 +290,7 @@ async def operations_with_log_back_pressure(dut: Any) -> None:
 
 @cocotb.test()
 async def stall_is_the_fifo_level(dut: Any) -> None:
-    """A log that nobody takes: stall is set while fewer than `log_reserve` places are left, one cycle late."""
+    """A log that nobody takes: stall is set while fewer than `log_reserve` places were left `Latency.stall` cycles ago."""
     tile = Tile(dut, 5)
     await tile.bench.start()
     placement = placements_from_text(bench_parameters()["full"])[0]
@@ -297,11 +304,11 @@ async def stall_is_the_fifo_level(dut: Any) -> None:
     await tile.cycle(tile.down, False)
     await tile.cycle(tile.down, False)
     assert tile.log == []
-    before = left
+    levels = [left] * tile.config.latency.stall
     for _ in range(4 * left):
         ready = bool(tile.rng.random() < 0.5)
         await tile.cycle(tile.down, ready)
-        assert tile.bench.read("up")["stall"] == (before > limit), f"{before} messages, {limit} without a stall"
-        before, left = left, left - ready if left else 0
+        assert tile.bench.read("up")["stall"] == (levels[0] > limit), f"{levels[0]} messages, {limit} without a stall"
+        levels, left = [*levels[1:], left], left - ready if left else 0
     assert left == 0
     assert len(tile.log) == len(machine.messages) + 1

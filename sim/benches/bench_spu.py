@@ -1,8 +1,7 @@
 """Spu against the model: a lane with its own generator, from operands to the label drawn.
 
-The result is compared in every cycle: it changes `Config.spu_latency(L)` cycles after a site's first
-label (race: 11 + L; cdf: 19 + 3 L) and holds until the next. The temperature is right only in the cycles
-in which the sampler uses it.
+The result is compared in every cycle: it changes `Derived.spu_latency(L)` cycles after a site's first
+label and holds until the next. The temperature is right only in the cycles in which the sampler uses it.
 """
 
 from __future__ import annotations
@@ -13,15 +12,14 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.random import WORDS
-from mrfhw.gateware.spu import Spu
+from mrfhw.gateware.unit.random import WORDS
+from mrfhw.gateware.unit.spu import Spu
+from mrfhw.machine.samplers import Race
 from mrfhw.model.random import lane_states
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.operands import SiteSource, random_parameters, random_temperature
-from mrfhw.sim.references import Twin, draw, site_energies
-from mrfhw.sim.runner import bench_config
-
-ENERGY = 9  # operands to energy
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.operands import SiteSource, random_parameters, random_temperature
+from mrfhw.sim.support.references import Twin, draw, site_energies
+from mrfhw.sim.support.runner import bench_config
 
 
 @dataclass
@@ -39,7 +37,7 @@ class Lane:
 
     def __init__(self, dut: Any, rng: np.random.Generator):
         self.config, self.rng = bench_config(), rng
-        self.race = self.config.sampler == "race"
+        self.race = isinstance(self.config.sampler, Race)
         self.bench = Bench(dut, Spu(self.config))
         self.twin = Twin([0] * WORDS)
 
@@ -60,8 +58,7 @@ class Lane:
         """Sites of one L with random pauses, about half of them back to back."""
         c, rng, plan, now = self.config, self.rng, Plan(), 0
         source = SiteSource(c, rng)
-        latency = 11 + labels if self.race else 19 + 3 * labels
-        assert latency == c.spu_latency(labels)
+        latency, use = c.spu_latency(labels), c.latency.coefficient_use(c.sampler.name, labels)
         for _ in range(sites):
             now += 0 if rng.random() < 0.5 else int(rng.integers(1, labels + 3))
             site = source.site(labels)
@@ -69,8 +66,7 @@ class Lane:
             temperature = random_temperature(c, rng, energies)
             for label, operands in enumerate(site.labels()):
                 plan.inputs[now + label] = {**operands, "valid": 1, "first": int(label == 0), "last": int(label == labels - 1)}
-                at = now + label + (ENERGY - 2 if self.race else ENERGY + labels - 1 + 3)
-                plan.temperature[at] = temperature
+                plan.temperature[now + label + use] = temperature
             plan.results[now + latency] = draw(c, energies, temperature, self.twin)
             now += labels
         plan.end = max(plan.results) + 3

@@ -1,4 +1,4 @@
-"""TemperatureSchedule against `mrfhw.temperature.coefficients`."""
+"""TemperatureSchedule against `mrfhw.placement.temperature.coefficients`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.temperature import TemperatureSchedule
-from mrfhw.placement import Placement
-from mrfhw.registers import Temperature
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.recorder import Load, placements_from_text
-from mrfhw.sim.runner import bench_config, bench_parameters
-from mrfhw.temperature import coefficients
+from mrfhw.gateware.control.temperature import TemperatureSchedule
+from mrfhw.machine.registers import Temperature
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.temperature import coefficients
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.recorder import Load, placements_from_text
+from mrfhw.sim.support.runner import bench_config, bench_parameters
 
 
 class Watch:

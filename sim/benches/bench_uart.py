@@ -7,10 +7,10 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.uart import UartReceiver, UartTransmitter
-from mrfhw.sim.fields import Bench
-from mrfhw.sim.runner import bench_parameters
-from mrfhw.sim.streams import Rhythm
+from mrfhw.gateware.link.uart import UartReceiver, UartTransmitter
+from mrfhw.sim.support.fields import Bench
+from mrfhw.sim.support.runner import bench_parameters
+from mrfhw.sim.support.streams import Rhythm
 
 
 def wire(values: list[int], divisor: float, pauses: list[int]) -> list[int]:

@@ -1,1 +1,1 @@
-"""Models of cells that synthesis maps to: `models` says which of a family's are Yosys' and which are here."""
+"""Synthesized netlists on models of their cells: `models` says which of a family's are Yosys' and which are here. Not installed."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrfhw.problem import ProblemError
+from mrfhw.field.problem import ProblemError
 
 __all__ = ["FAMILIES", "Cell", "Family", "check_cells", "models_text"]
 

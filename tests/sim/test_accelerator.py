@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.accelerator import Accelerator
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.gateware.mesh.accelerator import Accelerator
+from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Race
 from mrfhw.model.machine import solve
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.sim.recorder import placements_to_text
-from mrfhw.sim.runner import run_bench
-from mrfhw.sim.timetable import Timetable
+from mrfhw.placement.placement import Placement
+from mrfhw.sim.support.recorder import placements_to_text
+from mrfhw.sim.support.runner import run_bench
+from mrfhw.sim.support.timetable import Timetable
 from support.random_problems import random_placement
 
 MACHINES = {
-    "race-1-lane": {"sampler": "race", "spus": 1, "lmem_banks": 1, "tile_rows": 4, "tile_cols": 4},
+    "race-1-lane": {"sampler": Race(uniform_bits=8), "spus": 1, "lmem_banks": 1, "tile_rows": 4, "tile_cols": 4},
     "cdf-2-lanes-4-banks": {"sampler": "cdf", "spus": 2, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 4},
 }
 
@@ -55,7 +56,7 @@ def hot(config: Config, sweeps: int) -> Placement:
 @pytest.mark.parametrize("name", MACHINES)
 def test_accelerator(name: str) -> None:
     config = Config(mesh_rows=2, mesh_cols=2, label_bits=3, data_bits=4, counter_bits=1, temperature_table=4, hub_depth=1,
-                    hub_fan_in=4, s2_words=256, line_bits=64, gumbel_uniform_bits=8, **MACHINES[name])
+                    hub_fan_in=4, s2_words=256, line_bits=64, **MACHINES[name])
     run_bench(Accelerator(config), "accelerator", "mrfhw.sim.benches.bench_accelerator",
                       {"placements": placements_to_text([crossing(config), *placements(config, 1)]),
                        "chain": placements_to_text([hot(config, 2)]), "hot": placements_to_text([hot(config, 4)])})

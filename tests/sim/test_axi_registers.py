@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.gateware.axi_registers import AxiLiteToWishbone
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.soc.axi_registers import AxiLiteToWishbone
+from mrfhw.sim.support.runner import run_bench
 from support.refusals import assert_refused
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.axi_top import AxiTop, LogSplit, axi_signature
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.sim.recorder import placements_to_text
-from mrfhw.sim.runner import run_bench
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.gateware.soc.axi_top import AxiTop, LogSplit, axi_signature
+from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Race
+from mrfhw.placement.placement import Placement
+from mrfhw.sim.support.recorder import placements_to_text
+from mrfhw.sim.support.runner import run_bench
 from support.refusals import assert_refused
 
 # (tiles, data_bits, memory_address_bits): lines of one beat and of two, addresses of one register and of two.
@@ -22,7 +23,7 @@ MESH = ("registers", "latency", "log_in_memory", "log_on_the_stream", "random_id
 def machine(tiles: int = 1) -> Config:
     return Config(mesh_rows=1, mesh_cols=tiles, spus=1, lmem_banks=1, tile_rows=4, tile_cols=4, label_bits=3, data_bits=4,
                   counter_bits=1, temperature_table=4, hub_depth=1, hub_fan_in=4, s2_words=64, line_bits=64, address_bits=20,
-                  gumbel_uniform_bits=8, sampler="race")
+                  sampler=Race(uniform_bits=8))
 
 
 def hot(config: Config, sweeps: int) -> Placement:

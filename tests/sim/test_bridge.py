@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.gateware.bridge import Bridge, LogBuffer
-from mrfhw.gateware.frames import FrameReceiver, FrameTransmitter
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.link.bridge import Bridge, LogBuffer
+from mrfhw.gateware.link.frames import FrameReceiver, FrameTransmitter
+from mrfhw.sim.support.runner import run_bench
 from support.refusals import assert_refused
 
 
@@ -27,3 +27,12 @@ def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
 ])
 def test_wrong_arguments(make, message) -> None:
     assert_refused(make, message)
+
+
+@pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [(32, 16, 16), (72, 16, 64), (40, 64, 128)])
+def test_bridge_as_the_reference(line_bits: int, words: int, log_bytes: int, request: pytest.FixtureRequest) -> None:
+    """Frames of any length, number and place, and broken ones. The long run: make long."""
+    for seed in range(request.config.getoption("--bridges")):
+        parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "log_bytes": log_bytes}
+        run_bench(Bridge(**parameters), "link_bridge", "mrfhw.sim.benches.bench_bridge_fuzz",
+                  {**parameters, "seed": seed, "rounds": 60})

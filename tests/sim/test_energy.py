@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.energy import EnergyPipeline
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.unit.energy import EnergyPipeline
+from mrfhw.machine.config import Config
+from mrfhw.sim.support.runner import run_bench
 
 MACHINES = {
     "default": {},

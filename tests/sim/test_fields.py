@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from amaranth.lib import data
 
-from mrfhw.config import Config
-from mrfhw.gateware.ops import neighbour
-from mrfhw.sim.fields import pack, unpack
+from mrfhw.gateware.control.ops import neighbour
+from mrfhw.machine.config import Config
+from mrfhw.sim.support.fields import pack, unpack
 
 SITE = data.ArrayLayout(neighbour(Config.preset("smallest")), 4)
 WORD = {"word": {"label": 37, "exists": 1}, "vector": {"u": -3, "v": 7}}

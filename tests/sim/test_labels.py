@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch
+from mrfhw.machine.config import Config
+from mrfhw.sim.support.runner import run_bench
 
 
 @pytest.mark.parametrize(("label_bits", "counter_bits"), [(2, 2), (2, 1), (6, 8)])

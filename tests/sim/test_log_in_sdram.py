@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.gateware.sdram import SdramTiming
-from mrfhw.sim.log_in_sdram import LogInSdram
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.board.sdram import SdramTiming
+from mrfhw.sim.support.log_in_sdram import LogInSdram
+from mrfhw.sim.support.runner import run_bench
 
 QUICK = {"power_up": 2000}  # ns; the whole wait is the controller's own bench's
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.field.result import Result, first_difference
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
 from mrfhw.model.machine import solve
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.result import Result, first_difference
+from mrfhw.placement.placement import Placement
 from mrfhw.sim.chip import CompiledChip, run_placed
 
 # Mesh, fan-in of the hubs and lanes a tile, by levels of the tree.
@@ -23,9 +25,9 @@ MACHINES = {
 
 def machine(name: str) -> Config:
     levels, shape = MACHINES[name]
-    config = Config(**{"tile_rows": 16, "tile_cols": 16, "label_bits": 3, "data_bits": 2, "counter_bits": 1, "hub_depth": 1,
-                       "hub_fan_in": 4, "line_bits": 64, "temperature_table": 2, "gumbel_uniform_bits": 8,
-                       "s2_words": 16, "sampler": "race", **shape})
+    config = Derived(**{"tile_rows": 16, "tile_cols": 16, "label_bits": 3, "data_bits": 2, "counter_bits": 1, "hub_depth": 1,
+                        "hub_fan_in": 4, "line_bits": 64, "temperature_table": 2,
+                        "s2_words": 16, "sampler": Race(uniform_bits=8), **shape})
     assert config.tree_levels == levels
     return config
 
@@ -33,7 +35,7 @@ def machine(name: str) -> Config:
 def hot_field(config: Config, labels: int) -> Placement:
     """Nearly every draw changes the label and evicts a pair: high temperature, no singleton, counters of one bit."""
     shape = (config.mesh_rows * config.tile_rows - 1, config.mesh_cols * config.tile_cols)
-    schedule = Schedule.constant(200.0 if config.sampler == "race" else 60.0)
+    schedule = Schedule.constant(200.0 if isinstance(config.sampler, Race) else 60.0)
     problem = Problem(labels=labels, singleton1=np.zeros(shape, np.int64), constants=np.zeros(labels, np.int64),
                       schedule=schedule)
     return Placement(config, problem, Run(sweeps=12, burn_in=1, seed=5))
@@ -42,7 +44,7 @@ def hot_field(config: Config, labels: int) -> Placement:
 def same_results(found: Result, wanted: Result) -> None:
     """All but the stalls."""
     assert found.messages is not None
-    assert found.extra["messages_counted"] == len(found.messages)
+    assert found.messages_counted == len(found.messages)
     unstalled = [(r.cycles or 0) - (r.stall_cycles or 0) for r in (found, wanted)]
     assert unstalled[0] == unstalled[1] > 0
     found.cycles, found.stall_cycles = wanted.cycles, wanted.stall_cycles

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.gateware.log_writer import LogWriter
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.log.log_writer import LogWriter
+from mrfhw.sim.support.runner import run_bench
 from support.refusals import assert_refused
 
 BENCH = "mrfhw.sim.benches.bench_log_writer"

@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-from mrfhw.gateware.random import Random
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.unit.random import Random
+from mrfhw.sim.support.runner import run_bench
 
 
 @pytest.mark.parametrize("bits", [1, 12, 32])

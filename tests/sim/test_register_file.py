@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.register_file import RegisterFile
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.control.register_file import RegisterFile
+from mrfhw.machine.derived import Derived
+from mrfhw.sim.support.runner import run_bench
 
 
 @pytest.mark.parametrize(("rows", "cols", "levels"), [(1, 1, 0), (2, 2, 1), (4, 4, 2)])
 def test_register_file(rows: int, cols: int, levels: int) -> None:
-    config = Config(mesh_rows=rows, mesh_cols=cols, spus=2, tile_rows=32 << levels, tile_cols=32, lmem_banks=4)
+    config = Derived(mesh_rows=rows, mesh_cols=cols, spus=2, tile_rows=32 << levels, tile_cols=32, lmem_banks=4)
     assert config.tree_levels == levels
     run_bench(RegisterFile(config), "register_file", "mrfhw.sim.benches.bench_register_file")

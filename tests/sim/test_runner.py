@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mrfhw.gateware.random import Random
-from mrfhw.rtl import component_verilog
-from mrfhw.sim.runner import BenchError, run_bench
+from mrfhw.gateware.unit.random import Random
+from mrfhw.generation.verilog import component_verilog
+from mrfhw.sim.support.runner import BenchError, run_bench
 
 MODULE = "mrfhw.sim.benches.bench_random"
 

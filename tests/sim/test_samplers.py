@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.samplers import sampler
-from mrfhw.sim.references import Twin, cdf_label, draw, race_label
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.unit.samplers import sampler
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Cdf, Race
+from mrfhw.sim.support.references import Twin, cdf_label, draw, race_label
+from mrfhw.sim.support.runner import run_bench
 
 MACHINES = {
     "race": {"sampler": "race"},
-    "race-coarse": {"sampler": "race", "label_bits": 3, "energy_bits": 8, "gumbel_uniform_bits": 8,
-                    "gumbel_fraction_bits": 4, "temperature_bits": 12},
-    "cdf-integer": {"sampler": "cdf", "probability_floor": "integer"},
-    "cdf-power-of-two": {"sampler": "cdf", "probability_floor": "power_of_two", "energy_bits": 8, "probability_bits": 8},
-    "cdf-coarse": {"sampler": "cdf", "label_bits": 3, "energy_bits": 16, "probability_bits": 4, "uniform_bits": 8,
-                   "exponent_fraction_bits": 3, "temperature_bits": 16},
+    "race-coarse": {"sampler": Race(uniform_bits=8, fraction_bits=4), "label_bits": 3, "energy_bits": 8, "temperature_bits": 12},
+    "cdf-integer": {"sampler": Cdf(floor="integer")},
+    "cdf-power-of-two": {"sampler": Cdf(floor="power_of_two", probability_bits=8), "energy_bits": 8},
+    "cdf-coarse": {"sampler": Cdf(probability_bits=4, uniform_bits=8, exponent_fraction_bits=3), "label_bits": 3, "energy_bits": 16,
+                   "temperature_bits": 16},
 }
 
 
@@ -30,7 +31,7 @@ def test_sampler(machine: str) -> None:
 @pytest.mark.parametrize("machine", MACHINES)
 def test_references_draw_as_the_model(machine: str) -> None:
     """The draws from given uniforms, stated once more for the benches, and the model's are one function."""
-    config, rng = Config.preset("smallest", **MACHINES[machine]), np.random.default_rng(6)
+    config, rng = Derived.preset("smallest", **MACHINES[machine]), np.random.default_rng(6)
     for _ in range(500):
         labels = int(rng.integers(2, config.max_labels + 1))
         spread = int(rng.choice([0, 3, 100, config.energy_max]))
@@ -38,8 +39,8 @@ def test_references_draw_as_the_model(machine: str) -> None:
         temperature = int(rng.integers(1 << config.temperature_bits) >> rng.integers(config.temperature_bits))
         state = [int(w) for w in rng.integers(0, 1 << 32, 4)]
         twin = Twin(state)
-        if config.sampler == "race":
-            mine = race_label(config, energies, temperature, [twin.next(config.gumbel_uniform_bits) for _ in energies])
+        if isinstance(config.sampler, Race):
+            mine = race_label(config, energies, temperature, [twin.next(config.sampler.uniform_bits) for _ in energies])
         else:
-            mine = cdf_label(config, energies, temperature, twin.next(config.uniform_bits))
+            mine = cdf_label(config, energies, temperature, twin.next(config.sampler.uniform_bits))
         assert mine == draw(config, energies, temperature, Twin(state))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.scheduler import Scheduler
+from mrfhw.gateware.control.scheduler import Scheduler
+from mrfhw.machine.config import Config
 from mrfhw.model.machine import solve
-from mrfhw.placement import Placement
-from mrfhw.sim.recorder import placements_to_text
-from mrfhw.sim.runner import run_bench
-from mrfhw.sim.timetable import Timetable
+from mrfhw.placement.placement import Placement
+from mrfhw.sim.support.recorder import placements_to_text
+from mrfhw.sim.support.runner import run_bench
+from mrfhw.sim.support.timetable import Timetable
 from support.random_problems import random_placement
 
 # A lane each, banks, tile, sampler: one port and four, colours that overlap and that do not.

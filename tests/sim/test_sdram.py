@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mrfhw.gateware.sdram import SdramController, SdramTiming
-from mrfhw.sim.runner import BenchError, run_bench
+from mrfhw.gateware.board.sdram import SdramController, SdramTiming
+from mrfhw.sim.support.runner import BenchError, run_bench
 from support.refusals import assert_refused
 
 BENCH = "mrfhw.sim.benches.bench_sdram"

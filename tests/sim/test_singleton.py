@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.singleton import S1Mem, S2Mem, S2Switch
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.tile.singleton import S1Mem, S2Mem, S2Switch
+from mrfhw.machine.config import Config
+from mrfhw.sim.support.runner import run_bench
 
 # Tile sizes and word counts off the powers of two, so that addresses have holes and ends.
 TILE = {"tile_rows": 6, "tile_cols": 8}

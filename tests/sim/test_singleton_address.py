@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.singleton_address import SingletonAddress
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run
-from mrfhw.sim.recorder import placements_to_text
-from mrfhw.sim.runner import run_bench
+from mrfhw.field.problem import Problem, Run
+from mrfhw.gateware.control.singleton_address import SingletonAddress
+from mrfhw.machine.config import Config
+from mrfhw.placement.placement import Placement
+from mrfhw.sim.support.recorder import placements_to_text
+from mrfhw.sim.support.runner import run_bench
 
 # Mesh, lanes, tile: at most 256 sites, so that 8 bits number the pixels.
 SHAPES = {

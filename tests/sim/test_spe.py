@@ -5,21 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.spe import Spe
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.gateware.tile.spe import Spe
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
 from mrfhw.model.machine import solve
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.sim.recorder import placements_to_text
-from mrfhw.sim.runner import run_bench
-from mrfhw.sim.timetable import Timetable
+from mrfhw.placement.placement import Placement
+from mrfhw.sim.support.recorder import placements_to_text
+from mrfhw.sim.support.runner import run_bench
+from mrfhw.sim.support.timetable import Timetable
 from support.random_problems import random_placement
 
 SHAPES = {
-    "1-lane-race": {"spus": 1, "tile_rows": 6, "tile_cols": 6, "sampler": "race"},
+    "1-lane-race": {"spus": 1, "tile_rows": 6, "tile_cols": 6, "sampler": Race(uniform_bits=8)},
     "2-lanes-4-banks-cdf": {"spus": 2, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": "cdf"},
     "2-lanes-cdf": {"spus": 2, "tile_rows": 6, "tile_cols": 8, "sampler": "cdf"},
-    "4-lanes-4-banks-race": {"spus": 4, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": "race"},
+    "4-lanes-4-banks-race": {"spus": 4, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": Race(uniform_bits=8)},
 }
 
 
@@ -35,7 +37,7 @@ def random_placements(config: Config, count: int) -> list[Placement]:
     return found
 
 
-def hot_placement(config: Config) -> Placement:
+def hot_placement(config: Derived) -> Placement:
     """A field that sends about as many messages as it draws; as many in all as the FIFO holds at most."""
     shape = (config.tile_rows, config.tile_cols)
     for seed in range(200):
@@ -51,8 +53,8 @@ def hot_placement(config: Config) -> Placement:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_spe(name: str) -> None:
-    config = Config(mesh_rows=1, mesh_cols=1, label_bits=3, data_bits=4, counter_bits=2, temperature_table=4, hub_depth=1,
-                    s2_words=512, line_bits=64, gumbel_uniform_bits=8, **SHAPES[name])
+    config = Derived(mesh_rows=1, mesh_cols=1, label_bits=3, data_bits=4, counter_bits=2, temperature_table=4, hub_depth=1,
+                    s2_words=512, line_bits=64, **SHAPES[name])
     run_bench(Spe(config), "spe", "mrfhw.sim.benches.bench_spe",
                       {"placements": placements_to_text(random_placements(config, 3)),
                        "full": placements_to_text([hot_placement(config)])})

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.spu import Spu
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.unit.spu import Spu
+from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Cdf
+from mrfhw.sim.support.runner import run_bench
 
 MACHINES = {
     "race": {"sampler": "race"},
-    "cdf-integer": {"sampler": "cdf", "probability_floor": "integer", "label_bits": 5},
-    "cdf-power-of-two": {"sampler": "cdf", "probability_floor": "power_of_two", "energy_bits": 8, "probability_bits": 8},
+    "cdf-integer": {"sampler": Cdf(floor="integer"), "label_bits": 5},
+    "cdf-power-of-two": {"sampler": Cdf(floor="power_of_two", probability_bits=8), "energy_bits": 8},
 }
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.config import Config
-from mrfhw.gateware.tree import ControlNode, LogHub
-from mrfhw.sim.runner import run_bench
+from mrfhw.gateware.mesh.tree import ControlNode, LogHub
+from mrfhw.machine.derived import Derived
+from mrfhw.sim.support.runner import run_bench
 
 
-def mesh(fan_in: int, depth: int = 2, rows: int = 2, cols: int = 4) -> Config:
-    return Config(mesh_rows=rows, mesh_cols=cols, spus=1, tile_rows=4, tile_cols=4, hub_fan_in=fan_in, hub_depth=depth,
+def mesh(fan_in: int, depth: int = 2, rows: int = 2, cols: int = 4) -> Derived:
+    return Derived(mesh_rows=rows, mesh_cols=cols, spus=1, tile_rows=4, tile_cols=4, hub_fan_in=fan_in, hub_depth=depth,
                   label_bits=3, counter_bits=2, line_bits=64)
 
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.field.result import Result, first_difference
+from mrfhw.machine.config import Config
 from mrfhw.model import machine
-from mrfhw.problem import Problem, Run, Schedule
-from mrfhw.result import Result, first_difference
 
 __all__ = ["TINY", "TINY_OPTIONS", "Board", "assert_equals_model", "board", "tiny_problem"]
 
 TINY_FIELDS = {"mesh_rows": 1, "mesh_cols": 2, "spus": 1, "tile_rows": 8, "tile_cols": 8, "label_bits": 3, "data_bits": 4,
                "counter_bits": 2, "line_bits": 64, "temperature_table": 4, "gumbel_uniform_bits": 8}
-TINY = Config(**TINY_FIELDS)
+TINY = Config().changed(**TINY_FIELDS)
 TINY_OPTIONS = ("--mesh", "1x2", *(word for name, value in TINY_FIELDS.items() if not name.startswith("mesh")
                                    for word in (f"--{name.replace('_', '-')}", str(value))))
 

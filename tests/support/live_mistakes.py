@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from mrfhw.host import connect
-from mrfhw.host.protocol import LINK_VERSION, RESPONSE, Decoder, Operation, encode
+from mrfhw.machine.link_protocol import LINK_VERSION, RESPONSE, Decoder, Operation, encode
 from mrfhw.sim.board import DIVISOR, CompiledBoard
 from support.boards import TINY, TINY_OPTIONS, Board, board, tiny_problem
+from support.hostile import HostileBoard, with_registers
 from support.plugs import Plug
 
 __all__ = ["SITUATIONS"]
@@ -206,6 +207,20 @@ def frozen(directory: Path, shared: Board) -> Iterator[str]:
             shared.process.send_signal(signal.SIGCONT)
 
 
+@contextlib.contextmanager
+def busy(directory: Path, shared: Board) -> Iterator[str]:
+    """Its status register never changes."""
+    with HostileBoard(shared.address, with_registers(status=3)) as hostile:
+        yield f"{hostile.address}?patience=8"
+
+
+@contextlib.contextmanager
+def wordless(directory: Path, shared: Board) -> Iterator[str]:
+    """It answers reads without the words that were read."""
+    with HostileBoard(shared.address, lambda a: a.changed(body=b"") if a.is_of(Operation.READ) else a.as_it_is()) as hostile:
+        yield hostile.address
+
+
 SITUATIONS: dict[str, Callable[[Path, Board], AbstractContextManager[str]]] = {
     "a port that this user may not open": forbidden,
     "a port that another program holds": taken,
@@ -220,4 +235,6 @@ SITUATIONS: dict[str, Callable[[Path, Board], AbstractContextManager[str]]] = {
     "started again in the middle": restarted,
     "another program on it while it was unplugged": used_by_another,
     "frozen in the middle": frozen,
+    "busy for ever": busy,
+    "answering without words": wordless,
 }

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from mrfhw.apps.flow import write_flow
+from mrfhw.field.files import load_problem
+from mrfhw.field.problem import Problem, Run
+from mrfhw.machine.config import Config
 from mrfhw.scenes import stereo_scene, write_scene
+from mrfhw.sessions.checkpoint import Keeping, pauses_of
+from mrfhw.sessions.sampling import sample
 
 __all__ = ["write_mistaken_files"]
 
@@ -22,6 +28,18 @@ def write_mistaken_files(directory: Path) -> None:
     (directory / "text.png").write_text("not a picture")
     for name, grey in (("flat.png", 90), ("black.png", 0)):
         Image.new("L", (192, 144), grey).save(directory / name)
+    steps = np.linspace(0, 1, 192 * 144).reshape(144, 192)
+    Image.fromarray(steps.astype(np.float32)).save(directory / "floats.tiff")
+    Image.fromarray((70000 * steps).astype(np.int32)).save(directory / "deep.tiff")
     Image.new("RGB", (192, 144)).save(directory / "colour.png")
     write_flow(directory / "wide.flo", np.zeros((375, 450, 2)))
+    grey = np.arange(48 * 64).reshape(48, 64) % 64
+    Problem(labels=4, singleton1=grey, constants=np.array([8, 24, 40, 56])).save(directory / "field.npz", Run(sweeps=8, burn_in=4))
+    run = Run(sweeps=8, burn_in=4)
+    keeping = Keeping(directory / "kept.ckpt", pauses_of("4"))
+    sample("model", Config(), load_problem(directory / "field.npz")[0], run, keeping=keeping)
+    (directory / "cut.npz").write_bytes((directory / "field.npz").read_bytes()[:3000])
+    for name, version, arrays in (("newer.npz", 2, {"singleton1": grey}), ("lacking.npz", 1, {})):
+        text = json.dumps({"format": "mrfhw problem", "version": version, "labels": 4})
+        np.savez(directory / name, json=np.array(text), constants=np.arange(4), **arrays)
     (directory / "cut.flo").write_bytes((directory / "wide.flo").read_bytes()[:3000])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.config import Config
-from mrfhw.placement import Placement
-from mrfhw.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Cdf, Race
+from mrfhw.placement.placement import Placement
 
 __all__ = ["random_config", "random_placement"]
 
@@ -19,14 +21,16 @@ def random_config(rng: np.random.Generator) -> Config:
     sampler = str(pick(["cdf", "race"]))
     row_step, col_step = (4 if banks == 4 else 2), max(2 * spus, 4 if banks == 4 else 2)
     tile_rows, tile_cols = row_step * int(rng.integers(1, 5)), col_step * int(rng.integers(1, 4))
-    label_bits = int(pick([2, 4, 5, 6]))
+    label_bits, data_bits, energy_bits = int(pick([2, 4, 5, 6])), int(pick([4, 6, 8])), int(pick([8, 10, 12, 16]))
+    weight_bits, vector_bits = int(pick([4, 8])), int(pick([3, 4]))
+    # Both are drawn, so that the draws that follow do not depend on which one the machine has.
+    cdf = Cdf(probability_bits=int(pick([4, 8, 12])), floor=str(pick(["power_of_two", "integer"])),
+              exponent_fraction_bits=int(pick([3, 6])), uniform_bits=int(pick([12, 18])))
+    race = Race(uniform_bits=int(pick([8, 12])), fraction_bits=int(pick([4, 6])))
     return Config(
         mesh_rows=rows, mesh_cols=cols, spus=spus, tile_rows=tile_rows, tile_cols=tile_cols, lmem_banks=banks,
-        label_bits=label_bits, data_bits=int(pick([4, 6, 8])), energy_bits=int(pick([8, 10, 12, 16])),
-        weight_bits=int(pick([4, 8])), vector_bits=int(pick([3, 4])), sampler=sampler,
-        probability_bits=int(pick([4, 8, 12])), probability_floor=str(pick(["power_of_two", "integer"])),
-        exponent_fraction_bits=int(pick([3, 6])), uniform_bits=int(pick([12, 18])), gumbel_uniform_bits=int(pick([8, 12])),
-        gumbel_fraction_bits=int(pick([4, 6])), temperature_bits=int(pick([16, 18])), temperature_table=int(pick([2, 16])),
+        label_bits=label_bits, data_bits=data_bits, energy_bits=energy_bits, weight_bits=weight_bits, vector_bits=vector_bits,
+        sampler=race if sampler == "race" else cdf, temperature_bits=int(pick([16, 18])), temperature_table=int(pick([2, 16])),
         counter_bits=int(pick([1, 2, 6, 8])), address_bits=int(pick([0, 20])),
         s2_words=int(pick([0, 1, 4])) * tile_rows * tile_cols, hub_fan_in=int(pick([2, 4])), hub_depth=int(pick([1, 2, 4])),
         line_bits=int(pick([64, 128, 512])))
@@ -45,6 +49,7 @@ def _schedule(rng: np.random.Generator, config: Config, shift: int) -> Schedule:
 
 
 def _problem(rng: np.random.Generator, config: Config) -> Problem:
+    config = Derived.of(config)
     rows = int(rng.integers(1, config.mesh_rows * config.tile_rows + 1))
     cols = int(rng.integers(1, config.mesh_cols * config.tile_cols + 1))
     labels = int(rng.integers(2, config.max_labels + 1))

@@ -1,4 +1,4 @@
-"""Components that refuse their arguments."""
+"""Components that refuse their arguments, and commands that refuse their work."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import warnings
 from collections.abc import Callable
 
 from amaranth.hdl import UnusedElaboratable
+from click.testing import Result
+
+__all__ = ["assert_one_line", "assert_refused"]
 
 
 def assert_refused(make: Callable[[], object], message: str) -> None:
@@ -25,3 +28,14 @@ def assert_refused(make: Callable[[], object], message: str) -> None:
             raise AssertionError(f"nothing was raised; wanted: {message}")
         gc.collect()
     assert re.match(re.escape(message), text), text
+
+
+def assert_one_line(result: Result, says: str) -> None:
+    """A command that ended with exit code 2 and one line on stderr; a pattern of how it begins after "Error: "."""
+    assert isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == 2, result.output
+    text = result.stderr.rsplit("\r", 1)[-1]  # a progress bar that was there is wiped
+    assert text.startswith("Error: "), text
+    assert text.endswith("\n"), text
+    assert text.count("\n") == 1, text
+    assert re.match(says, text.removeprefix("Error: ")), text

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
-from mrfhw.config import Config
+from mrfhw.field.problem import Problem, Schedule
+from mrfhw.machine.config import Config
 from mrfhw.model.quantized import SweepKernel, sweep_kernel
-from mrfhw.problem import Problem, Schedule
 
 __all__ = ["GRIDS", "Copies", "SmallGrid", "tail"]
 

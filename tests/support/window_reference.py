@@ -1,7 +1,9 @@
 """A windowed run by the machine's arithmetic on the whole grid: no window is cut out and nothing is placed.
 
 Labels stand in one grid; energies are those of the whole problem. Only the order of the sites and the lane that
-draws each are the windows'. Compiled, and otherwise as plain as it can be.
+draws each are the windows'. Compiled, and otherwise as plain as it can be. The order of visits and the sum of a site's
+energies are stated here once more on purpose, independent of `mrfhw.placement.visit_order` and of `mrfhw.field.energy`'s and the
+model's sums; only the tables of single terms are the field's.
 """
 
 from __future__ import annotations
@@ -11,11 +13,15 @@ from itertools import islice
 import numba
 import numpy as np
 
-from mrfhw.config import Config
+from mrfhw.field.energy import doubleton_table, singleton_energies
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import Problem, Run
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
 from mrfhw.model.random import lane_states
-from mrfhw.problem import Problem, Run, doubleton_table, initial_labels, singleton_energies
-from mrfhw.runtime.windows import WindowPlan
-from mrfhw.temperature import coefficients
+from mrfhw.placement.temperature import coefficients
+from mrfhw.sessions.windows import WindowPlan
 
 
 @numba.njit
@@ -86,9 +92,10 @@ def _colour(colour: int, sweep: int, temperature: int, counted: bool, window: np
 
 def windowed_run(config: Config, problem: Problem, run: Run, visit: int) -> tuple[np.ndarray, np.ndarray]:
     """(labels (H, W), counts (H, W, L)) after `run` in visits of `visit` sweeps."""
-    c, race = config, config.sampler == "race"
-    table = c.gumbel_table if race else c.exponent_table
-    widths = ((c.gumbel_uniform_bits, c.gumbel_fraction_bits) if race else (c.uniform_bits, c.exponent_fraction_bits))
+    c, sampler = Derived.of(config), config.sampler
+    race = isinstance(sampler, Race)
+    table = sampler.gumbel_table if race else sampler.exponent_table
+    widths = sampler.uniform_bits, sampler.fraction_bits if race else sampler.exponent_fraction_bits
     labels, counts = initial_labels(problem, run), np.zeros((*problem.shape, problem.labels), np.uint32)
     fixed = (race, (*widths, c.temperature_fraction_bits), table, problem.alpha * singleton_energies(problem),
              problem.beta * doubleton_table(problem),

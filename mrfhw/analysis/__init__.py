@@ -1,0 +1,1 @@
+"""What samples say: estimates, uncertainty, convergence, calibration. Nothing is run, drawn or written here."""

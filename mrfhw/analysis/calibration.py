@@ -1,0 +1,142 @@
+"""Whether uncertainty tells of error, where the truth is known.
+
+- AUROC: the chance that a wrong pixel is more uncertain than a right one, ties counted half (the Mann-Whitney
+  statistic; T. Fawcett, An introduction to ROC analysis, Pattern Recognition Letters 27, 2006). 0.5 is no better than chance.
+- Sparsification: the mean error of what remains when the most uncertain share of the pixels is removed, against the
+  oracle that removes by the true error. AUSE is the area between the two, with the mean error of all pixels as the
+  unit: 0 for a perfect order, about 1 less the oracle's area for a random one (E. Ilg et al., Uncertainty Estimates
+  and Multi-Hypotheses Networks for Optical Flow, ECCV 2018).
+- Coverage: the share of the pixels whose truth lies in its credible interval, to be compared with the interval's level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mrfhw.analysis.uncertainty import Uncertainty
+from mrfhw.apps.job import LabelScale, Truth
+
+__all__ = ["Calibration", "Sparsification", "auroc", "calibrate", "coverage", "sparsification"]
+
+SHARES = 101  # points of a sparsification curve
+
+
+def auroc(score: np.ndarray, wrong: np.ndarray) -> float | None:
+    """Area under the ROC curve of `score` as a sign of `wrong`; None where all or none are wrong.
+
+    score: (n,) float. wrong: (n,) bool. By ranks, ties averaged: (sum of ranks of the wrong - k (k + 1) / 2) / (k (n - k)).
+    """
+    k, n = int(wrong.sum()), wrong.size
+    if k in (0, n):
+        return None
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    rank = np.cumsum(count) - (count - 1) / 2
+    total = float(rank[place.reshape(-1)][wrong].sum())
+    return (total - k * (k + 1) / 2) / (k * (n - k))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sparsification:
+    """Curves over the share of pixels removed. removed: (n,) from 0 to just below 1.
+
+    by_score, oracle: (n,) float64, the mean error of what remains. mean_error: of all pixels, which a random order
+    keeps. ause: area between by_score and oracle in units of mean_error; None where no pixel is in error.
+    """
+
+    removed: np.ndarray
+    by_score: np.ndarray
+    oracle: np.ndarray
+    mean_error: float
+    ause: float | None
+
+
+def _remaining(order: np.ndarray, error: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """Mean error of the first keep[i] pixels in rising order of `order`, pixels of equal `order` in random order on average."""
+    _, place, count = np.unique(order, return_inverse=True, return_counts=True)
+    place = place.reshape(-1)
+    # Every pixel of a tie stands for its mean: the expectation over the orders among them.
+    tied = np.bincount(place, weights=error, minlength=count.size) / count
+    total = np.concatenate([[0.0], np.cumsum(np.repeat(tied, count))])
+    mean: np.ndarray = total[keep] / keep
+    return mean
+
+
+def sparsification(score: np.ndarray, error: np.ndarray, shares: int = SHARES) -> Sparsification | None:
+    """The curves of `Sparsification` for n pixels; None for no pixels. score, error: (n,) float, finite."""
+    n = error.size
+    if n == 0:
+        return None
+    keep = np.maximum(1, np.rint(n * (1 - np.arange(shares) / (shares - 1))).astype(int))
+    removed = 1 - keep / n
+    by_score, oracle = _remaining(score, error, keep), _remaining(error, error, keep)
+    mean = float(error.mean())
+    ause = float(np.trapezoid(by_score - oracle, removed)) / mean if mean > 0 else None
+    return Sparsification(removed=removed, by_score=by_score, oracle=oracle, mean_error=mean, ause=ause)
+
+
+def coverage(interval: np.ndarray, truth: np.ndarray, values: np.ndarray) -> float | None:
+    """Share of the pixels whose truth, rounded to the nearest label's value, is in its interval; None for no pixels.
+
+    interval: (n, 2). truth: (n,) finite. values: (L,), L >= 2. A truth beyond the labels by more than half a step is
+    in no interval.
+    """
+    if truth.size == 0:
+        return None
+    rising = np.unique(values)
+    if rising.size < 2:
+        return None
+    nearest = rising[np.searchsorted((rising[1:] + rising[:-1]) / 2, truth)]
+    low = rising[0] - (rising[1] - rising[0]) / 2
+    high = rising[-1] + (rising[-1] - rising[-2]) / 2
+    inside = (interval[:, 0] <= nearest) & (nearest <= interval[:, 1]) & (low <= truth) & (truth <= high)
+    return float(inside.mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """How well uncertainty tells of error over the pixels of known truth that were counted.
+
+    pixels: how many. wrong: share whose error is above `wrong_above`. auroc, sparsification: by the name of the measure of
+    uncertainty, "entropy" and, of ordered labels, "std". coverage: of the intervals of level `level`, of ordered
+    labels with D = 1, else None.
+    """
+
+    pixels: int
+    wrong: float | None
+    wrong_above: float
+    level: float
+    auroc: dict[str, float | None]
+    sparsification: dict[str, Sparsification | None]
+    coverage: float | None
+
+    def summary(self) -> dict[str, Any]:
+        """For the report: numbers without the curves."""
+        return {
+            "pixels": self.pixels, "wrong": self.wrong, "wrong_above": self.wrong_above, "auroc": self.auroc,
+            "ause": {name: None if curve is None else curve.ause for name, curve in self.sparsification.items()},
+            "level": self.level, "coverage": self.coverage,
+        }
+
+
+def calibrate(uncertainty: Uncertainty, labels: np.ndarray, truth: Truth, scale: LabelScale) -> Calibration:
+    """Compare uncertainty with error. labels: (H, W) uint8, the estimate whose error is meant.
+
+    Clamped sites do not count: they are given, not estimated.
+    """
+    error = truth.error(labels)
+    known = np.isfinite(error) & uncertainty.counted
+    wrong = error[known] > truth.wrong_above
+    scores = {"entropy": uncertainty.entropy[known]}
+    if uncertainty.std is not None:
+        scores["std"] = uncertainty.std[known]
+    covered = None
+    if uncertainty.interval is not None and scale.values.shape[1] == 1:
+        inside = known & np.isfinite(truth.picture[..., 0])
+        covered = coverage(uncertainty.interval[inside][:, 0], truth.picture[inside][:, 0], scale.values[:, 0])
+    return Calibration(
+        pixels=int(known.sum()), wrong=float(wrong.mean()) if wrong.size else None, wrong_above=float(truth.wrong_above),
+        level=uncertainty.level, auroc={name: auroc(score, wrong) for name, score in scores.items()},
+        sparsification={name: sparsification(score, error[known]) for name, score in scores.items()}, coverage=covered)

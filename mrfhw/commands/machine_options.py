@@ -1,0 +1,149 @@
+"""Command-line options for a machine, one for each of its parameters, and errors of one line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from mrfhw.field.problem import ProblemError
+from mrfhw.machine.config import PRESETS, Config, ConfigError, mesh_shape
+from mrfhw.machine.parameters import Parameter
+
+__all__ = ["OneLineCommand", "OneLineGroup", "clock_hz", "config_from_options", "machine_options", "split_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_LINE = 600  # characters of an error at most
+
+# Fields given by --spes and --mesh.
+MESH_FIELDS = ("mesh_rows", "mesh_cols")
+
+class Mesh(click.ParamType):
+    """ROWSxCOLUMNS, two whole numbers; the limits are `Config`'s."""
+
+    name = "ROWSxCOLS"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            rows, cols = (int(part) for part in str(value).lower().split("x"))
+        except ValueError:
+            self.fail(f"{value!r} is not a mesh; give rows and columns, such as 4x4", param, ctx)
+        return rows, cols
+
+
+PARAMETERS: tuple[Parameter, ...] = tuple(p for p in Config.space() if p.name not in MESH_FIELDS)
+NAMES = ("preset", "spes", "mesh", *(p.name for p in PARAMETERS))
+
+
+def _help(parameter: Parameter) -> str:
+    only = f" For --sampler {parameter.sampler}." if parameter.sampler else ""
+    limits = f"{parameter.limits[:1].upper()}{parameter.limits[1:]}"
+    return f"{parameter.text} {limits}.{only} The default machine has {parameter.default}."
+
+
+def machine_options(function: F) -> F:
+    """Add to a click command every option of a machine: --preset, --spes, --mesh and the parameters of `Config.space`.
+
+    The command receives them by the names in NAMES, None where not given. `config_from_options` takes them.
+    """
+    for parameter in reversed(PARAMETERS):
+        function = click.option("--" + parameter.name.replace("_", "-"), parameter.name, default=None, type=parameter.type,
+                                help=_help(parameter))(function)
+    function = click.option("--mesh", type=Mesh(), default=None, help="Rows and columns of SPEs.")(function)
+    function = click.option("--spes", type=int, default=None, metavar="N",
+                            help="SPEs, in the mesh nearest to a square.")(function)
+    return click.option("--preset", default="default", show_default=True, metavar="NAME",
+                        help=f"The machine that the other options change: {', '.join(PRESETS)}.")(function)
+
+
+def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A command's options as (those of the machine, the others)."""
+    machine = {name: value for name, value in options.items() if name in NAMES}
+    return machine, {name: value for name, value in options.items() if name not in NAMES}
+
+
+def config_from_options(*, preset: str = "default", spes: int | None = None, mesh: tuple[int, int] | None = None,
+                        **fields: Any) -> Config:
+    """The machine that the options describe: the preset, changed by those that are not None.
+
+    Raises ConfigError for what no machine can have, for an option of a sampler that the machine does not have, and where --spes
+    and --mesh disagree.
+    """
+    changes = {name: value for name, value in fields.items() if value is not None}
+    if mesh is not None:
+        changes["mesh_rows"], changes["mesh_cols"] = mesh
+        if spes is not None and spes != mesh[0] * mesh[1]:
+            raise ConfigError(f"spes is {spes} and mesh is {mesh[0]}x{mesh[1]}; they differ: give one of the two")
+    elif spes is not None:
+        changes["mesh_rows"], changes["mesh_cols"] = mesh_shape(spes)
+    return Config.preset(preset).changed(**changes)
+
+
+def clock_hz(megahertz: float) -> int:
+    """A clock that a machine may have, or ProblemError."""
+    if not 1 <= megahertz <= 1000:
+        raise ProblemError(f"clock is {megahertz:g} MHz; a machine has 1 to 1000: give a number between them")
+    return round(1e6 * megahertz)
+
+
+def fail(message: str, hint: str = "") -> NoReturn:
+    """Print one line to stderr, its middle left out where it is long, and leave with exit code 2."""
+    line = " ".join(f"Error: {message} {hint}".split())
+    if len(line) > _LINE:
+        line = f"{line[:_LINE // 2]} ... {line[-_LINE // 2:]}"
+    click.echo(line, err=True)
+    sys.exit(2)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """Refuse what neither a file can be called nor a report can hold."""
+    for word in words:
+        if "\0" in word:
+            raise ProblemError(f"an argument is {word!r}; arguments hold no character 0: leave it out")
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise ProblemError(f"an argument is {word!r}; arguments are text in UTF-8: rename the file") from None
+
+
+class _OneLine(click.Command):
+    """A command whose every mistake of the user is one line on stderr and exit code 2, without a traceback."""
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
+             standalone_mode: bool = True, **extra: Any) -> Any:
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            _check_words(sys.argv[1:] if args is None else args)
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(2)
+        except click.UsageError as error:
+            fail(error.format_message(), f"(see {error.ctx.command_path} --help)" if error.ctx else "")
+        except click.ClickException as error:
+            fail(error.format_message())
+        except (ConfigError, ProblemError) as error:
+            fail(str(error))
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            fail(f"{where}{error.strerror or error}: check the path, its permissions and the space on the disk")
+        except MemoryError:
+            fail("the problem does not fit in memory: give a window or fewer labels")
+        except click.Abort:
+            click.echo("Aborted.", err=True)
+            sys.exit(130)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+class OneLineCommand(_OneLine):
+    """click.Command with errors of one line; use as `click.command(cls=OneLineCommand)`."""
+
+
+class OneLineGroup(_OneLine, click.Group):
+    """click.Group with errors of one line; use as `click.group(cls=OneLineGroup)`."""

@@ -1,0 +1,290 @@
+"""A first-order MRF on a grid: its energies, its temperature and how long it is sampled (Equation 3.1)."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mrfhw.errors import ProblemError
+from mrfhw.field.given import NUMBER_MAX, finite, mask, short, whole_array, whole_number
+from mrfhw.field.records import Record, Recorded, read_record
+
+__all__ = [
+    "DATA", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SPOKEN", "WHOLE_NUMBERS", "Problem", "ProblemError", "Run", "Schedule",
+    "check_labels", "check_one_size",
+]
+
+LABELS_MIN, LABELS_MAX = 2, 64
+SINGLETONS = ("absolute", "squared")
+DOUBLETONS = ("absolute", "squared", "potts")
+VECTOR_BITS = 16  # of a component at most, so that no squared distance overflows
+WHOLE_NUMBERS = ("alpha", "beta", "energy_shift", "out_of_range", "tau")
+DATA = ("singleton1", "singleton2", "offsets", "constants", "vectors")  # a problem's arrays of numbers
+MASKS = ("observed", "clamped")  # and of truth values
+INITIAL = "initial"  # a run's labels, where they are an array
+SPOKEN = {"singleton1": "first image", "singleton2": "second image"}  # what messages call these arrays
+
+
+def _shape(array: np.ndarray | None) -> tuple[int, ...]:
+    return () if array is None else np.shape(array)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Temperature by sweep, in units of unshifted energy.
+
+    kind "constant": `start` throughout. "geometric": start x ratio^sweep, not beyond `limit`.
+    "table": `table[i]` for `stride` sweeps each; the last entry holds.
+    """
+
+    kind: str = "constant"
+    start: float = 1.0
+    ratio: float = 1.0
+    limit: float = 1.0
+    table: tuple[float, ...] = ()
+    stride: int = 1
+
+    def __post_init__(self) -> None:
+        hint = "give a positive temperature"
+        if self.kind not in ("constant", "geometric", "table"):
+            raise ProblemError(f"schedule is {self.kind!r}; it must be constant, geometric or table: choose one")
+        if self.kind == "table":
+            if not self.table:
+                raise ProblemError("the temperature table is empty; it needs at least 1 entry: give one")
+            for value in self.table:
+                finite("temperature", value, 0, hint)
+            whole_number("stride", self.stride, 1, (1 << 32) - 1, "give one of them",
+                         "a table entry holds for 1 to 2^32 - 1 sweeps")
+        else:
+            finite("temperature", self.start, 0, hint)
+        if self.kind == "geometric":
+            if not 0 < self.ratio <= 1:
+                raise ProblemError(f"ratio is {self.ratio}; cooling takes a ratio above 0 and at most 1: give one")
+            finite("temperature limit", self.limit, 0, hint)
+            if self.limit > self.start:
+                raise ProblemError(f"temperature limit is {self.limit}; cooling from {self.start} ends at or below it: "
+                                   "give a lower limit")
+
+    @classmethod
+    def constant(cls, temperature: float) -> Schedule:
+        return cls("constant", start=temperature)
+
+    @classmethod
+    def geometric(cls, start: float, ratio: float, limit: float) -> Schedule:
+        return cls("geometric", start=start, ratio=ratio, limit=limit)
+
+    @classmethod
+    def of_table(cls, table: tuple[float, ...], stride: int = 1) -> Schedule:
+        return cls("table", table=tuple(table), stride=stride)
+
+    @property
+    def hottest(self) -> float:
+        return max(self.table) if self.kind == "table" else self.start
+
+    @property
+    def coldest(self) -> float:
+        if self.kind == "table":
+            return min(self.table)
+        return self.limit if self.kind == "geometric" else self.start
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem(Recorded):
+    """An MRF on an H x W grid (docs/machine.md, The mathematics).
+
+    Arrays are checked and made safe when the problem is made (`mrfhw.field.given`): whole numbers of at most 32 bits, as integers
+    or as floats of whole value, and masks of booleans or of whole numbers 0 and 1. The problem's own arrays are read-only,
+    integer and bool, and do not change with the caller's; those that came frozen are not copied. ProblemError for anything else.
+
+    labels: L, 2..64. singleton1: (H, W) integers, each site's datum.
+    singleton2: (H2, W2) integers, the second image, with `offsets` (L, 2) as (row, column) per label, or
+    None with `constants` (L,), one datum per label. singleton2_origin: the (row, column) of the second image that
+    lies over site (0, 0), so s2(l) = singleton2[site + singleton2_origin + offset(l)].
+    singleton, doubleton: names from SINGLETONS, DOUBLETONS. vectors: (L, 2) integers for "squared".
+    alpha, beta: whole weights. tau: truncation of each doubleton, None for none.
+    energy_shift: bits dropped from the sum. out_of_range: E_singleton where the second image has no pixel.
+    observed: (H, W) bool; False takes E_singleton = 0 for all labels. None: all observed.
+    clamped: (H, W) bool; True keeps the initial label. None: none.
+    schedule: temperature by sweep.
+    Equal where all values are, whatever the arrays' types and layout.
+    """
+
+    labels: int
+    singleton1: np.ndarray
+    singleton2: np.ndarray | None = None
+    offsets: np.ndarray | None = None
+    singleton2_origin: tuple[int, int] = (0, 0)
+    constants: np.ndarray | None = None
+    singleton: str = "absolute"
+    doubleton: str = "absolute"
+    vectors: np.ndarray | None = None
+    alpha: int = 1
+    beta: int = 1
+    tau: int | None = None
+    energy_shift: int = 0
+    out_of_range: int = 0
+    observed: np.ndarray | None = None
+    clamped: np.ndarray | None = None
+    schedule: Schedule = field(default_factory=Schedule)
+
+    def __post_init__(self) -> None:
+        if self.singleton not in SINGLETONS:
+            raise ProblemError(f"singleton is {self.singleton!r}; it must be one of {', '.join(SINGLETONS)}: choose one")
+        if self.doubleton not in DOUBLETONS:
+            raise ProblemError(f"doubleton is {self.doubleton!r}; it must be one of {', '.join(DOUBLETONS)}: choose one")
+        self._check_numbers()
+        self._keep_arrays()
+        if self.singleton1.ndim != 2 or 0 in self.singleton1.shape:
+            raise ProblemError(f"the first image has shape {self.singleton1.shape}; a grid has rows and columns: "
+                               "give a two-dimensional array that is not empty")
+        if (self.singleton2 is None) == (self.constants is None):
+            raise ProblemError("give either a second image with offsets or one constant per label")
+        if self.singleton2 is not None:
+            if self.offsets is None or _shape(self.offsets) != (self.labels, 2):
+                raise ProblemError(f"offsets has shape {_shape(self.offsets)}; {self.labels} labels need "
+                                   f"({self.labels}, 2): give one (row, column) a label")
+            if self.singleton2.ndim != 2 or 0 in self.singleton2.shape:
+                raise ProblemError(f"the second image has shape {self.singleton2.shape}; it has rows and columns: "
+                                   "give a two-dimensional array that is not empty")
+        elif _shape(self.constants) != (self.labels,):
+            raise ProblemError(f"constants has shape {_shape(self.constants)}; {self.labels} labels need "
+                               f"({self.labels},): give one a label")
+        if self.doubleton == "squared" and _shape(self.vectors) != (self.labels, 2):
+            raise ProblemError(f"vectors has shape {_shape(self.vectors)}; the squared doubleton of {self.labels} "
+                               f"labels needs ({self.labels}, 2): give one vector a label")
+        for name in MASKS:
+            sites = getattr(self, name)
+            if sites is not None and sites.shape != self.shape:
+                raise ProblemError(f"{name} has shape {sites.shape}; the grid has {self.shape}: give a mask of that shape")
+
+    def _check_numbers(self) -> None:
+        """Whole numbers as Python's. The machine's narrower limits are those of `check_fits`."""
+        object.__setattr__(self, "labels", check_labels("labels", self.labels))
+        for name in WHOLE_NUMBERS:
+            value = getattr(self, name)
+            if value is not None or name != "tau":
+                object.__setattr__(self, name, whole_number(name, value, -NUMBER_MAX, NUMBER_MAX, "give one of them"))
+        if np.shape(self.singleton2_origin) != (2,):
+            raise ProblemError(f"singleton2_origin is {short(self.singleton2_origin)}; it is a row and a column: "
+                               "give two whole numbers")
+        row, col = (whole_number("singleton2_origin", part, -NUMBER_MAX, NUMBER_MAX, "give whole numbers between them")
+                    for part in self.singleton2_origin)
+        object.__setattr__(self, "singleton2_origin", (row, col))
+
+    def _keep_arrays(self) -> None:
+        """Checked arrays that a caller cannot change in place of those given."""
+        for name in DATA:
+            given = getattr(self, name)
+            if given is not None:
+                bits = VECTOR_BITS if name == "vectors" else 32
+                object.__setattr__(self, name, whole_array(SPOKEN.get(name, name), given, bits))
+        for name in MASKS:
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, mask(name, given))
+
+    # -- comparison and files
+
+    @property
+    def record(self) -> Record:
+        named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        arrays = {name: array for name in (*DATA, *MASKS) if (array := named.pop(name)) is not None}
+        return Record("problem", {**named, "schedule": dataclasses.asdict(self.schedule)}, arrays)
+
+    def save(self, path: str | os.PathLike[str], run: Run | None = None) -> None:
+        """Write a file that `load` and `mrfhw run problem` read, with `run` beside it. Raises OSError."""
+        from mrfhw.field.files import save_problem
+
+        save_problem(path, self, run)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Problem:
+        """The problem in a file. Raises ProblemError in one line. `mrfhw.field.files.load_problem` gives the run as well."""
+        from mrfhw.field.files import load_problem
+
+        return load_problem(path)[0]
+
+    # -- size
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, cols = self.singleton1.shape
+        return rows, cols
+
+    def with_schedule(self, schedule: Schedule) -> Problem:
+        """The same problem at other temperatures; what has been checked is not checked anew."""
+        new = copy.copy(self)
+        object.__setattr__(new, "schedule", schedule)
+        return new
+
+    @property
+    def sites(self) -> int:
+        return self.singleton1.size
+
+    @property
+    def unclamped_sites(self) -> int:
+        return self.sites - (int(np.count_nonzero(self.clamped)) if self.clamped is not None else 0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run(Recorded):
+    """How long a problem is sampled. Sweeps include the burn-in; the rest is counted into the histogram.
+
+    initial: "random", "minimum" (of the singleton) or an (H, W) array of labels, checked and kept as `Problem` keeps its arrays.
+    partial: a piece of a longer run, in which nothing need be counted.
+    Equal where all values are.
+    """
+
+    sweeps: int
+    burn_in: int = 0
+    seed: int = 0
+    initial: str | np.ndarray = "random"
+    partial: bool = False
+
+    def __post_init__(self) -> None:
+        sweeps = whole_number("sweeps", self.sweeps, 1, (1 << 31) - 1, "give a number between them", "the limits are 1 to 2^31 - 1")
+        burn_in = whole_number("burn_in", self.burn_in, 0, sweeps - (not self.partial),
+                               "give fewer burn-in sweeps or more sweeps",
+                               f"with {sweeps} sweeps it must be 0 to {sweeps - 1}, so that at least one sweep is counted")
+        seed = whole_number("seed", self.seed, 0, (1 << 64) - 1, "give one between them", "the limits are 0 to 2^64 - 1")
+        for name, value in (("sweeps", sweeps), ("burn_in", burn_in), ("seed", seed)):
+            object.__setattr__(self, name, value)
+        if not isinstance(self.initial, str):
+            object.__setattr__(self, "initial", whole_array("initial", self.initial))
+        elif self.initial not in ("random", "minimum"):
+            raise ProblemError(f"initial is {short(repr(self.initial))}; it must be random, minimum or an array of labels: "
+                               "choose one")
+
+    @property
+    def counted(self) -> int:
+        return self.sweeps - self.burn_in
+
+    @property
+    def record(self) -> Record:
+        """All values by name; initial labels that are given are an array."""
+        named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        arrays = {} if isinstance(self.initial, str) else {INITIAL: named.pop(INITIAL)}
+        return Record("run", named, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Run:
+        """The run in a file. Raises ProblemError in one line."""
+        from mrfhw.field.files import run_of
+
+        return run_of(read_record(path, "run"), path)
+
+
+def check_labels(name: str, count: int) -> int:
+    """`count`, which the user gave as `name`. Raises ProblemError unless a field can have so many labels."""
+    return whole_number(name, count, LABELS_MIN, LABELS_MAX, "give a number between them")
+
+
+def check_one_size(first: np.ndarray, second: np.ndarray) -> None:
+    """Raise ProblemError unless two images have one shape."""
+    if first.shape != second.shape:
+        raise ProblemError(f"the second image is {second.shape[-1]}x{second.shape[0]}; the first is "
+                           f"{first.shape[-1]}x{first.shape[0]}: give images of one size")

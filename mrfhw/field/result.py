@@ -1,0 +1,177 @@
+"""What every backend returns: labels, histogram, messages and cycles of one run."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from mrfhw.field.records import Record, Recorded, read_record
+
+__all__ = ["ARRAYS", "NUMBERS", "Adding", "Result", "added", "first_difference", "numbers"]
+
+
+class Adding(Enum):
+    """How a number of several runs - the visits of windows, the chains of a problem - is made of theirs.
+
+    SUM: their sum. MAX: the largest. SAME: they have one value. A number that one of the runs does not have is not there.
+    """
+
+    SUM = "sum"
+    MAX = "max"
+    SAME = "same"
+
+
+def _number(adding: Adding) -> Any:
+    return field(default=None, metadata={"adding": adding})
+
+
+@dataclass(kw_only=True, eq=False)
+class Result(Recorded):
+    """Outcome of one run of one backend. What a backend does not have is None.
+
+    counts: (H, W, L) uint32, how often each label was drawn after the burn-in; 0 at clamped sites.
+    last: (H, W) uint8, the last sample. initial: (H, W) uint8.
+    messages: (n, 3) int64 rows (address, label, count) in the order of arrival; None where there is no log, or too long a one.
+    lmem: (H, W, 4) int32, what is left in LMem: current label and count, the other label and count; None of windows.
+    label_evaluations: L x unclamped sites x sweeps. lanes: label evaluations a cycle at most.
+    cycles: from start to the last write-back, stalls included; of windows all visits'.
+    stall_cycles, gap_cycles: cycles waiting for the log, cycles of no labels between colours.
+    label_cycles: cycles in which every lane evaluated a label. simulated_cycles: clock cycles that a simulated chip took to run.
+    loading_cycles, reading_cycles: cycles of the chip's bus for problem and answer; of the model, what a chip would need.
+    loading_seconds, reading_seconds: the same on a host's clock.
+    messages_counted: log messages by the count of the chip or model.
+    replication: words of the second image stored for each of its own. windows: parts of the grid that the machine holds one
+    at a time; rounds: sweeps over all of them; visits: loads of one.
+    repeated_requests, damaged_frames, reconnections: what the link to a board went through.
+    Equal where all values but the seconds are.
+    """
+
+    backend: str
+    counts: np.ndarray
+    last: np.ndarray
+    initial: np.ndarray
+    label_evaluations: int = field(metadata={"adding": Adding.SUM})
+    wall_seconds: float = field(metadata={"adding": Adding.SUM})
+    messages: np.ndarray | None = None
+    lmem: np.ndarray | None = None
+    cycles: int | None = _number(Adding.SUM)
+    stall_cycles: int | None = _number(Adding.SUM)
+    gap_cycles: int | None = _number(Adding.SUM)
+    lanes: int | None = _number(Adding.SAME)
+    label_cycles: int | None = _number(Adding.SUM)
+    simulated_cycles: int | None = _number(Adding.SUM)
+    loading_cycles: int | None = _number(Adding.SUM)
+    reading_cycles: int | None = _number(Adding.SUM)
+    loading_seconds: float | None = _number(Adding.SUM)
+    reading_seconds: float | None = _number(Adding.SUM)
+    messages_counted: int | None = _number(Adding.SUM)
+    replication: int | None = _number(Adding.MAX)
+    windows: int | None = _number(Adding.SAME)
+    rounds: int | None = _number(Adding.SAME)
+    visits: int | None = _number(Adding.SUM)
+    repeated_requests: int | None = _number(Adding.SUM)
+    damaged_frames: int | None = _number(Adding.SUM)
+    reconnections: int | None = _number(Adding.SUM)
+
+    @property
+    def mode(self) -> np.ndarray:
+        """(H, W) uint8: the most frequent label, the lowest on ties; the last label where nothing was counted."""
+        mode = self.counts.argmax(-1).astype(np.uint8)
+        return np.where(self.counts.any(-1), mode, self.last)
+
+    @property
+    def log_messages(self) -> int | None:
+        """Messages that were sent; None where there is no log."""
+        return self.messages_counted if self.messages is None else len(self.messages)
+
+    @property
+    def utilization(self) -> float | None:
+        """label_evaluations / (lanes x cycles); None without cycles."""
+        if not self.cycles or not self.lanes:
+            return None
+        return self.label_evaluations / (self.lanes * self.cycles)
+
+    # -- comparison and files
+
+    @property
+    def record(self) -> Record:
+        named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        arrays = {name: array for name in ARRAYS if (array := named.pop(name)) is not None}
+        return Record("result", named, arrays)
+
+    @property
+    def compared(self) -> Record:
+        """All values but the seconds."""
+        record = self.record
+        return dataclasses.replace(record, scalars={name: value for name, value in record.scalars.items() if name not in SECONDS})
+
+    __hash__ = None  # type: ignore[assignment]  # its numbers may be set
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """The result in a file. Raises ProblemError in one line."""
+        from mrfhw.field.files import result_of
+
+        return result_of(read_record(path, "result"), path)
+
+
+ARRAYS = ("counts", "last", "initial", "messages", "lmem")
+SECONDS = ("wall_seconds", "loading_seconds", "reading_seconds")  # a run again takes others
+NUMBERS: dict[str, Adding] = {one.name: one.metadata["adding"] for one in dataclasses.fields(Result) if "adding" in one.metadata}
+
+
+def numbers(result: Result) -> dict[str, Any]:
+    """All that adds up, by name."""
+    return {name: getattr(result, name) for name in NUMBERS}
+
+
+def added(several: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The numbers of several runs as one's, each by its rule. Raises ValueError where what must be the same is not."""
+    total: dict[str, Any] = {}
+    for number, found in enumerate(several):
+        for name, value in found.items():
+            before = total.get(name, value)
+            if number == 0 or value is None or before is None:
+                total[name] = value if before is not None else None
+            elif NUMBERS[name] is Adding.SUM:
+                total[name] = before + value
+            elif NUMBERS[name] is Adding.MAX:
+                total[name] = max(before, value)
+            elif before != value:
+                raise ValueError(f"{name} is {before} in one run and {value} in another: only runs of one machine are added")
+    return total
+
+
+def first_difference(a: Result, b: Result) -> str | None:
+    """One line that says where two results first differ; None if labels, histogram, LMem, messages and cycles are equal."""
+    names = f"{a.backend} and {b.backend}"
+    for what, x, y in (("last sample", a.last, b.last), ("histogram", a.counts, b.counts)):
+        if x.shape != y.shape:
+            return f"{names} differ in the shape of the {what}: {x.shape}, {y.shape}"
+        if not np.array_equal(x, y):
+            where = tuple(int(i) for i in np.argwhere(x != y)[0])
+            return f"{names} differ first in the {what} at {where}: {x[where]}, {y[where]}"
+    if (a.lmem is None) != (b.lmem is None):
+        return f"{names} differ: only one has an LMem"
+    if a.lmem is not None and b.lmem is not None and not np.array_equal(a.lmem, b.lmem):
+        row, col, _ = (int(i) for i in np.argwhere(a.lmem != b.lmem)[0])
+        return f"{names} differ first in LMem at {row, col}: {a.lmem[row, col].tolist()}, {b.lmem[row, col].tolist()}"
+    if (a.messages is None) != (b.messages is None):
+        return f"{names} differ: only one has log messages"
+    if a.messages is not None and b.messages is not None:
+        x, y = (m[np.lexsort(m.T[::-1])] for m in (a.messages, b.messages))
+        if x.shape != y.shape:
+            return f"{names} differ in the number of log messages: {len(x)}, {len(y)}"
+        if not np.array_equal(x, y):
+            row = int(np.argwhere((x != y).any(1))[0, 0])
+            return f"{names} differ in the sorted log messages at {row}: {x[row].tolist()}, {y[row].tolist()}"
+    for key in ("cycles", "stall_cycles", "gap_cycles", "log_messages"):
+        if getattr(a, key) != getattr(b, key):
+            return f"{names} differ in {key}: {getattr(a, key)}, {getattr(b, key)}"
+    return None

@@ -1,0 +1,112 @@
+"""Files and directories of output that are complete or not there at all, and the directory of what is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+__all__ = ["cache_directory", "check_writable", "replaced", "staged"]
+
+
+def cache_directory() -> Path:
+    """What is kept from run to run: $MRFHW_CACHE, or mrfhw under the user's cache directory. Raises OSError where it cannot be."""
+    chosen, user = os.environ.get("MRFHW_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    base = Path(chosen) if chosen else (Path(user) if user else Path.home() / ".cache") / "mrfhw"
+    base.mkdir(parents=True, exist_ok=True)
+    return base.resolve()
+
+
+@contextlib.contextmanager
+def staged(directory: Path) -> Iterator[Path]:
+    """A scratch directory beside `directory` whose files move into it when the block ends without error.
+
+    On an error nothing is left and `directory` is neither made nor changed. Files of other names in it stay.
+    Parents are made as needed. Raises OSError where the place cannot be written.
+    """
+    check_writable(directory)
+    made = [parent for parent in directory.parents if not parent.exists()]
+    scratch: Path | None = None
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        # Within an existing directory, so that only that one need be writable; a rename stays on its disk.
+        beside = directory if directory.exists() else directory.parent
+        scratch = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=beside))
+        yield scratch
+        _publish(scratch, directory)
+    except BaseException:
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+        for parent in made:
+            with contextlib.suppress(OSError):
+                parent.rmdir()
+        raise
+    finally:
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[IO[bytes]]:
+    """A file that takes the place of `path` when the block ends without error, and is on the disk then.
+
+    On an error nothing is left and what was at `path` stays. Raises OSError where the place cannot be written.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    check_writable(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # One name, so that what a killed process leaves is taken by the next write.
+    name = path.with_name(f".{path.name}.part")
+    try:
+        with name.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    # The new name itself is on the disk once its directory is.
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def check_writable(directory: Path) -> None:
+    """Raise OSError where `directory` cannot be written or made; writes nothing."""
+    place = directory
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
+
+
+def _publish(scratch: Path, directory: Path) -> None:
+    """Make the files of `scratch` those of `directory`."""
+    if not directory.exists():
+        scratch.chmod(0o777 & ~_umask())
+        scratch.rename(directory)
+        return
+    moves = [(path, directory / path.name) for path in sorted(scratch.iterdir())]
+    for _, target in moves:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    for path, target in moves:
+        os.replace(path, target)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

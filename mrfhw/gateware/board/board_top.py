@@ -1,0 +1,69 @@
+"""A board with a serial port: the machine, its link, a UART, and a memory for the log where there is one."""
+
+from __future__ import annotations
+
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.gateware.common.leaves import Leaves
+from mrfhw.gateware.control.register_file import PLACEHOLDER
+from mrfhw.gateware.link.bridge import Bridge
+from mrfhw.gateware.link.uart import UartReceiver, UartTransmitter, check_divisor
+from mrfhw.gateware.log.log_memory import LogMemory
+from mrfhw.gateware.mesh.accelerator import Accelerator
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.config import Config
+
+__all__ = ["BoardTop", "divisor_for"]
+
+TOLERANCE = 0.02  # of the baud rate, that a UART's divisor may miss it by
+
+
+def divisor_for(clock_hz: int, baud: int) -> int:
+    """Clock cycles a bit; raises ValueError where no whole number comes within 2 %."""
+    divisor = round(clock_hz / baud) if baud > 0 else 0
+    if divisor < 1 or abs(clock_hz / divisor / baud - 1) > TOLERANCE:
+        raise ValueError(f"baud is {baud}; a clock of {clock_hz} Hz has no divisor within 2 % of it: give another "
+                         "rate or clock")
+    return check_divisor(divisor)
+
+
+class BoardTop(wiring.Component):
+    """The machine behind two wires.
+
+    rx: from the host, tx: to it; 8N1, no flow control. The link is that of docs/link.md.
+    divisor: clock cycles a bit (`divisor_for`), 16 for 3 Mbaud at 48 MHz. words, log_bytes: see `Bridge`.
+    log_memory: what the log passes through between machine and link, so that a log faster than the link does not stall the
+    machine until that memory is full; `memory` is its port then. digest: of the machine, see `RegisterFile`.
+    """
+
+    def __init__(self, config: Config, divisor: int = 16, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None,
+                 log_memory: LogMemory | None = None, digest: str = PLACEHOLDER):
+        self.digest = digest
+        self.config, self.divisor, self.words, self.log_bytes = config, check_divisor(divisor), words, log_bytes
+        self.leaves = leaves or Leaves(shared=False)
+        self.bridge = Bridge(AddressMap(config).address_bits, config.line_bits, words, log_bytes)
+        self.log_memory = log_memory
+        port = {"memory": log_memory.signature.members["memory"]} if log_memory else {}
+        super().__init__({"rx": In(1), "tx": Out(1, init=1), **port})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.accelerator = accelerator = Accelerator(self.config, self.leaves, self.digest)
+        m.submodules.bridge = bridge = self.bridge
+        m.submodules.receiver = receiver = UartReceiver(self.divisor)
+        m.submodules.transmitter = transmitter = UartTransmitter(self.divisor)
+        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
+        wiring.connect(m, receiver.bytes, bridge.received)
+        wiring.connect(m, bridge.sent, transmitter.bytes)
+        wiring.connect(m, bridge.bus, accelerator.bus)
+        if self.log_memory is None:
+            wiring.connect(m, accelerator.lines, bridge.lines)
+            return m
+        m.submodules.log_memory = log_memory = self.log_memory
+        wiring.connect(m, accelerator.lines, log_memory.lines)
+        wiring.connect(m, log_memory.out, bridge.lines)
+        wiring.connect(m, log_memory.memory, wiring.flipped(self.memory))
+        m.d.comb += bridge.behind.eq(log_memory.behind)
+        return m

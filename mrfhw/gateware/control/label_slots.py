@@ -1,0 +1,81 @@
+"""The labels of the current group, and their singleton-2 words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.control.ops import LabelSlot, NeighbourSwap, SingletonColumns, SingletonRead, SingletonRows
+from mrfhw.gateware.control.run import GroupOfSites, TableWrites, problem_registers
+from mrfhw.gateware.control.singleton_address import SingletonAddress
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+
+__all__ = ["LabelSlots"]
+
+
+class LabelSlots(wiring.Component):
+    """Issues the singleton-2 addresses of each label slot, and the label itself when its singleton-2 word is at the tile.
+
+    labelling, slot, group: the current slot and its group. tables: writes of the label table. label_cycle: this slot has a
+    label.
+    singleton, columns, rows, swap, label: the operations; each leaves `Latency.scheduler` plus its own cycles after its slot.
+    """
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        self.config = config
+        config.latency.beyond("scheduler", SingletonAddress.STAGES, "the scheduler's singleton-2 addresses")
+        super().__init__({
+            "registers": In(problem_registers(config)), "labelling": In(1), "slot": In(range(config.interval(config.max_labels))),
+            "group": In(GroupOfSites(config)), "tables": In(TableWrites()), "label_cycle": Out(1),
+            "singleton": Out(SingletonRead(config)), "columns": Out(SingletonColumns(config)), "rows": Out(SingletonRows(config)),
+            "swap": Out(NeighbourSwap(config)), "label": Out(LabelSlot(config)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, row, r = self.config, self.group.row, self.registers
+        m.submodules.singleton_address = unit = SingletonAddress(c)
+        first, last = Signal(), Signal()
+        m.d.comb += [
+            self.label_cycle.eq(self.labelling & (self.slot < r.labels)), first.eq(self.label_cycle & (self.slot == 0)),
+            last.eq(self.label_cycle & (self.slot + 1 == r.labels)), unit.label.eq(self.slot), unit.row.eq(row.row),
+            unit.group.eq(self.group.group), unit.odd.eq(row.row[0] ^ self.group.white), unit.groups.eq(r.tile_groups),
+            # S2Mem holds twice as many words a row and bank as S1Mem has sites of a colour and lane.
+            unit.base.eq(((row.site << 1) >> (c.spus - 1).bit_length()) + (self.group.group << 1)),
+            unit.table_write.eq(self.tables.label), unit.table_address.eq(self.tables.address),
+            unit.table_data.eq(self.tables.data),
+        ]
+        self._emit(m, self.singleton, first=unit.first, second=unit.second, rotate=unit.rotate)
+        self._emit(m, self.columns, left=unit.left, right=unit.right)
+        self._emit(m, self.rows, up=unit.up, down=unit.down)
+        self._labels(m, unit, Cat(self.label_cycle, first, last))
+        return m
+
+    def _emit(self, m: Module, port: data.View, **fields: Signal) -> None:
+        """The delay from the address stages to the cycle in which the tile takes the operation."""
+        layout: Any = port.shape()
+        cycles = self.config.latency.scheduler - SingletonAddress.STAGES + layout.cycle
+        for name, signal in fields.items():
+            m.d.comb += port[name].eq(delayed(m, signal, cycles, name))
+
+    def _labels(self, m: Module, unit: SingletonAddress, flags: Value) -> None:
+        stages, port = self.config.latency, self.label
+        wait = stages.scheduler + stages.label_cycle
+        taps: list[Any] = [flags]
+        for cycle in range(wait):
+            taps.append(delayed(m, taps[-1], 1, f"flags_{cycle}"))
+        # Labels come in order, so a counter here replaces a delay line. It addresses the table of the label's own data.
+        label, before = Signal(self.config.label_bits), Signal(self.config.label_bits)
+        m.d.sync += before.eq(label)
+        m.d.comb += [
+            label.eq(Mux(taps[wait - stages.label_data][1], 0, before + 1)), unit.data_label.eq(label),
+            self.swap.enable.eq(taps[wait - stages.swap][1]), Cat(port.enable, port.first, port.last).eq(taps[wait]),
+            port.label.eq(delayed(m, before, stages.label_data - 1, "label")), port.vector.eq(unit.vector),
+            port.constant.eq(unit.constant),
+        ]

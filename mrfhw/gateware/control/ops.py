@@ -1,0 +1,210 @@
+"""Layouts of the words that the control tree carries to all tiles and back. All tiles work in lockstep.
+
+The scheduler emits each `Operation` with the delay at which a tile needs it, so that tiles have no delay lines.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from amaranth import unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+
+__all__ = ["KINDS", "Direction", "LabelRead", "LabelSlot", "LogMessage", "LogStream", "NeighbourFetch", "NeighbourSwap",
+           "Operation", "SingletonColumns", "SingletonRead", "SingletonRows", "SiteRead", "WriteBack", "bus_layout", "datum",
+           "downlink", "label_word", "neighbour", "operations", "parameters", "uplink", "vector"]
+
+KINDS = ("up", "down", "left", "right")
+
+
+class Direction(IntEnum):
+    """Where a neighbour's word comes from."""
+
+    LOCAL = 0
+    UP = 1
+    DOWN = 2
+    LEFT = 3
+    RIGHT = 4
+
+
+def vector(config: Config) -> data.StructLayout:
+    """A label's 2-D vector; signed components."""
+    from amaranth import signed
+
+    return data.StructLayout({"u": signed(config.vector_bits), "v": signed(config.vector_bits)})
+
+
+def label_word(config: Config) -> data.StructLayout:
+    """What a neighbour reads of a site: its label, and whether it is a site of the image."""
+    return data.StructLayout({"label": config.label_bits, "exists": 1})
+
+
+def neighbour(config: Config) -> data.StructLayout:
+    """A neighbour's label word with the label's vector."""
+    return data.StructLayout({"word": label_word(config), "vector": vector(config)})
+
+
+def datum(config: Config) -> data.StructLayout:
+    """A singleton word: datum, and a flag (S1: observed; S2: inside the second image)."""
+    return data.StructLayout({"value": config.data_bits, "flag": 1})
+
+
+def parameters(config: Config) -> data.StructLayout:
+    """Run-time parameters of the SPUs; `temperature` changes from sweep to sweep, the others are constant during a run."""
+    config = Derived.of(config)
+    return data.StructLayout({
+        "alpha": config.weight_bits, "beta": config.weight_bits, "tau": config.doubleton_bits,
+        "shift": bits_for(config.shift_max + 1), "out_of_range": config.singleton_bits,
+        "squared": 1, "constant": 1, "doubleton": 2, "temperature": config.temperature_bits,
+    })
+
+
+def bus_layout(config: Config) -> data.StructLayout:
+    """A bus access on its way to a tile; `path` holds those digits of the tile's number that are not decoded yet."""
+    amap = AddressMap(config)
+    return data.StructLayout({
+        "strobe": 1, "write": 1, "broadcast": 1, "path": max(1, amap.tile_bits), "region": amap.region_bits,
+        "offset": amap.offset_bits, "data": 32,
+    })
+
+
+class Operation(data.StructLayout):
+    """Fields that a tile takes together, in cycle `cycle` of their slot (`mrfhw.machine.latency`).
+
+    The other fields are valid if the field `enable` is set; an operation without `enable` is valid together with one that has it.
+    """
+
+    def __init__(self, cycle: int, members: dict[str, Any]):
+        self.cycle = cycle
+        super().__init__(members)
+
+
+class SingletonRead(Operation):
+    """S2Mem addresses: `first` of the banks from `rotate` on, `second` of those below it."""
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.singleton_cycle, {
+            "first": config.s2_address_bits, "second": config.s2_address_bits, "rotate": bits_for(config.spus)})
+
+
+class SingletonColumns(Operation):
+    """Column direction of the lanes' singleton-2 words: `left` of lanes with the first address, `right` of those with the second.
+
+    Bit 1: from the western tile. Bit 0: from the eastern tile.
+    """
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.columns_cycle, {"left": 2, "right": 2})
+
+
+class SingletonRows(Operation):
+    """Row direction of the lanes' singleton-2 words: from the northern or the southern tile."""
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.rows_cycle, {"up": 1, "down": 1})
+
+
+class NeighbourSwap(Operation):
+    """The fetched neighbours become current."""
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.swap_cycle, {"enable": 1})
+
+
+class LabelSlot(Operation):
+    """A label for the SPUs; first, last: it is the first or last label of the sites."""
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.label_cycle, {
+            "enable": 1, "first": 1, "last": 1, "label": config.label_bits, "vector": vector(config),
+            "constant": config.data_bits})
+
+
+class LabelRead(Operation):
+    """LMem read address of each bank, for a fetch or a write-back."""
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.lmem_cycle, {
+            "address": data.ArrayLayout(config.lmem_address_bits, config.lmem_banks)})
+
+
+class WriteBack(Operation):
+    """A lane's label is written into the entry that was read. offset: raster offset of the site in the tile's part of the image.
+
+    end: instead of a label, the end marker of the run is sent to the log.
+    """
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.write_back_cycle, {
+            "enable": 1, "end": 1, "lane": bits_for(config.spus), "bank": bits_for(config.lmem_banks),
+            "address": config.lmem_address_bits, "offset": config.offset_bits, "counted": 1})
+
+
+class NeighbourFetch(Operation):
+    """Neighbour words. One bank: `source` is a `Direction`. Four banks: the banks of the upper and the left neighbour and, for each
+    kind of neighbour, whether its word comes from the next tile."""
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.fetch_cycle, {"enable": 1, "source": 3, "up_bank": 2, "left_bank": 2, "cross": 4})
+
+
+class SiteRead(Operation):
+    """S1Mem address of a site of the group whose data are fetched."""
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        super().__init__(config.latency.s1_cycle, {"enable": 1, "address": config.site_address_bits})
+
+
+def operations(config: Config) -> dict[str, Operation]:
+    """The scheduler's operations, by their names in `downlink`."""
+    return {
+        "singleton": SingletonRead(config), "columns": SingletonColumns(config), "rows": SingletonRows(config),
+        "swap": NeighbourSwap(config), "label": LabelSlot(config), "label_read": LabelRead(config),
+        "write_back": WriteBack(config), "fetch": NeighbourFetch(config), "site": SiteRead(config),
+    }
+
+
+def downlink(config: Config) -> data.StructLayout:
+    """Everything that a tile receives: operations, parameters, bus."""
+    return data.StructLayout({**operations(config), "parameters": parameters(config), "bus": bus_layout(config)})
+
+
+def uplink(config: Config) -> data.StructLayout:
+    """From the tiles: read data (0 from tiles that are not addressed), and the stall request."""
+    return data.StructLayout({"data": unsigned(32), "stall": 1})
+
+
+class LogMessage(data.StructLayout):
+    """A message within the log network (Figure 3.9b): tile number, raster offset in the tile, label, count.
+
+    A count of 0 marks the end of a run.
+    """
+
+    def __init__(self, config: Config, tile_bits: int):
+        # Messages within a tile carry no tile number; the hubs add it.
+        config = Derived.of(config)
+        number = {"tile": tile_bits} if tile_bits else {}
+        super().__init__({"count": config.counter_bits, "label": config.label_bits, "offset": config.offset_bits, **number})
+
+
+class LogStream(wiring.Signature):
+    """Ready/valid stream of LogMessage."""
+
+    def __init__(self, config: Config, tile_bits: int):
+        super().__init__({"payload": Out(LogMessage(config, tile_bits)), "valid": Out(1), "ready": In(1)})

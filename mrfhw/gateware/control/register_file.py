@@ -1,0 +1,162 @@
+"""Registers, counters and the bus of the machine (mrfhw.machine.registers)."""
+
+from __future__ import annotations
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.gateware.control.ops import bus_layout, parameters
+from mrfhw.gateware.control.run import RunStatus, TableWrites, problem_registers
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.address_space import GLOBAL_WORDS
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import COUNTER_BITS, Derived
+from mrfhw.machine.registers import (
+    CONTROL_BITS,
+    IDENTITY,
+    INTERFACE_VERSION,
+    LABEL_TABLE,
+    MODE_BITS,
+    REGISTERS,
+    TEMPERATURE_TABLE,
+    TILE_BASE_TABLE,
+)
+
+__all__ = ["PLACEHOLDER", "RegisterFile", "Wishbone"]
+
+# 128 bits that appear nowhere else in a circuit. The digest of the circuit's Verilog with this constant replaces it afterwards.
+PLACEHOLDER = b"mrfhw-circuit-id".hex()
+
+
+class Wishbone(wiring.Signature):
+    """Wishbone B4 classic, 32 bits, word addresses, no byte selects."""
+
+    def __init__(self, address_bits: int):
+        super().__init__({"cyc": Out(1), "stb": Out(1), "we": Out(1), "adr": Out(address_bits), "dat_w": Out(32),
+                          "dat_r": In(32), "ack": In(1), "err": In(1)})
+
+
+class RegisterFile(wiring.Component):
+    """Decodes the bus into registers, tables and tile accesses.
+
+    bus: a write or register read is acknowledged `Latency.bus_write` cycles after stb and carried out in
+    between; a tile read `Latency.bus_read` cycles after stb. Tile accesses while `status.running`, and addresses
+    below the tiles that are no register (or no table, when written), end with err. Tile addresses without a
+    memory are acknowledged; reads of them give 0.
+    problem, parameters: registers. start, resume, stop: pulses in the cycle of their
+    write's ack, the first two only while not busy.
+    tables, tile_base_write: writes to the scheduler's tables and to the tile bases; the latter use address and data of `tables`.
+    tile_bus, tile_data: to and from the control tree. Counters count the pulses of `status`, `message` and `line`, and
+    are cleared by start; the 64-bit ones count to 2^`COUNTER_BITS`, their higher bits read 0.
+    digest: of the circuit, hexadecimal; the digest registers read its first 128 bits, or `PLACEHOLDER` if none is given.
+    """
+
+    def __init__(self, config: Config, digest: str = PLACEHOLDER):
+        config = Derived.of(config)
+        self.config = config
+        config.latency.exactly("bus_request", 1, "the register file's request")
+        config.latency.exactly("bus_answer", 1, "the register file's answer")
+        self.digest = [int(digest[8 * i:8 * i + 8], 16) for i in range(4)]
+        self.map = AddressMap(config)
+        super().__init__({
+            "bus": In(Wishbone(self.map.address_bits)), "problem": Out(problem_registers(config)),
+            "parameters": Out(parameters(config)), "start": Out(1), "resume": Out(1), "stop": Out(1),
+            "tables": Out(TableWrites()), "tile_base_write": Out(1),
+            "tile_bus": Out(bus_layout(config)), "tile_data": In(32),
+            "status": In(RunStatus()), "message": In(1), "line": In(1),
+        })
+
+    def _registers(self, m: Module, write: Signal, address: Signal, data: Signal) -> dict[str, Signal]:
+        """The value of every register that can be read, by name."""
+        values: dict[str, Signal] = {}
+        for layout, port, named in ((problem_registers(self.config), self.problem, {}),
+                                    (parameters(self.config), self.parameters, {"energy_shift": "shift"})):
+            for name in REGISTERS:
+                field = named.get(name, name)
+                if field not in layout.members or REGISTERS[name].access != "rw" or name in values:
+                    continue
+                value = Signal(layout.members[field], name=name)
+                with m.If(write & (address == REGISTERS[name].index)):
+                    m.d.sync += value.eq(data)
+                m.d.comb += port[field].eq(value)
+                values[name] = value
+        mode = values["mode"] = Signal(MODE_BITS["doubleton"] + 2)
+        with m.If(write & (address == REGISTERS["mode"].index)):
+            m.d.sync += mode.eq(data)
+        m.d.comb += [self.parameters.squared.eq(mode[MODE_BITS["squared"]]),
+                     self.parameters.constant.eq(mode[MODE_BITS["constant"]]),
+                     self.parameters.doubleton.eq(mode[MODE_BITS["doubleton"]:])]
+        return values
+
+    def _counters(self, m: Module, values: dict[str, Signal]) -> None:
+        status = self.status
+        for name, pulse in (("cycles", status.running), ("label_cycles", status.label_cycle), ("gap_cycles", status.gap_cycle),
+                            ("stall_cycles", status.stall_cycle), ("messages", self.message), ("lines", self.line)):
+            bits = 32 if name == "lines" else COUNTER_BITS
+            counter = Signal(bits, name=name)
+            with m.If(self.start):
+                m.d.sync += counter.eq(0)
+            with m.Elif(pulse):
+                m.d.sync += counter.eq(counter + 1)
+            if bits == 32:
+                values[name] = counter
+            else:
+                values[f"{name}_low"], values[f"{name}_high"] = counter[:32], counter[32:]
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, amap, bus = self.config, self.map, self.bus
+        # A request is registered and carried out in the cycle after.
+        pending, write, address, data = Signal(), Signal(), Signal.like(bus.adr), Signal(32)
+        waiting, wait = Signal(), Signal(range(c.latency.tile_access(c.tree_levels) + 1))
+        m.d.sync += pending.eq(bus.cyc & bus.stb & ~bus.ack & ~bus.err & ~pending & ~waiting)
+        m.d.sync += [write.eq(bus.we), address.eq(bus.adr), data.eq(bus.dat_w)]
+        tile, index = address[amap.tiles_bit], address[:amap.tiles_bit]
+        register_write = Signal()
+        m.d.comb += register_write.eq(pending & write & ~tile)
+
+        values = self._registers(m, register_write, index, data)
+        for name, bit in CONTROL_BITS.items():
+            allowed = name == "stop" or ~self.status.busy
+            m.d.sync += getattr(self, name).eq(register_write & (index == REGISTERS["control"].index) & data[bit] & allowed)
+        self._counters(m, values)
+        values |= {"identity": IDENTITY, "version": INTERFACE_VERSION, "status": self.status.running | self.status.busy << 1,  # type: ignore[dict-item]
+                   "sweep": self.status.sweep, **{f"digest_{i}": word for i, word in enumerate(self.digest)}}  # type: ignore[dict-item]
+
+        known, value = Signal(), Signal(32)
+        with m.Switch(index):
+            for name, register in REGISTERS.items():
+                with m.Case(register.index):
+                    m.d.comb += [known.eq(1), value.eq(values.get(name, 0))]
+        self._tables(m, register_write, index, data)
+        table = (index >= LABEL_TABLE) & (index < GLOBAL_WORDS)
+        m.d.comb += [
+            self.tile_bus.write.eq(write), self.tile_bus.data.eq(data), self.tile_bus.offset.eq(index),
+            self.tile_bus.region.eq(index >> amap.offset_bits), self.tile_bus.broadcast.eq(index[amap.broadcast_bit]),
+            self.tile_bus.path.eq(index[amap.offset_bits + amap.region_bits:amap.broadcast_bit]),
+            self.tile_bus.strobe.eq(pending & tile & ~self.status.running),
+        ]
+        answer = pending & Mux(tile, write & ~self.status.running, known | (table & write))
+        m.d.sync += [bus.ack.eq(0), bus.err.eq(0)]
+        with m.If(answer):
+            m.d.sync += [bus.ack.eq(1), bus.dat_r.eq(value)]
+        with m.Elif(pending & tile & ~self.status.running):
+            m.d.sync += [waiting.eq(1), wait.eq(c.latency.tile_access(c.tree_levels))]
+        with m.Elif(pending):
+            m.d.sync += bus.err.eq(1)
+        with m.If(waiting):
+            m.d.sync += wait.eq(wait - 1)
+            with m.If(wait == 1):
+                m.d.sync += [waiting.eq(0), bus.ack.eq(1), bus.dat_r.eq(self.tile_data)]
+        return m
+
+    def _tables(self, m: Module, write: Signal, index: Signal, data: Signal) -> None:
+        m.d.comb += [
+            self.tables.data.eq(data), self.tables.address.eq(index),
+            self.tables.label.eq(write & (index >= LABEL_TABLE) & (index < TEMPERATURE_TABLE)),
+            self.tables.temperature.eq(write & (index >= TEMPERATURE_TABLE) & (index < TILE_BASE_TABLE)),
+            self.tile_base_write.eq(write & (index >= TILE_BASE_TABLE) & (index < GLOBAL_WORDS)),
+        ]
+        # The tables begin at multiples of their sizes, so their indices are low address bits.
+        assert LABEL_TABLE % (1 << 10) == TEMPERATURE_TABLE % (1 << 11) == TILE_BASE_TABLE % (1 << 12) == 0

@@ -1,0 +1,81 @@
+"""Layouts of the signals about a run between the scheduler, its parts and the register file."""
+
+from __future__ import annotations
+
+from amaranth.lib import data
+
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+
+__all__ = ["GroupOfSites", "RunStatus", "TableWrites", "TileRow", "WrittenGroup", "group_bits", "problem_registers"]
+
+
+def group_bits(config: Config) -> int:
+    """Width of a group's index in its row, and of the number of groups per row."""
+    return bits_for(config.tile_cols // (2 * config.spus) + 1)
+
+
+def problem_registers(config: Config) -> data.StructLayout:
+    """The registers that the scheduler reads, as in `mrfhw.machine.registers`."""
+    c = Derived.of(config)
+    return data.StructLayout({
+        "labels": c.label_bits + 1, "tile_rows": bits_for(c.tile_rows + 1), "tile_groups": group_bits(c),
+        "label_stride": c.lmem_address_bits, "label_wrap": c.lmem_address_bits, "site_stride": c.site_address_bits,
+        "raster_stride": bits_for(c.mesh_cols * c.tile_cols + 1), "overlap": 1, "sweeps": 32, "burn_in": 32,
+        "temperature": c.temperature_bits, "temperature_mode": 2,
+        "temperature_ratio": c.ratio_bits, "temperature_limit": c.temperature_bits,
+        "temperature_stride": 32, "temperature_last": bits_for(c.temperature_table),
+    })
+
+
+class TableWrites(data.StructLayout):
+    """A write to the label table or to the temperature table: strobes, word index in the table, word."""
+
+    def __init__(self) -> None:
+        super().__init__({"label": 1, "temperature": 1, "address": 12, "data": 32})
+
+
+class RunStatus(data.StructLayout):
+    """running: a run is drawing labels. A running cycle may be a slot with a label (`label_cycle`), lie between colours
+    (`gap_cycle`), wait for a full log (`stall_cycle`), or be a slot without a label. busy: running, or the log is not yet empty.
+    sweep: number of sweeps whose labels are all written."""
+
+    def __init__(self) -> None:
+        super().__init__({"running": 1, "busy": 1, "label_cycle": 1, "gap_cycle": 1, "stall_cycle": 1, "sweep": 32})
+
+
+class TileRow(data.StructLayout):
+    """A local row and the addresses derived from it: LMem bases of it and of the rows above and below, S1Mem base, raster base."""
+
+    def __init__(self, config: Config):
+        c = Derived.of(config)
+        super().__init__({
+            "row": bits_for(c.tile_rows), "up": c.lmem_address_bits, "here": c.lmem_address_bits,
+            "down": c.lmem_address_bits, "site": c.site_address_bits, "raster": c.offset_bits,
+        })
+
+
+class GroupOfSites(data.StructLayout):
+    """S sites of a row and colour: `group` is the group's index in the row, `white` its colour.
+
+    counted: after the burn-in. first_of_sweep, last_of_sweep: it is the first or last group of a sweep. wait_after: the next group
+    is fetched only after all labels of this one are written. last_of_run: no group follows.
+    """
+
+    def __init__(self, config: Config):
+        super().__init__({
+            "row": TileRow(config), "group": group_bits(config), "white": 1, "counted": 1, "first_of_sweep": 1,
+            "last_of_sweep": 1, "wait_after": 1, "last_of_run": 1,
+        })
+
+
+class WrittenGroup(data.StructLayout):
+    """The fields of a group that its write-back needs."""
+
+    def __init__(self, config: Config):
+        c = Derived.of(config)
+        super().__init__({
+            "row": min(2, bits_for(c.tile_rows)), "here": c.lmem_address_bits, "raster": c.offset_bits, "group": group_bits(c),
+            "white": 1, "counted": 1, "last_of_sweep": 1,
+        })

@@ -1,0 +1,81 @@
+"""The end of the log: global addresses, lines and the log index (Section 3.3.4)."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.gateware.common.axi import AxiStream
+from mrfhw.gateware.common.memories import UnguardedMemory
+from mrfhw.gateware.control.ops import LogStream
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+
+__all__ = ["LinePacker"]
+
+
+class LinePacker(wiring.Component):
+    """Packs messages into lines, the first in the lowest bits: count, label, address from bit 0 upwards.
+
+    The address is the tile's base plus the message's offset: the site's raster index in the image.
+    table_*: the bases, one write a cycle. An end marker sends what is left, zero-padded, as the last
+    line of the run (all zero if nothing is left) and raises `done` for a cycle when it is taken.
+    messages, lines: pulses. One message a cycle; two cycles from a line's last message to tvalid.
+    """
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        self.config = config
+        super().__init__({
+            "log": In(LogStream(config, AddressMap(config).tile_bits)),
+            "lines": Out(AxiStream(config.line_bits)),
+            "table_write": In(1), "table_address": In(bits_for(config.spes)), "table_data": In(config.raster_bits),
+            "message": Out(1), "done": Out(1),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, log, out = self.config, self.log.payload, self.lines
+        m.submodules.bases = bases = UnguardedMemory(
+            shape=c.raster_bits, depth=max(2, c.spes), unused="the bases are written between runs and read during them")
+        write, read = bases.write_port(), bases.read_port()
+        m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write)]
+
+        # A message waits one cycle while its tile's base is read.
+        waiting, held = Signal(), Signal.like(self.log.payload)
+        advance, accept = Signal(), Signal()
+        m.d.comb += [self.log.ready.eq(~waiting | advance), accept.eq(self.log.valid & self.log.ready),
+                     read.addr.eq(log.tile if c.tree_levels else 0), read.en.eq(accept)]
+        with m.If(accept):
+            m.d.sync += [waiting.eq(1), held.eq(self.log.payload)]
+        with m.Elif(advance):
+            m.d.sync += waiting.eq(0)
+
+        address, marker = Signal(c.raster_bits), Signal()
+        m.d.comb += [address.eq(read.data + held.offset), marker.eq(held.count == 0)]
+        message = Cat(held.count, held.label, address)
+        # The last message of a line goes directly into the output register.
+        slots = [Signal(c.message_bits, name=f"slot_{i}") for i in range(c.line_messages - 1)]
+        fill = Signal(range(c.line_messages))
+        ends = Signal()
+        m.d.comb += [
+            ends.eq(marker | (fill == c.line_messages - 1)),
+            advance.eq(waiting & (~ends | ~out.tvalid | out.tready)),
+            self.message.eq(advance & ~marker), self.done.eq(out.tvalid & out.tready & out.tlast),
+        ]
+        with m.If(out.tready):
+            m.d.sync += out.tvalid.eq(0)
+        with m.If(advance):
+            m.d.sync += fill.eq(Mux(ends, 0, fill + 1))
+            for i, slot in enumerate(slots):
+                with m.If(ends):
+                    m.d.sync += slot.eq(0)
+                with m.Elif(fill == i):
+                    m.d.sync += slot.eq(message)
+            with m.If(ends):
+                line = Cat(Mux((fill == i) & ~marker, message, slot) for i, slot in enumerate([*slots, Const(0, c.message_bits)]))
+                m.d.sync += [out.tdata.eq(line), out.tvalid.eq(1), out.tlast.eq(marker)]
+        return m

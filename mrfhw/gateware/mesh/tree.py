@@ -1,0 +1,115 @@
+"""The two trees between the tiles and the edge: control (down and back) and log (up) (Figure 3.3b)."""
+
+from __future__ import annotations
+
+from amaranth import Array, Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.gateware.common.memories import Queue
+from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.control.ops import LogMessage, LogStream, downlink, uplink
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+
+__all__ = ["ControlNode", "LogHub", "control_node_bits"]
+
+
+def control_node_bits(config: Config) -> int:
+    """Flip-flops of a ControlNode: both links, with the bus strobe once for each child."""
+    down = downlink(config).size - 1 + config.hub_fan_in
+    return config.latency.node_down * down + config.latency.node_up * uplink(config).size
+
+
+class ControlNode(wiring.Component):
+    """A register stage of the control tree with up to `hub_fan_in` children.
+
+    down -> child_down_<k>: `Latency.node_down` cycles, the same to all children but the bus strobe, which goes to the
+    child that the first digit of the path names, or to all. child_up_<k> -> up: `Latency.node_up` cycles, or-ed.
+    Cost: in each node one register for each bit of both links; a machine of n tiles has about n / (fan_in - 1) nodes.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        fan_in = config.hub_fan_in
+        super().__init__({
+            "down": In(downlink(config)), "up": Out(uplink(config)),
+            **{f"child_down_{k}": Out(downlink(config)) for k in range(fan_in)},
+            **{f"child_up_{k}": In(uplink(config)) for k in range(fan_in)},
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, bus = self.config, self.down.bus
+        digit = bits_for(c.hub_fan_in)
+        down = Signal(downlink(c))
+        m.d.comb += [down.eq(self.down), down.bus.path.eq(bus.path << digit)]
+        held = delayed(m, down, c.latency.node_down, "held")
+        for k in range(c.hub_fan_in):
+            child = getattr(self, f"child_down_{k}")
+            strobe = bus.strobe & (bus.broadcast | (bus.path[-digit:] == k))
+            m.d.comb += [child.eq(held), child.bus.strobe.eq(delayed(m, strobe, c.latency.node_down, f"strobe_{k}"))]
+        ups = [getattr(self, f"child_up_{k}") for k in range(c.hub_fan_in)]
+        while len(ups) > 1:
+            merged = []
+            for a, b in zip(ups[::2], ups[1::2], strict=True):
+                merged.append(data.View(uplink(c), a.as_value() | b.as_value()))
+            ups = merged
+        m.d.comb += self.up.eq(delayed(m, ups[0], c.latency.node_up, "merged"))
+        return m
+
+
+class LogHub(wiring.Component):
+    """Merges the logs of `hub_fan_in` children, one message a cycle, in turn, into a FIFO.
+
+    The child's number is put in front of the message's tile number. An end marker (count 0) is passed on
+    when every child that is `present` has sent one; the round-robin order then starts again at the first child. child_<k>: inputs;
+    log: output, `Latency.log_fifo` cycles later.
+    """
+
+    def __init__(self, config: Config, tile_bits: int):
+        self.config, self.tile_bits = config, tile_bits
+        config.latency.exactly("log_fifo", 1, "a hub's FIFO")
+        super().__init__({
+            "present": In(config.hub_fan_in),
+            **{f"child_{k}": In(LogStream(config, tile_bits)) for k in range(config.hub_fan_in)},
+            "log": Out(LogStream(config, tile_bits + bits_for(config.hub_fan_in))),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, n = self.config, self.config.hub_fan_in
+        out = LogMessage(c, self.tile_bits + bits_for(n))
+        m.submodules.fifo = fifo = Queue(out.size, c.hub_depth)
+        children = [getattr(self, f"child_{k}") for k in range(n)]
+        valid, last, chosen = Signal(n), Signal(range(n)), Signal(range(n))
+        m.d.comb += [valid.eq(Cat(child.valid for child in children)), chosen.eq(last)]
+        # The first valid child after the one that was served last.
+        with m.Switch(last):
+            for served in range(n):
+                with m.Case(served):
+                    for distance in reversed(range(1, n + 1)):
+                        k = (served + distance) % n
+                        with m.If(valid[k]):
+                            m.d.comb += chosen.eq(k)
+        message = Signal(LogMessage(c, self.tile_bits))
+        m.d.comb += message.as_value().eq(Array([child.payload.as_value() for child in children])[chosen])
+        ended, marker, complete, accept = Signal(n), Signal(), Signal(), Signal()
+        now_ended = ended | (1 << chosen)
+        m.d.comb += [
+            marker.eq(message.count == 0), complete.eq((now_ended & self.present) == self.present),
+            accept.eq(valid.any() & (fifo.w_rdy | (marker & ~complete))),
+            fifo.w_en.eq(accept & (~marker | complete)),
+            fifo.w_data.eq(Cat(message.as_value(), chosen)),
+            self.log.payload.as_value().eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.log.ready),
+        ]
+        for k, child in enumerate(children):
+            m.d.comb += child.ready.eq(accept & (chosen == k))
+        with m.If(accept):
+            m.d.sync += last.eq(chosen)
+            with m.If(marker):
+                m.d.sync += ended.eq(now_ended)
+                with m.If(complete):
+                    # Every run begins with the same child, so that its cycles do not depend on the run before.
+                    m.d.sync += [ended.eq(0), last.eq(0)]
+        return m

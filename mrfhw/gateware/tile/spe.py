@@ -1,0 +1,220 @@
+"""A tile of the mesh: memories, switches, SPUs and log port (Figure 3.5)."""
+
+from __future__ import annotations
+
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.gateware.common.memories import Queue
+from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.control.ops import LogMessage, LogStream, datum, downlink, label_word, uplink
+from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch, entry_layout
+from mrfhw.gateware.tile.singleton import S1Mem, S2Mem, S2Switch
+from mrfhw.gateware.unit.spu import Spu
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import LmemWord, Region
+
+__all__ = ["SIDES", "Spe"]
+
+SIDES = ("north", "south", "west", "east")
+
+
+def _lmem_write(config: Config) -> data.StructLayout:
+    """A write at LMem's port."""
+    return data.StructLayout({"enable": 1, "bank": bits_for(config.lmem_banks), "address": Derived.of(config).lmem_address_bits,
+                              "entry": entry_layout(config)})
+
+
+class Spe(wiring.Component):
+    """An SPE tile. All tiles of a mesh are identical and get the same operations in the same cycle.
+
+    down: see `ops.downlink`. up: read data, `Latency.tile_read` cycles after a bus strobe; stall: fewer than
+    `Derived.log_reserve` places were left in the log FIFO `Latency.stall` cycles ago.
+    label_to_<side>, label_<side>: label words to and from the four neighbours.
+    s2_words, s2_west, s2_east: the banks' words, to and from the neighbours in the row; s2_across,
+    s2_north, s2_south: the words chosen by column, to and from those in the column.
+    log: messages; a count of 0 ends a run. The log does not stop the tile itself; `stall` asks the scheduler to wait.
+
+    ::
+
+        S2Mem -> S2Switch -----------------------+
+        S1Mem -> Prefetch -----------------------+-> SPUs -> LabelUpdate -> log FIFO
+        LMem -> LabelSwitch -> Prefetch ---------+              |  ^
+          ^                                                     |  |
+          +------------------- write-back ----------------------+--+
+    """
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        self.config = config
+        config.latency.exactly("log_fifo", 1, "a tile's log FIFO")
+        words = data.ArrayLayout(datum(config), config.spus)
+        super().__init__({
+            "down": In(downlink(config)), "up": Out(uplink(config)),
+            **{f"label_to_{side}": Out(label_word(config)) for side in SIDES},
+            **{f"label_{side}": In(label_word(config)) for side in SIDES},
+            "s2_words": Out(words), "s2_west": In(words), "s2_east": In(words),
+            "s2_across": Out(words), "s2_north": In(words), "s2_south": In(words),
+            "log": Out(LogStream(config, 0)),
+        })
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, down = self.config, self.down
+        m.submodules.s1mem = s1mem = S1Mem(c)
+        m.submodules.s2mem = s2mem = S2Mem(c)
+        m.submodules.s2switch = s2switch = S2Switch(c)
+        m.submodules.lmem = lmem = LabelMemory(c)
+        m.submodules.label_switch = label_switch = LabelSwitch(c)
+        m.submodules.prefetch = prefetch = Prefetch(c)
+        spus = []
+        for lane in range(c.spus):
+            m.submodules[f"spu_{lane}"] = spu = Spu(c)
+            spus.append(spu)
+        self._singletons(m, s2mem, s2switch)
+        self._neighbours(m, lmem, label_switch, prefetch, s1mem)
+        for lane, spu in enumerate(spus):
+            constant = Signal(datum(c), name=f"s2_{lane}")
+            m.d.comb += [
+                constant.eq(s2switch.chosen[lane]),
+                spu.valid.eq(down.label.enable), spu.first.eq(down.label.first), spu.last.eq(down.label.last),
+                spu.label.eq(down.label.label), spu.vector.eq(down.label.vector), spu.parameters.eq(down.parameters),
+                spu.s1.eq(prefetch.current_s1[lane]), spu.s2.eq(constant), spu.neighbours.eq(prefetch.current[lane]),
+            ]
+            with m.If(down.parameters.constant):
+                m.d.comb += constant.value.eq(down.label.constant)
+        write = self._write_back(m, lmem, [spu.result for spu in spus])
+        self._bus(m, s1mem, s2mem, lmem, prefetch, spus, write)
+        return m
+
+    def _singletons(self, m: Module, s2mem: S2Mem, switch: S2Switch) -> None:
+        c, down = self.config, self.down
+        stages = c.latency
+        rotate = delayed(m, down.singleton.rotate, stages.columns_cycle - stages.singleton_cycle, "rotate")
+        m.d.comb += [
+            s2mem.first.eq(down.singleton.first), s2mem.second.eq(down.singleton.second), s2mem.rotate.eq(down.singleton.rotate),
+            self.s2_words.eq(s2mem.words), switch.words.eq(s2mem.words), switch.west.eq(self.s2_west),
+            switch.east.eq(self.s2_east), switch.left.eq(down.columns.left), switch.right.eq(down.columns.right),
+            self.s2_across.eq(switch.across), switch.north.eq(self.s2_north), switch.south.eq(self.s2_south),
+            switch.up.eq(down.rows.up), switch.down.eq(down.rows.down),
+        ]
+        for lane in range(1, c.spus):
+            m.d.comb += switch.second[lane].eq(rotate + lane >= c.spus)
+
+    def _neighbours(self, m: Module, lmem: LabelMemory, switch: LabelSwitch, prefetch: Prefetch, s1mem: S1Mem) -> None:
+        c, down = self.config, self.down
+        for bank in range(c.lmem_banks):
+            word = Signal(label_word(c), name=f"word_{bank}")
+            m.d.comb += [word.label.eq(lmem.entries[bank].mrp_label), word.exists.eq(lmem.entries[bank].exists),
+                         switch.words[bank].eq(delayed(m, word, c.latency.label_switch, f"read_{bank}", reset_less=True))]
+        for side in SIDES:
+            m.d.comb += [getattr(self, f"label_to_{side}").eq(getattr(switch, f"to_{side}")),
+                         getattr(switch, side).eq(getattr(self, f"label_{side}"))]
+        m.d.comb += [
+            switch.source.eq(down.fetch.source), switch.up_bank.eq(down.fetch.up_bank),
+            switch.left_bank.eq(down.fetch.left_bank), switch.cross.eq(down.fetch.cross),
+            prefetch.words.eq(switch.chosen), prefetch.fetch.eq(down.fetch.enable), prefetch.swap.eq(down.swap.enable),
+            prefetch.s1_fetch.eq(down.site.enable), prefetch.s1_word.eq(s1mem.word),
+        ]
+
+    def _write_back(self, m: Module, lmem: LabelMemory, results: list[Signal]) -> data.View:
+        """Write back the drawn labels and send messages. Returns the write at LMem's port."""
+        c, operation, stages = self.config, self.down.write_back, self.config.latency
+        m.submodules.update = update = LabelUpdate(c)
+        m.submodules.log_fifo = fifo = Queue(len(self.log.payload.as_value()), c.log_depth)
+        entries = Array([lmem.entries[i].as_value() for i in range(c.lmem_banks)])
+        m.d.comb += [
+            update.entry.as_value().eq(entries[operation.bank] if c.lmem_banks > 1 else entries[0]),
+            update.label.eq(Array(results)[operation.lane] if c.spus > 1 else results[0]),
+            update.counted.eq(operation.counted),
+        ]
+        write, message, send = Signal(_lmem_write(c)), Signal(LogMessage(c, 0)), Signal()
+        m.d.comb += [
+            write.enable.eq(operation.enable), write.bank.eq(operation.bank), write.address.eq(operation.address),
+            write.entry.eq(update.updated), send.eq(operation.enable & update.send | operation.end),
+            message.offset.eq(operation.offset), message.label.eq(update.send_label),
+            message.count.eq(Mux(operation.end, 0, update.send_count)),
+        ]
+        m.d.comb += [
+            fifo.w_data.eq(delayed(m, message.as_value(), stages.log_entry, "message", reset_less=True)),
+            fifo.w_en.eq(delayed(m, send, stages.log_entry, "send")),
+            self.log.payload.as_value().eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.log.ready),
+            self.up.stall.eq(delayed(m, fifo.level > c.log_depth - c.log_reserve, stages.stall, "stall")),
+        ]
+        found: data.View = delayed(m, write, stages.write_back, "write")
+        return found
+
+    def _bus(self, m: Module, s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory, prefetch: Prefetch, spus: list[Spu],
+             write: data.View) -> None:
+        """Bus access while no label is in flight: one word a strobe, read data `Latency.tile_read` cycles later."""
+        c, bus, amap = self.config, self.down.bus, AddressMap(self.config)
+        region = {r: Signal(name=f"at_{r.name.lower()}") for r in (Region.S1, Region.S2, Region.LMEM, Region.RANDOM,
+                                                                   Region.VECTORS)}
+        for r, here in region.items():
+            m.d.comb += here.eq(bus.strobe & (bus.region == r))
+        flag = bus.data[c.data_bits]
+        m.d.comb += [
+            s1mem.address.eq(Mux(region[Region.S1], bus.offset, self.down.site.address)),
+            s1mem.write.eq(region[Region.S1] & bus.write), s1mem.write_data.eq(Cat(bus.data[:c.data_bits], flag)),
+            s2mem.bus_select.eq(region[Region.S2]), s2mem.write.eq(region[Region.S2] & bus.write),
+            s2mem.bus_address.eq(bus.offset), s2mem.bus_bank.eq(bus.offset >> c.s2_address_bits),
+            s2mem.bus_data.eq(Cat(bus.data[:c.data_bits], flag)),
+            prefetch.vector_write.eq(region[Region.VECTORS] & bus.write), prefetch.vector_label.eq(bus.offset),
+            prefetch.vector_data.u.eq(bus.data[:c.vector_bits]), prefetch.vector_data.v.eq(bus.data[16:16 + c.vector_bits]),
+        ]
+        lanes = Array([spu.random_word for spu in spus])
+        for lane, spu in enumerate(spus):
+            here = region[Region.RANDOM] & (bus.offset[:bits_for(c.spus)] == lane)
+            m.d.comb += [spu.random_load.eq(here & bus.write), spu.random_rotate.eq(here & ~bus.write),
+                         spu.random_data.eq(bus.data)]
+        held, entry = Signal(entry_layout(c)), Signal(entry_layout(c))
+        second, at_bank = bus.offset[0], bus.offset[1 + c.lmem_address_bits:]
+        m.d.comb += [entry.eq(held), entry.mrp_label.eq(bus.data[LmemWord.LABEL:]), entry.exists.eq(bus.data[LmemWord.EXISTS]),
+                     entry.clamped.eq(bus.data[LmemWord.CLAMPED]), entry.mrp_count.eq(bus.data[LmemWord.COUNT:])]
+        store = Signal()
+        m.d.comb += store.eq(region[Region.LMEM] & bus.write & ~second)
+        with m.If(region[Region.LMEM] & bus.write):
+            m.d.sync += [held.lrp_label.eq(Mux(second, bus.data[LmemWord.LABEL:LmemWord.LABEL + 8], 0)),
+                         held.lrp_count.eq(Mux(second, bus.data[LmemWord.COUNT:], 0))]
+        for bank in range(c.lmem_banks):
+            m.d.comb += lmem.addresses[bank].eq(Mux(region[Region.LMEM], bus.offset[1:], self.down.label_read.address[bank]))
+        m.d.comb += [
+            lmem.write.eq(write.enable | store), lmem.write_bank.eq(Mux(store, at_bank, write.bank)),
+            lmem.write_address.eq(Mux(store, bus.offset[1:], write.address)),
+            lmem.write_data.as_value().eq(Mux(store, entry.as_value(), write.entry.as_value())),
+        ]
+        self._read(m, region, s1mem, s2mem, lmem, lanes)
+        assert amap.offset_bits >= len(at_bank) + 1 + c.lmem_address_bits
+
+    def _read(self, m: Module, region: dict[Region, Signal], s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory,
+              lanes: Array) -> None:
+        """Read data: the output of the addressed memory in the cycle in which it is valid, 0 otherwise; then registers."""
+        c, bus, stages = self.config, self.down.bus, self.config.latency
+        after = {Region.S1: stages.s1_read, Region.S2: stages.s2_read, Region.LMEM: stages.lmem_read,
+                 Region.RANDOM: stages.random_word}
+        at = {r: delayed(m, region[r] & ~bus.write, cycles, f"read_{r.name.lower()}") for r, cycles in after.items()}
+        lane = delayed(m, bus.offset[:bits_for(c.spus)], stages.random_word, "read_lane")
+        second = delayed(m, bus.offset[0], stages.lmem_read, "read_second")
+        bank = Const(0, 1)
+        if c.lmem_banks > 1:
+            bank = delayed(m, bus.offset[1 + c.lmem_address_bits:][:bits_for(c.lmem_banks)], stages.lmem_read, "read_bank")
+        entry = Signal(entry_layout(c), name="read_entry")
+        m.d.comb += entry.eq(Array([lmem.entries[i].as_value() for i in range(c.lmem_banks)])[bank]
+                             if c.lmem_banks > 1 else lmem.entries[0])
+        pad = LmemWord.EXISTS - c.label_bits
+        current = Cat(entry.mrp_label, Const(0, pad), entry.exists, entry.clamped,
+                      Const(0, LmemWord.COUNT - LmemWord.CLAMPED - 1), entry.mrp_count)
+        before = Cat(entry.lrp_label, Const(0, LmemWord.COUNT - c.label_bits), entry.lrp_count)
+        words = {Region.S1: s1mem.word.as_value(), Region.S2: s2mem.bus_word.as_value(), Region.LMEM: Mux(second, before, current),
+                 Region.RANDOM: lanes[lane] if c.spus > 1 else lanes[0]}
+        answer: Value = Const(0, 32)
+        for r, word in words.items():
+            here = Signal(32, name=f"word_{r.name.lower()}")
+            with m.If(at[r]):
+                m.d.comb += here.eq(word)
+            answer |= delayed(m, here, max(after.values()) - after[r], f"word_{r.name.lower()}")
+        m.d.comb += self.up.data.eq(delayed(m, answer, stages.tile_answer, "answer"))

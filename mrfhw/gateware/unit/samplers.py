@@ -1,0 +1,242 @@
+"""The two samplers behind one interface: a stream of energies in, a label out."""
+
+from __future__ import annotations
+
+from amaranth import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory, ReadPort, WritePort
+from amaranth.lib.wiring import In, Out
+
+from mrfhw.gateware.common.memories import UnguardedMemory
+from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.latency import LatencyError
+from mrfhw.machine.samplers import Cdf, Race
+
+__all__ = ["CdfSampler", "RaceSampler", "SamplerSignature", "sampler"]
+
+
+class SamplerSignature(wiring.Signature):
+    """Interface of a sampler.
+
+    valid, first, last, label, energy: one label of a site a cycle; a site's labels follow one another
+    without a pause, labels 0 to L-1 in order. Sites of the same L may follow without a pause too.
+    soon: the same as `valid`, `lead` cycles earlier.
+    temperature: the coefficient of `mrfhw.placement.temperature`, at the cycle that each sampler states.
+    advance: step the lane's generator; uniform: its value, `Latency.random` cycles later.
+    result: the label drawn, held until the next one.
+    """
+
+    def __init__(self, config: Config, uniform_bits: int):
+        super().__init__({
+            "valid": In(1), "first": In(1), "last": In(1), "label": In(config.label_bits),
+            "energy": In(config.energy_bits), "temperature": In(config.temperature_bits),
+            "soon": In(1), "advance": Out(1), "uniform": In(uniform_bits), "result": Out(config.label_bits),
+        })
+
+
+class RaceSampler(wiring.Component):
+    """Gumbel-max: the label with the least E(l) - T G(u), the lowest on ties, u fresh for each label.
+
+    `soon` steps the generator `lead` cycles before the label's energy arrives. Its value is looked up in the table of G and
+    multiplied by T in that time. temperature: T of a label, `Latency.race_product` cycles before its energy.
+    result: `Latency.draw` cycles after the last label. One label a cycle; no state between sites.
+
+    ::
+
+        soon -> generator -> G table -> x T -> E - T G -> least so far -> result
+    """
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        assert isinstance(config.sampler, Race)
+        self.config, self.parameters = config, config.sampler
+        self.uniform_bits = config.sampler.uniform_bits
+        stages = config.latency
+        stages.exactly("race_compare", 1, "the race sampler's comparison, which is a loop,")
+        self._product = stages.beyond("race_product", 2, "the race sampler's product, for a DSP block,")
+        self.lead = stages.race_lead
+        if stages.energy < self.lead:
+            raise LatencyError(f"energy is {stages.energy}; the race sampler draws its noise in {self.lead} cycles, in which a "
+                               f"label's energy cannot be known: declare {self.lead} or more")
+        super().__init__(SamplerSignature(config, self.uniform_bits))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, race = self.config, self.parameters
+        stages = c.latency
+        m.d.comb += self.advance.eq(self.soon)
+        mask = (1 << race.gumbel_bits) - 1
+        m.submodules.table = table = Memory(shape=race.gumbel_bits, depth=len(race.gumbel_table),
+                                            init=[int(g) & mask for g in race.gumbel_table])
+        read = table.read_port()
+        m.d.comb += read.addr.eq(self.uniform)
+        product, product_2 = (Signal(signed(race.gumbel_bits + c.temperature_bits), reset_less=True) for _ in range(2))
+        gumbel = delayed(m, read.data, stages.gumbel_read - 1, "gumbel", reset_less=True)
+        m.d.sync += [product.eq(gumbel.as_signed() * self.temperature),
+                     product_2.eq(delayed(m, product, self._product, "product", reset_less=True))]
+        noise = product_2 >> c.temperature_fraction_bits
+        energy = Cat(Const(0, race.fraction_bits), self.energy)
+        difference = energy - noise
+        score = delayed(m, difference, stages.race_score, "score", reset_less=True)
+        label = delayed(m, self.label, stages.race_score, "label", reset_less=True)
+        flags = delayed(m, Cat(self.valid, self.first, self.last), stages.race_score, "flags")
+        best, winner, done = Signal.like(score), Signal.like(label), Signal()
+        with m.If(flags[1] | (score < best)):
+            m.d.sync += [best.eq(score), winner.eq(label)]
+        m.d.sync += done.eq(flags[0] & flags[2])
+        held, drawn = delayed(m, done, stages.race_result - 1, "done"), delayed(m, winner, stages.race_result - 1, "winner")
+        with m.If(held):
+            m.d.sync += self.result.eq(drawn)
+        return m
+
+
+class CdfSampler(wiring.Component):
+    """Inverse transform over scaled energies (Equations 3.2-3.4), three sites in flight.
+
+    Pass 1 stores E and finds its minimum; pass 2 computes P((E - E_min) log2(e)/T), floored to an
+    integer or to a power of two, and stores its running sum; pass 3 counts the sums that do not exceed
+    floor(u total / 2^k). Each pass takes L cycles and starts when the one before has ended.
+    temperature: log2(e)/T, for L cycles as E - E_min of each label is multiplied by it (`Latency.coefficient_use`).
+    result: `Latency.draw` cycles after the last label. One label a cycle.
+    The generator steps once a site. `soon` is not used.
+    """
+
+    lead = 1
+
+    def __init__(self, config: Config):
+        config = Derived.of(config)
+        assert isinstance(config.sampler, Cdf)
+        self.config, self.parameters = config, config.sampler
+        self.uniform_bits = config.sampler.uniform_bits
+        self.total_bits = config.sampler.total_bits(config.label_bits)
+        stages = config.latency
+        for name in ("cdf_start", "cdf_sum", "cdf_count"):
+            stages.exactly(name, 1, f"the cdf sampler's {name.removeprefix('cdf_')}, which is a loop,")
+        self._product = stages.beyond("cdf_product", 2, "the cdf sampler's product, for a DSP block,")
+        self._threshold_product = stages.beyond("cdf_threshold", 3, "the cdf sampler's threshold, with a product for a DSP block,")
+        if stages.cdf_sum_read > stages.cdf_threshold:
+            raise LatencyError(f"cdf_sum_read is {stages.cdf_sum_read}; the cdf sampler reads its sums while it forms the "
+                               f"threshold, in {stages.cdf_threshold} cycles: declare no more")
+        if stages.random > stages.cdf_total - stages.cdf_start:
+            raise LatencyError(f"random is {stages.random}; the cdf sampler has {stages.cdf_total - stages.cdf_start} cycles for "
+                               "its uniform number: declare no more")
+        super().__init__(SamplerSignature(config, self.uniform_bits))
+
+    def _probability(self, m: Module, scaled: Signal) -> Signal:
+        """P of E - E_min, after its product, power and shift (Equations 3.3, 3.4)."""
+        c, cdf, stages = self.config, self.parameters, self.config.latency
+        low = c.temperature_fraction_bits - cdf.exponent_fraction_bits
+        product, product_2 = (Signal(c.energy_bits + c.temperature_bits, reset_less=True) for _ in range(2))
+        m.d.sync += [product.eq(scaled * self.temperature),
+                     product_2.eq(delayed(m, product, self._product, "product", reset_less=True))]
+        exponent = product_2[low:]
+        fraction, octaves = exponent[:cdf.exponent_fraction_bits], exponent[cdf.exponent_fraction_bits:]
+        shift_bits = (cdf.probability_bits).bit_length()
+        mantissa, shift, p = (Signal(n, reset_less=True) for n in (cdf.probability_bits, shift_bits, cdf.probability_bits))
+        with m.Switch(fraction):
+            for i, value in enumerate(cdf.exponent_table):
+                with m.Case(i):
+                    m.d.sync += mantissa.eq(int(value))
+        m.d.sync += shift.eq(Mux(octaves > cdf.probability_bits, cdf.probability_bits, octaves))
+        mantissa, shift = (delayed(m, s, stages.cdf_power - 1, s.name, reset_less=True) for s in (mantissa, shift))
+        m.d.sync += p.eq(mantissa >> shift)
+        return delayed(m, p, stages.cdf_shift - 1, "probability", reset_less=True)
+
+    def _minimum(self, m: Module, write: WritePort) -> tuple[Signal, Signal]:
+        """Pass 1: store E and find its minimum. Returns the bank in use and the minimum. Pass 2 needs the minimum
+        for L cycles, beginning with the cycle in which it has read the first E."""
+        bank, lowest = Signal(), Signal.like(self.energy, reset_less=True)
+        m.d.comb += [write.addr.eq(Cat(self.label, bank)), write.data.eq(self.energy), write.en.eq(self.valid)]
+        with m.If(self.valid):
+            m.d.sync += lowest.eq(Mux(self.first | (self.energy < lowest), self.energy, lowest))
+            with m.If(self.last):
+                m.d.sync += bank.eq(~bank)
+        # `lowest` is complete a cycle after the last energy, as pass 2 begins.
+        ended, minimum = Signal(), Signal.like(lowest)
+        m.d.sync += ended.eq(self.valid & self.last)
+        with m.If(ended):
+            m.d.sync += minimum.eq(lowest)
+        return bank, delayed(m, minimum, self.config.latency.cdf_energy_read - 1, "minimum", reset_less=True)
+
+    def _accumulate(self, m: Module, bank: Signal, minimum: Signal, read: ReadPort, write: WritePort) -> Signal:
+        """Pass 2: once the last energy is stored, read E, store the running sum of P. Returns the sum.
+
+        Tags accompany each label from its read to its sum.
+        """
+        stages = self.config.latency
+        run, index, bank_2, count = Signal(), Signal.like(self.label), Signal(), Signal.like(self.label)
+        final, head = Signal(), Signal()
+        m.d.comb += [final.eq(run & (index == count)), head.eq(run & (index == 0)), read.addr.eq(Cat(index, bank_2))]
+        with m.If(self.valid & self.last):
+            m.d.sync += [run.eq(1), index.eq(0), bank_2.eq(bank), count.eq(self.label)]
+        with m.Elif(run):
+            m.d.sync += index.eq(index + 1)
+            with m.If(final):
+                m.d.sync += run.eq(0)
+        energy = delayed(m, read.data, stages.cdf_energy_read - 1, "energy_read", reset_less=True)
+        scaled = delayed(m, (energy - minimum)[:len(energy)], stages.cdf_scale, "scaled", reset_less=True)
+        probability = self._probability(m, scaled)
+        # Tags of the label whose P is valid, and of the one whose sum is. The generator's step is timed so that its value and the
+        # total are valid in the same cycle.
+        summed = stages.cdf_total - stages.cdf_start
+        tags, step = Cat(run, head, final, index, bank_2), summed - stages.random
+        early = delayed(m, tags, step, "early")
+        added = delayed(m, early, stages.random - stages.cdf_sum, "added")
+        stored = delayed(m, added, stages.cdf_sum, "stored")
+        total = Signal(self.total_bits, reset_less=True)
+        with m.If(added[0]):
+            m.d.sync += total.eq(Mux(added[1], probability, probability + total))
+        m.d.comb += [write.addr.eq(stored[3:]), write.data.eq(total), write.en.eq(stored[0]), self.advance.eq(early[2])]
+        self._ended, self._place = stored[2], stored[3:]
+        return total
+
+    def _threshold(self, m: Module, total: Signal) -> Signal:
+        """floor(u total / 2^k), `Latency.cdf_threshold` cycles after the total."""
+        stages = self.config.latency
+        product, product_2 = (Signal(self.total_bits + self.uniform_bits, reset_less=True) for _ in range(2))
+        threshold = Signal(self.total_bits, reset_less=True)
+        m.d.sync += [product.eq(total * self.uniform),
+                     product_2.eq(delayed(m, product, self._threshold_product, "product_3", reset_less=True))]
+        with m.If(delayed(m, self._ended, stages.cdf_threshold - 1, "ended")):
+            m.d.sync += threshold.eq(product_2 >> self.uniform_bits)
+        return threshold
+
+    def _count(self, m: Module, threshold: Signal, read: ReadPort) -> None:
+        """Pass 3: count the sums up to the threshold; the first sum is read so that it arrives together with the threshold."""
+        labels, stages = self.config.label_bits, self.config.latency
+        start = delayed(m, Cat(self._ended, self._place), stages.cdf_threshold - stages.cdf_sum_read, "start")
+        held = Signal(1 + labels + labels + 1)
+        run, index, count, bank = (Signal(n, name=f"{name}_3") for name, n in (("run", 1), ("index", labels), ("count", labels),
+                                                                             ("bank", 1)))
+        fresh = Cat(start[0], Const(0, labels), start[1:])
+        m.d.comb += [Cat(run, index, count, bank).eq(Mux(start[0], fresh, held)), read.addr.eq(Cat(index, bank))]
+        following = (index + 1)[:labels]
+        m.d.sync += held.eq(Cat(run & (index != count), following, count, bank))
+        tags = delayed(m, Cat(run, index == 0, index == count), stages.cdf_sum_read, "tags")
+        sums = delayed(m, read.data, stages.cdf_sum_read - 1, "sums", reset_less=True)
+        compare, first, last = tags[0], tags[1], tags[2]
+        drawn, done = Signal.like(self.result, reset_less=True), Signal()
+        with m.If(compare):
+            m.d.sync += drawn.eq(Mux(first, 0, drawn) + (sums <= threshold))
+        m.d.sync += done.eq(compare & last)
+        held, label = delayed(m, done, stages.cdf_result - 1, "done"), delayed(m, drawn, stages.cdf_result - 1, "label")
+        with m.If(held):
+            m.d.sync += self.result.eq(label)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c = self.config
+        other_half = "a pass reads the half that the pass before it has ended to write"
+        m.submodules.energies = energies = UnguardedMemory(shape=c.energy_bits, depth=2 * c.max_labels, unused=other_half)
+        m.submodules.sums = sums = UnguardedMemory(shape=self.total_bits, depth=2 * c.max_labels, unused=other_half)
+        bank, minimum = self._minimum(m, energies.write_port())
+        total = self._accumulate(m, bank, minimum, energies.read_port(), sums.write_port())
+        self._count(m, self._threshold(m, total), sums.read_port())
+        return m
+
+
+def sampler(config: Config) -> RaceSampler | CdfSampler:
+    """The sampler that `config` names."""
+    return RaceSampler(config) if isinstance(config.sampler, Race) else CdfSampler(config)

@@ -1,0 +1,172 @@
+"""The register map as Markdown, JSON and a C header, all from mrfhw.machine.registers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from mrfhw.generation.identity import DIGITS, circuit_digest
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYTES, LogTarget
+from mrfhw.machine.registers import (
+    CONTROL_BITS,
+    DOUBLETON_CODES,
+    IDENTITY,
+    INTERFACE_VERSION,
+    LABEL_TABLE,
+    LABEL_TABLE_WORDS,
+    MODE_BITS,
+    REGISTERS,
+    STATUS_BITS,
+    TEMPERATURE_TABLE,
+    TILE_BASE_TABLE,
+    LabelWord,
+    LmemWord,
+    Region,
+    Temperature,
+)
+
+__all__ = ["MemoryPort", "as_json", "c_header", "markdown", "register_map"]
+
+
+@dataclass(frozen=True)
+class MemoryPort:
+    """The AXI port through which a log goes to memory: its widths, and what register log_block reads."""
+
+    data_bits: int
+    address_bits: int
+    block_bytes: int
+
+
+REGION_TEXT = {
+    Region.S1: "Singleton 1, a word a site: datum, observed flag above it. Offset: the site's address; its top bit is the colour.",
+    Region.S2: "Singleton 2: datum, valid flag above it. Offset: (bank << s2_address) + address.",
+    Region.LMEM: "LMem, two words an entry: write word 1 (optional), then word 0. Offset: 2 x ((bank << lmem_address) + address) "
+                 "+ word.",
+    Region.RANDOM: "Generators, a word address a lane: four writes set x, y, z, w; four reads give and restore them.",
+    Region.VECTORS: "Label vectors: u in bits 15:0, v in bits 31:16.",
+}
+
+
+def register_map(config: Config, port: MemoryPort | None = None) -> dict[str, Any]:
+    """The map of one machine as plain data. Addresses are in 32-bit words; a byte address is four times that.
+
+    port: of a machine with AXI ports, which has log registers too.
+    """
+    a = AddressMap(config)
+    return _chip_map(config, a) | ({} if port is None else {
+        "byte_address_bits": a.address_bits + (WORD_BYTES - 1).bit_length(), "log_block_bytes": port.block_bytes,
+        "log_registers": [{"name": r.name, "address": r.index, "access": r.access, "text": r.text} for r in LOG_REGISTERS.values()],
+        "log_status_bits": LOG_STATUS_BITS, "log_targets": {t.name.lower(): t.value for t in LogTarget},
+    })
+
+
+def _chip_map(config: Config, a: AddressMap) -> dict[str, Any]:
+    config = Derived.of(config)
+    return {
+        "address_bits": a.address_bits, "identity": IDENTITY, "version": INTERFACE_VERSION, "digest": circuit_digest(config),
+        "registers": [{"name": r.name, "address": r.index, "access": r.access, "text": r.text} for r in REGISTERS.values()],
+        "control_bits": CONTROL_BITS, "status_bits": STATUS_BITS, "mode_bits": MODE_BITS, "doubletons": DOUBLETON_CODES,
+        "temperature_modes": {t.name.lower(): t.value for t in Temperature},
+        "tables": {
+            "label": {"address": LABEL_TABLE, "entries": config.max_labels, "words": LABEL_TABLE_WORDS,
+                      "word": {w.name.lower(): w.value for w in LabelWord}},
+            "temperature": {"address": TEMPERATURE_TABLE, "entries": config.temperature_table, "words": 1},
+            "tile_base": {"address": TILE_BASE_TABLE, "entries": config.spes, "words": 1},
+        },
+        "widths": {"label": config.label_bits, "data": config.data_bits, "vector": config.vector_bits,
+                   "counter": config.counter_bits, "temperature_fraction": config.temperature_fraction_bits,
+                   "ratio_fraction": config.ratio_fraction_bits, "s2_address": config.s2_address_bits,
+                   "lmem_address": config.lmem_address_bits, "site_address": config.site_address_bits},
+        "lmem_bits": {w.name.lower(): w.value for w in LmemWord},
+        "tiles": {
+            "address": 1 << a.tiles_bit, "broadcast": 1 << a.broadcast_bit, "tile_stride": 1 << a.offset_bits + a.region_bits,
+            "region_stride": 1 << a.offset_bits, "count": config.spes,
+            "regions": [{"name": r.name.lower(), "number": r.value, "text": REGION_TEXT[r]} for r in Region],
+        },
+    }
+
+
+def markdown(config: Config, port: MemoryPort | None = None) -> str:
+    """The map as a document."""
+    config = Derived.of(config)
+    m = register_map(config, port)
+    lines = [f"# Register map of {config.name}", "",
+             f"Addresses count 32-bit words ({m['address_bits']} bits). Circuit `{m['digest']}`.", "",
+             "| word | register | access | meaning |", "| --- | --- | --- | --- |"]
+    lines += [f"| {r['address']:#05x} | `{r['name']}` | {r['access']} | {r['text'] or 'Upper half.'} |" for r in m["registers"]]
+    lines += ["", "Widths, in bits: " + ", ".join(f"{n} {w}" for n, w in m["widths"].items()) + "."]
+    lines += ["", "## Tables (write only)", "", "| word | table | entries | words an entry |", "| --- | --- | --- | --- |"]
+    lines += [f"| {t['address']:#06x} | {name} | {t['entries']} | {t['words']} |" for name, t in m["tables"].items()]
+    lines += ["", "Words of a label entry: " + ", ".join(f"{n} {w}" for n, w in m["tables"]["label"]["word"].items()) + ".",
+              "Direction: row without and with wrap, column without and with wrap, two bits each from bit 0, signed.",
+              "Data: u, v, constant, from bit 0.", "", "## Tile memories", "",
+              f"Tile t, region r, offset o: {m['tiles']['address']:#x} + t x {m['tiles']['tile_stride']:#x} + r x "
+              f"{m['tiles']['region_stride']:#x} + o; add {m['tiles']['broadcast']:#x} to write all tiles at once. "
+              "They answer with err while labels are being drawn.", "",
+              "| region | number | content |", "| --- | --- | --- |"]
+    lines += [f"| {r['name']} | {r['number']} | {r['text']} |" for r in m["tiles"]["regions"]]
+    lines += ["", "Fields of the two words of an LMem entry, by lowest bit: "
+              + ", ".join(f"{n} {b}" for n, b in m["lmem_bits"].items()) + "."]
+    if port is not None:
+        lines += _log_page(m, port)
+    return "\n".join(lines) + "\n"
+
+
+def _log_page(m: dict[str, Any], port: MemoryPort) -> list[str]:
+    lines = ["", "## Log registers", "", "This machine has AXI ports: `s_axi` takes byte addresses, four times the word's "
+             f"({m['byte_address_bits']} bits). Its memory port `m_axi` has {port.data_bits} bits of data and "
+             f"{port.address_bits} of address; a block has {port.block_bytes} bytes.", "",
+             "| word | byte | register | access | meaning |", "| --- | --- | --- | --- | --- |"]
+    return lines + [f"| {r['address']:#05x} | {WORD_BYTES * r['address']:#05x} | `{r['name']}` | {r['access']} | {r['text']} |"
+                    for r in m["log_registers"]]
+
+
+def c_header(config: Config, port: MemoryPort | None = None) -> str:
+    """The map as C constants."""
+    config = Derived.of(config)
+    m = register_map(config, port)
+    lines = ["/* Generated by mrfhw. Addresses count 32-bit words. */", "#ifndef MRFHW_REGISTERS_H",
+             "#define MRFHW_REGISTERS_H", ""]
+
+    def define(name: str, value: object) -> None:
+        lines.append(f"#define MRFHW_{name.upper()} {value}")
+
+    define("identity_value", f"{IDENTITY:#010x}u")
+    define("digest", f'"{m["digest"][:DIGITS]}"')
+    for r in m["registers"]:
+        define(r["name"], f"{r['address']:#x}u")
+    if port is not None:
+        for r in m["log_registers"]:
+            define(r["name"], f"{r['address']:#x}u")
+        define("log_block_bytes", port.block_bytes)
+        for name, bit in m["log_status_bits"].items():
+            define(f"log_status_{name}_bit", bit)
+        for name, value in m["log_targets"].items():
+            define(f"log_target_{name}", value)
+    for name, width in m["widths"].items():
+        define(f"{name}_width", width)
+    for group in ("control_bits", "status_bits", "mode_bits", "lmem_bits"):
+        for name, bit in m[group].items():
+            define(f"{group[:-5]}_{name}_bit", bit)
+    for group in ("doubletons", "temperature_modes"):
+        for name, value in m[group].items():
+            define(f"{group[:-1]}_{name}", value)
+    for name, table in m["tables"].items():
+        define(f"{name}_table", f"{table['address']:#x}u")
+        define(f"{name}_table_words", table["words"])
+    for name, value in m["tables"]["label"]["word"].items():
+        define(f"label_word_{name}", value)
+    for name in ("address", "broadcast", "tile_stride", "region_stride", "count"):
+        define(f"tiles_{name}", f"{m['tiles'][name]:#x}u")
+    for region in m["tiles"]["regions"]:
+        define(f"region_{region['name']}", region["number"])
+    return "\n".join([*lines, "", "#endif", ""])
+
+
+def as_json(config: Config, port: MemoryPort | None = None) -> str:
+    """The map as JSON."""
+    return json.dumps(register_map(config, port), indent=1) + "\n"

@@ -1,0 +1,130 @@
+"""Verilog of a configured machine, or of any part of it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from amaranth.back import verilog
+from amaranth.hdl._ir import PortDirection
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Flow
+
+from mrfhw import __version__
+from mrfhw.gateware.common.leaves import Leaves, port_name
+from mrfhw.gateware.control.register_file import PLACEHOLDER
+from mrfhw.gateware.mesh.accelerator import Accelerator
+from mrfhw.gateware.mesh.mesh import TILE
+from mrfhw.generation.identity import DIGITS, circuit, circuit_digest
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+
+# Yosys wakes combinational blocks at the start by a variable of its own, which has its value too early for that.
+_WAKE_YOSYS = re.compile(r"^ *(reg \S*dump_module\S* += 0;|if \(\S*dump_module\S* \) begin end)\n", re.MULTILINE)
+_BLOCK = re.compile(r"^  always @\*", re.MULTILINE)
+_WAKE = "\\settled "
+
+__all__ = [
+    "AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "circuit_text", "component_verilog", "file_text",
+    "verilog_text",
+]
+
+TOP = "mrfhw_top"
+AXI_TOP = "mrfhw_axi_top"
+
+# Warnings of Verilator's lint that stand, see docs/machine.md.
+LINT_EXPLAINED = ("WIDTH", "CASEINCOMPLETE")
+
+
+def component_verilog(component: wiring.Component, name: str) -> str:
+    """Verilog of one component and what it contains; the same text for the same component."""
+    # The wheel's Yosys and no other: the text depends on its version.
+    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
+    ports = {}
+    for path, member, value in component.signature.flatten(component):
+        direction = PortDirection.Input if member.flow is Flow.In else PortDirection.Output
+        ports[port_name(path)] = (value.as_value() if isinstance(value, data.View) else value, direction)
+    return _settle(verilog.convert(component, name=name, ports=ports, emit_src=False, strip_internal_attrs=True))
+
+
+def _settle(text: str) -> str:
+    """Have every combinational block evaluated at time 0 in event-driven simulators.
+
+    A block waits for a change of what it reads; where nothing changes, its outputs would stay undefined
+    in a simulation although the hardware has them. A variable of each module, read by all of its
+    blocks, changes once, after all of them wait.
+    """
+    modules = re.split(r"^(?=module )", _WAKE_YOSYS.sub("", text), flags=re.MULTILINE)
+    return "".join(_settle_module(module) if _BLOCK.search(module) else module for module in modules)
+
+
+def _settle_module(text: str) -> str:
+    header, body = text.split(";\n", 1)
+    lines = []
+    statement = False  # the next line is a block of one statement
+    for line in body.split("\n"):
+        if line in ("  always @*", "  always @* begin"):
+            lines += ["  always @* begin", f"    if ({_WAKE}) begin end"]
+            statement = line == "  always @*"
+            continue
+        lines.append(line)
+        if statement:
+            lines.append("  end")
+            statement = False
+    wake = ["  /* verilator lint_off INITIALDLY */", f"  reg {_WAKE};", f"  initial {_WAKE} <= 1'h1;",
+            "  /* verilator lint_on INITIALDLY */"]
+    return ";\n".join((header, "\n".join([*wake, *lines])))
+
+
+def circuit_text(config: Config) -> str:
+    """Verilog of the machine alone, modules without the file's head; its digest's registers are as they are without one."""
+    leaves = Leaves(shared=True)
+    return _modules(Accelerator(config, leaves), leaves, TOP)
+
+
+def verilog_text(config: Config) -> str:
+    """One file with the top module `TOP` and everything below it; identical tiles are one module."""
+    text, digest = circuit(config)
+    for i in range(0, DIGITS, 8):
+        found, placed = (f"32'd{int(words[i:i + 8], 16)};" for words in (PLACEHOLDER, digest))
+        if text.count(found) != 1:
+            raise AssertionError(f"the circuit has {text.count(found)} places for word {i // 8} of its digest; it must have one")
+        text = text.replace(found, placed)
+    return _head(config, digest) + text + _TAIL
+
+
+def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048) -> str:
+    """The same with the link and a UART around it: `TOP` is a `mrfhw.gateware.board.board_top.BoardTop`."""
+    from mrfhw.gateware.board.board_top import BoardTop
+
+    leaves = Leaves(shared=True)
+    return file_text(config, BoardTop(config, divisor, words, log_bytes, leaves, digest=circuit_digest(config)), leaves)
+
+
+def axi_text(config: Config, data_bits: int = 64, memory_address_bits: int = 32) -> str:
+    """The same for a system on chip: `AXI_TOP` is a `mrfhw.gateware.soc.axi_top.AxiTop`. Raises ValueError as that does."""
+    from mrfhw.gateware.soc.axi_top import AxiTop
+
+    leaves = Leaves(shared=True)
+    top = AxiTop(config, data_bits, memory_address_bits, leaves, circuit_digest(config))
+    return file_text(config, top, leaves, AXI_TOP)
+
+
+def file_text(config: Config, top: wiring.Component, leaves: Leaves, name: str = TOP) -> str:
+    """One file with `top`, around a machine with its digest, as module `name` and everything that it takes from `leaves`."""
+    return _head(config, circuit_digest(config)) + _modules(top, leaves, name) + _TAIL
+
+
+def _modules(top: wiring.Component, leaves: Leaves, name: str) -> str:
+    parts = [component_verilog(top, name)]
+    parts += [component_verilog(component, name) for name, component in sorted(leaves.modules.items())]
+    return "\n".join(parts)
+
+
+def _head(config: Config, digest: str) -> str:
+    config = Derived.of(config)
+    return (f"// mrfhw {__version__}: {config.spes} SPEs x {config.spus} SPUs, sampler {config.sampler.name}\n"
+            f"// circuit {digest}\n// SPDX-License-Identifier: BSD-2-Clause\n`default_nettype none\n\n")
+
+
+_TAIL = "\n`default_nettype wire\n"

@@ -1,0 +1,57 @@
+"""How wide a machine's bus addresses are. `mrfhw.machine.address_map` has the addresses themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mrfhw.machine.address_space import GLOBAL_WORDS, REGION_BITS
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+
+__all__ = ["AddressWidths"]
+
+
+@dataclass(frozen=True)
+class AddressWidths:
+    """The fields of a word address, each as the number of its bits."""
+
+    config: Config
+
+    @property
+    def bank_bits(self) -> int:
+        return (self.config.spus - 1).bit_length()
+
+    @property
+    def lmem_bank_bits(self) -> int:
+        return (self.config.lmem_banks - 1).bit_length()
+
+    @property
+    def offset_bits(self) -> int:
+        """Word address within a memory of a tile."""
+        c = Derived.of(self.config)
+        return max(c.site_address_bits, c.s2_address_bits + self.bank_bits,
+                   c.lmem_address_bits + self.lmem_bank_bits + 1, c.label_bits)
+
+    @property
+    def region_bits(self) -> int:
+        return REGION_BITS
+
+    @property
+    def tile_bits(self) -> int:
+        """Digits of a tile's number, one a level of the control tree."""
+        return Derived.of(self.config).tree_levels * bits_for(self.config.hub_fan_in)
+
+    @property
+    def broadcast_bit(self) -> int:
+        return self.offset_bits + self.region_bits + self.tile_bits
+
+    @property
+    def tiles_bit(self) -> int:
+        """The address bit that tells tile memories from registers."""
+        return max(self.broadcast_bit + 1, bits_for(GLOBAL_WORDS))
+
+    @property
+    def address_bits(self) -> int:
+        """Width of the bus address, in words."""
+        return self.tiles_bit + 1

@@ -1,0 +1,80 @@
+"""The limits between a machine's parameters, each of which is within its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mrfhw.machine.address_space import ADDRESS_LIMIT
+from mrfhw.machine.address_widths import AddressWidths
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+
+__all__ = ["CONSTRAINTS", "first_broken"]
+
+
+def _multiple(name: str, value: int, step: int, why: str) -> str | None:
+    if value % step == 0:
+        return None
+    return f"{name} is {value}; with {why} it must be a multiple of {step}: give {value + -value % step}"
+
+
+def tile_rows(c: Derived) -> str | None:
+    """A tile's rows fill the banks of the label memory."""
+    return _multiple("tile_rows", c.tile_rows, c.row_step, f"lmem_banks = {c.lmem_banks}")
+
+
+def tile_cols(c: Derived) -> str | None:
+    """A tile's columns fill groups of sites of one colour, and the banks of the label memory."""
+    return _multiple("tile_cols", c.tile_cols, c.col_step, f"spus = {c.spus} and lmem_banks = {c.lmem_banks}")
+
+
+def tile_sites(c: Derived) -> str | None:
+    """A tile's memories have at most 2^16 sites."""
+    if c.tile_sites > 1 << 16:
+        return f"tile_rows x tile_cols is {c.tile_sites} sites; the limit is 65536: use more SPEs"
+    return None
+
+
+def site_address(c: Derived) -> str | None:
+    """A message's address reaches every site."""
+    if c.address_bits and c.sites > 1 << c.address_bits:
+        return (f"address_bits is {c.address_bits}; {c.sites} sites need {bits_for(c.sites)}: give that, or 0 to have it "
+                "chosen")
+    return None
+
+
+def line_bytes(c: Derived) -> str | None:
+    """A line is whole bytes."""
+    if c.line_bits % 8:
+        return f"line_bits is {c.line_bits}; a line is whole bytes: give {c.line_bits + -c.line_bits % 8}"
+    return None
+
+
+def bus_address(c: Derived) -> str | None:
+    """A byte address of the bus has at most 32 bits."""
+    needed = AddressWidths(c).address_bits
+    if needed > ADDRESS_LIMIT:
+        return (f"the machine needs bus addresses of {needed} bits; the limit is {ADDRESS_LIMIT}: use fewer SPEs, smaller "
+                "tiles or a smaller hub_fan_in")
+    return None
+
+
+def line_message(c: Derived) -> str | None:
+    """A line holds at least one message."""
+    if c.message_bits > c.line_bits:
+        return f"line_bits is {c.line_bits}; a message has {c.message_bits} bits: give a wider line"
+    return None
+
+
+# Each takes the numbers of parameters and returns the line of what is wrong, None where nothing is; the first broken one is said.
+CONSTRAINTS: tuple[Callable[[Derived], str | None], ...] = (
+    tile_rows, tile_cols, tile_sites, site_address, line_bytes, bus_address, line_message)
+
+
+def first_broken(config: Config) -> str | None:
+    """The line of the first limit that parameters, each within its own, break; None where they are a machine's."""
+    values: dict[str, Any] = vars(config)
+    numbers = Derived.unchecked(values)
+    return next((line for constraint in CONSTRAINTS if (line := constraint(numbers)) is not None), None)

@@ -1,0 +1,295 @@
+"""The numbers that follow from a machine's parameters: every width, depth and latency.
+
+Gateware, models, placement, driver and documents take a `Config` and begin with `Derived.of`; nothing else states a number twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property, lru_cache
+from typing import Any
+
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import PRESETS, Config
+
+__all__ = ["Derived"]
+
+COUNTER_BITS = 48  # of the counters of cycles and messages: a month at 100 MHz
+
+
+class Derived(Config):
+    """A machine's parameters with every number that follows from them. Equal to the `Config` that it is of."""
+
+    @staticmethod
+    def of(config: Config) -> Derived:
+        """The numbers of a machine; a `Derived` is its own. Computed once for equal machines."""
+        return config if isinstance(config, Derived) else _derived(config)
+
+    @classmethod
+    def unchecked(cls, values: dict[str, Any]) -> Derived:
+        """The numbers of parameters, by field, that may break limits between them (`mrfhw.machine.constraints`)."""
+        derived = object.__new__(cls)
+        derived.__dict__.update(values)
+        return derived
+
+    # -- shape
+
+    @property
+    def spes(self) -> int:
+        """Tiles of the mesh."""
+        return self.mesh_rows * self.mesh_cols
+
+    @property
+    def lanes(self) -> int:
+        """Sampling units of the machine."""
+        return self.spes * self.spus
+
+    @property
+    def row_step(self) -> int:
+        """A tile's rows are a multiple of this."""
+        return 4 if self.lmem_banks == 4 else 2
+
+    @property
+    def col_step(self) -> int:
+        """A tile's columns are a multiple of this."""
+        return max(2 * self.spus, 4 if self.lmem_banks == 4 else 2)
+
+    @property
+    def tile_sites(self) -> int:
+        return self.tile_rows * self.tile_cols
+
+    @property
+    def sites(self) -> int:
+        return self.spes * self.tile_sites
+
+    @property
+    def max_labels(self) -> int:
+        return 1 << self.label_bits
+
+    @property
+    def tree_levels(self) -> int:
+        """Register levels of the control tree and of the hub tree; 0 for one tile."""
+        levels = 0
+        while self.hub_fan_in ** levels < self.spes:
+            levels += 1
+        return levels
+
+    @property
+    def control_nodes(self) -> int:
+        """Nodes of the control tree; the log has as many hubs."""
+        nodes, width = 0, self.spes
+        while width > 1:
+            width = -(-width // self.hub_fan_in)
+            nodes += width
+        return nodes
+
+    # -- widths
+
+    @property
+    def data_max(self) -> int:
+        return (1 << self.data_bits) - 1
+
+    @property
+    def energy_max(self) -> int:
+        return (1 << self.energy_bits) - 1
+
+    @property
+    def weight_max(self) -> int:
+        return (1 << self.weight_bits) - 1
+
+    @property
+    def singleton_bits(self) -> int:
+        """Width of E_singleton: the squared difference of two data words."""
+        return 2 * self.data_bits
+
+    @property
+    def doubleton_bits(self) -> int:
+        """Width of one E_doubleton: a label distance or the squared distance of two vectors."""
+        widest = 2 * ((1 << self.vector_bits) - 1) ** 2
+        return max(self.label_bits, bits_for(widest + 1))
+
+    @property
+    def shift_max(self) -> int:
+        """Largest energy_shift."""
+        return 15
+
+    @property
+    def temperature_fraction_bits(self) -> int:
+        """Fraction bits of the temperature coefficient (T, race; log2(e)/T, cdf)."""
+        return self.sampler.temperature_fraction_bits(self.temperature_bits)
+
+    @property
+    def ratio_fraction_bits(self) -> int:
+        """Fraction bits of the geometric schedule's ratio."""
+        return 24
+
+    @property
+    def ratio_bits(self) -> int:
+        """Width of the geometric schedule's ratio."""
+        return self.ratio_fraction_bits + 2
+
+    @property
+    def temperature_guard_bits(self) -> int:
+        """Bits kept below the coefficient between steps of the geometric schedule."""
+        return 14
+
+    @property
+    def raster_bits(self) -> int:
+        """Width of a global raster index, and of a message's address."""
+        return self.address_bits or bits_for(self.sites)
+
+    @property
+    def offset_bits(self) -> int:
+        """Width of a site's raster offset from its tile's first site."""
+        return bits_for((self.tile_rows - 1) * self.mesh_cols * self.tile_cols + self.tile_cols)
+
+    @property
+    def message_bits(self) -> int:
+        """A log message: address, label, count (Figure 3.9b)."""
+        return self.raster_bits + self.label_bits + self.counter_bits
+
+    @property
+    def line_messages(self) -> int:
+        return self.line_bits // self.message_bits
+
+    @property
+    def count_max(self) -> int:
+        return (1 << self.counter_bits) - 1
+
+    # -- memories
+
+    @property
+    def s2_capacity(self) -> int:
+        """Singleton-2 words a tile holds."""
+        return self.s2_words or self.tile_sites
+
+    @property
+    def s2_bank_depth(self) -> int:
+        return -(-self.s2_capacity // self.spus)
+
+    @property
+    def s2_address_bits(self) -> int:
+        return bits_for(self.s2_bank_depth)
+
+    @property
+    def lmem_bank_depth(self) -> int:
+        return self.tile_sites // self.lmem_banks
+
+    @property
+    def lmem_address_bits(self) -> int:
+        """Address within an LMem bank; the top bit is the colour."""
+        return bits_for(self.lmem_bank_depth // 2) + 1
+
+    @property
+    def lmem_rows(self) -> int:
+        """Rows of an LMem bank: white sites start at the top address bit."""
+        return (1 << (self.lmem_address_bits - 1)) + self.lmem_bank_depth // 2
+
+    @property
+    def site_address_bits(self) -> int:
+        """Address of a site in S1Mem; the top bit is the colour."""
+        return bits_for(self.tile_sites // 2) + 1
+
+    @property
+    def site_rows(self) -> int:
+        """Rows of S1Mem."""
+        return (1 << (self.site_address_bits - 1)) + self.tile_sites // 2
+
+    # -- cycles
+
+    @property
+    def fetch_slots(self) -> int:
+        """Cycles in which LMem is read or written back for the S sites of a group."""
+        return self.spus * (4 if self.lmem_banks == 1 else 1) + self.spus
+
+    def interval(self, labels: int) -> int:
+        """Initiation interval of a group of S sites: L, or what the LMem port and the scheduler need."""
+        return max(labels, self.fetch_slots, self.latency.least_interval)
+
+    def spu_latency(self, labels: int) -> int:
+        """Cycles from the first label's operands at the SPU to the drawn label."""
+        return self.latency.spu(self.sampler.name, labels)
+
+    def commit_delay(self, labels: int) -> int:
+        """Cycles from a group's first label slot to its first write-back slot."""
+        return self.latency.write_back_delay(self.sampler.name, labels)
+
+    def temperature_delay(self, labels: int) -> int:
+        """Cycles from the first label slot of a sweep until its temperature must reach the SPUs."""
+        return self.latency.coefficient_delay(self.sampler.name, labels)
+
+    @property
+    def slot_to_tile(self) -> int:
+        """Cycles from a scheduler slot to the tiles' inputs."""
+        return self.latency.slot_to_tile(self.tree_levels)
+
+    @property
+    def drain_cycles(self) -> int:
+        """Idle slots after the last write-back slot before its label may be read."""
+        return self.latency.settled(self.tree_levels)
+
+    @property
+    def bus_write_cycles(self) -> int:
+        """Cycles of a bus write, or of a register's read, one after the other."""
+        return self.latency.bus_write + 1
+
+    @property
+    def bus_read_cycles(self) -> int:
+        """Cycles of a read from a tile: down the control tree and back."""
+        return self.latency.bus_read(self.tree_levels) + 1
+
+    def overlaps(self, tile_rows: int, tile_cols: int, labels: int) -> bool:
+        """Whether a colour may start while the last groups of the other are in flight.
+
+        Each colour starts one row below the last one, so the rows that it reads first are the ones
+        written longest ago; true when (rows - 3) x groups a row x interval covers the write-back.
+        """
+        groups_per_row = tile_cols // (2 * self.spus)
+        slack = (tile_rows - 3) * groups_per_row * self.interval(labels)
+        return slack >= self.commit_delay(labels) + self.spus - 1 + self.latency.written
+
+    def in_flight(self, labels: int, cycles: int) -> int:
+        """Most groups that can start within a span of `cycles`, both ends included."""
+        return cycles // self.interval(labels) + 1
+
+    @cached_property
+    def commit_queue_depth(self) -> int:
+        """Groups between their first label and their write-back, at most, over all label counts."""
+        return max(self.in_flight(n, self.commit_delay(n) + self.spus) for n in range(2, self.max_labels + 1)) + 1
+
+    @cached_property
+    def log_reserve(self) -> int:
+        """Messages that a tile can still produce after it has asked for a stall."""
+        blind = self.latency.stall_blind(self.tree_levels) + self.spus
+        return self.spus * max(self.in_flight(n, self.commit_delay(n) + blind) + 1
+                               for n in range(2, self.max_labels + 1))
+
+    @property
+    def log_depth(self) -> int:
+        """Messages that a tile's log FIFO holds."""
+        return self.log_reserve + max(4, 2 * self.spus)
+
+    # -- identity
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the parameters, hexadecimal."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def name(self) -> str:
+        """Short name, another for each machine: spes x spus and sampler, then 8 digits of the digest unless it is the first preset
+        of that shape."""
+        shape = self._shape
+        first = next((preset for preset in PRESETS if Derived.preset(preset)._shape == shape), None)
+        return shape if first is not None and self == Config.preset(first) else f"{shape}_{self.digest[:8]}"
+
+    @property
+    def _shape(self) -> str:
+        return f"mrfhw_{self.spes}x{self.spus}_{self.sampler.name}"
+
+
+@lru_cache(maxsize=1024)
+def _derived(config: Config) -> Derived:
+    return Derived.unchecked(dict(vars(config)))

@@ -1,0 +1,147 @@
+"""Registers, tables and memories on a machine's bus: one table for gateware, driver and documents.
+
+Addresses count 32-bit words. Below `TILE_BASE_TABLE` + tiles lie the registers and tables of the machine;
+where a machine's tiles lie is in `mrfhw.machine.address_map`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from mrfhw.machine.address_space import REGION_BITS
+
+__all__ = [
+    "CONTROL_BITS",
+    "MODE_BITS",
+    "REGISTERS",
+    "STATUS_BITS",
+    "LmemWord",
+    "Region",
+    "Register",
+    "Temperature",
+    "register",
+]
+
+IDENTITY = int.from_bytes(b"MRFH", "big")
+INTERFACE_VERSION = 3  # raised with every change of a circuit (rtl_out/golden/history.json)
+
+LABEL_TABLE = 0x400
+LABEL_TABLE_WORDS = 8
+TEMPERATURE_TABLE = 0x800
+TILE_BASE_TABLE = 0x1000
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register: word index, access ("r", "w" or "rw"), meaning."""
+
+    name: str
+    index: int
+    access: str
+    text: str
+
+
+_TABLE: tuple[tuple[str, str, str], ...] = (
+    ("identity", "r", 'The four letters "MRFH", first in the top byte.'),
+    ("version", "r", "Version of the circuit and of this address map."),
+    ("digest_0", "r", "Bits 127:96 of the first half of the circuit's digest."),
+    ("digest_1", "r", "Bits 95:64."),
+    ("digest_2", "r", "Bits 63:32."),
+    ("digest_3", "r", "Bits 31:0."),
+    ("control", "w", "Bit 0 start: from sweep 0. Bit 1 resume: from the sweep reached. Bit 2 stop after this sweep. "
+                     "Start and resume do nothing while busy; a run that has no sweep left ends at once."),
+    ("status", "r", "Bit 0 running: labels are being drawn. Bit 1 busy: running, or the log is not yet empty."),
+    ("labels", "rw", "L, 2 to the most that label_bits holds."),
+    ("tile_rows", "rw", "Rows of each tile used by the problem."),
+    ("tile_groups", "rw", "Groups a row: columns of each tile / (2 x spus)."),
+    ("label_stride", "rw", "LMem address step from a row to the next (of a pair of rows with 4 banks)."),
+    ("label_wrap", "rw", "LMem address step of a tile's last row."),
+    ("site_stride", "rw", "S1Mem address step from a row to the next."),
+    ("raster_stride", "rw", "Columns of the image."),
+    ("overlap", "rw", "1: a colour starts while the other's last groups are in flight."),
+    ("sweeps", "rw", "Sweeps at which the run ends, burn-in included."),
+    ("burn_in", "rw", "Sweeps before labels are counted."),
+    ("alpha", "rw", "Weight of the singleton (Equation 3.1)."),
+    ("beta", "rw", "Weight of the doubletons (Equation 3.1)."),
+    ("tau", "rw", "Truncation of each doubleton."),
+    ("energy_shift", "rw", "Bits dropped from the weighted sum."),
+    ("out_of_range", "rw", "E_singleton where the second image has no pixel."),
+    ("mode", "rw", "Bit 0 squared singleton. Bit 1 one singleton-2 constant a label. Bits 3:2 doubleton: "
+                   "0 absolute, 1 squared, 2 Potts."),
+    ("temperature", "rw", "Coefficient of sweep 0: T (race) or log2(e)/T (cdf), fixed point."),
+    ("temperature_mode", "rw", "0 constant, 1 geometric, 2 table."),
+    ("temperature_ratio", "rw", "Geometric: factor a sweep, fixed point (ratio_fraction_bits)."),
+    ("temperature_limit", "rw", "Geometric: coefficient that is not passed."),
+    ("temperature_stride", "rw", "Table: sweeps an entry."),
+    ("temperature_last", "rw", "Table: index of the last entry, which holds."),
+    ("sweep", "r", "Sweeps finished."),
+    ("cycles_low", "r", "Cycles from start until the last write-back has settled. Read counters while not running."),
+    ("cycles_high", "r", ""),
+    ("label_cycles_low", "r", "Cycles in which every lane evaluated a label."),
+    ("label_cycles_high", "r", ""),
+    ("gap_cycles_low", "r", "Cycles between colours, and at start and end, without labels."),
+    ("gap_cycles_high", "r", ""),
+    ("stall_cycles_low", "r", "Cycles waiting for the log."),
+    ("stall_cycles_high", "r", ""),
+    ("messages_low", "r", "Log messages packed."),
+    ("messages_high", "r", ""),
+    ("lines", "r", "Log index: lines sent."),
+)
+
+REGISTERS: dict[str, Register] = {
+    name: Register(name, i, access, text) for i, (name, access, text) in enumerate(_TABLE)
+}
+
+CONTROL_BITS = {"start": 0, "resume": 1, "stop": 2}
+STATUS_BITS = {"running": 0, "busy": 1}
+MODE_BITS = {"squared": 0, "constant": 1, "doubleton": 2}
+DOUBLETON_CODES = {"absolute": 0, "squared": 1, "potts": 2}
+
+
+class Temperature(IntEnum):
+    """Values of temperature_mode."""
+
+    CONSTANT = 0
+    GEOMETRIC = 1
+    TABLE = 2
+
+
+class Region(IntEnum):
+    """Memories of a tile."""
+
+    S1 = 0
+    S2 = 1
+    LMEM = 2
+    RANDOM = 3
+    VECTORS = 4
+
+
+assert len(Region) <= 1 << REGION_BITS
+
+
+class LabelWord(IntEnum):
+    """Words of an entry of the label table: the singleton-2 offset table and the label's own data."""
+
+    ROW_THRESHOLD = 0
+    COLUMN = 1
+    DELTA = 2  # four words, indexed by 2 x (row wraps) + (column wraps)
+    DIRECTION = 6
+    DATA = 7
+
+
+class LmemWord(IntEnum):
+    """Lowest bits of the fields of the two words of an LMem entry; word 0 is the current label's.
+
+    Writing word 1 holds it; writing word 0 stores the entry with the word held, which is then empty.
+    """
+
+    LABEL = 0
+    EXISTS = 8
+    CLAMPED = 9
+    COUNT = 16
+
+
+def register(name: str) -> int:
+    """Word address of a register."""
+    return REGISTERS[name].index

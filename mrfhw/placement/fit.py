@@ -1,0 +1,61 @@
+"""Whether the values of a problem are as narrow as a machine's words."""
+
+from __future__ import annotations
+
+from mrfhw.errors import ProblemError
+from mrfhw.field.given import whole_number
+from mrfhw.field.problem import SPOKEN, WHOLE_NUMBERS, Problem
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.temperature import least_ratio, realized_limits
+
+__all__ = ["check_fits", "check_number", "check_schedule"]
+
+
+def check_fits(config: Config, problem: Problem) -> None:
+    """Raise ProblemError where a value is wider than the machine's words."""
+    config = Derived.of(config)
+    if problem.labels > config.max_labels:
+        raise ProblemError(f"labels is {problem.labels}; a machine with label_bits = {config.label_bits} takes "
+                           f"{config.max_labels}: give fewer labels or wider ones")
+    for name in WHOLE_NUMBERS:
+        check_number(config, name, getattr(problem, name))
+    for name in ("singleton1", "singleton2", "constants"):
+        data, name = getattr(problem, name), SPOKEN.get(name, name)
+        if data is not None and (data.min() < 0 or data.max() > config.data_max):
+            raise ProblemError(f"{name} has values from {data.min()} to {data.max()}; data_bits = "
+                               f"{config.data_bits} takes 0 to {config.data_max}: scale the data")
+    if problem.vectors is not None:
+        reach = 1 << (config.vector_bits - 1)
+        if problem.vectors.min() < -reach or problem.vectors.max() >= reach:
+            raise ProblemError(f"vectors have components from {problem.vectors.min()} to {problem.vectors.max()}; "
+                               f"vector_bits = {config.vector_bits} takes {-reach} to {reach - 1}: "
+                               "give a wider vector_bits")
+    check_schedule(config, problem)
+
+
+def check_schedule(config: Config, problem: Problem) -> None:
+    """Raise ProblemError where the machine cannot hold the problem's temperatures."""
+    config = Derived.of(config)
+    coldest, hottest = realized_limits(config, problem.energy_shift)
+    for value in (problem.schedule.coldest, problem.schedule.hottest):
+        if not coldest <= value <= hottest:
+            raise ProblemError(f"temperature is {value:g}; this machine realizes {coldest:.3g} to {hottest:.4g} at "
+                               f"energy_shift {problem.energy_shift}: scale alpha, beta and the temperature together")
+    if problem.schedule.kind == "geometric" and problem.schedule.ratio < least_ratio(config):
+        raise ProblemError(f"ratio is {problem.schedule.ratio:g}; the {config.sampler.name} machine cools by at least "
+                           f"{least_ratio(config):.3g} a sweep: give that or more, or a table")
+    if len(problem.schedule.table) > config.temperature_table:
+        raise ProblemError(f"the temperature table has {len(problem.schedule.table)} entries; the machine holds "
+                           f"{config.temperature_table}: give fewer and a longer stride")
+
+
+def check_number(config: Config, name: str, value: int | None) -> None:
+    """Raise ProblemError where `value` of one of WHOLE_NUMBERS is none that the machine takes."""
+    if value is None and name == "tau":
+        return
+    c = Derived.of(config)
+    high = {"alpha": c.weight_max, "beta": c.weight_max, "tau": (1 << c.doubleton_bits) - 1,
+            "energy_shift": c.shift_max, "out_of_range": (1 << c.singleton_bits) - 1}[name]
+    whole_number(name, value, 0, high, "scale alpha, beta and the temperature together" if name in ("alpha", "beta")
+                 else "give one of them", f"the machine takes whole numbers from 0 to {high}")

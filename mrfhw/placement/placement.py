@@ -1,0 +1,330 @@
+"""Where each site and each singleton-2 word of a problem lies in the mesh (Section 3.3.5, Figure 3.11).
+
+A tile takes h x w sites of the image, padded at the right and the bottom. All tiles work at the same
+local site and label at once, so a singleton-2 word is named by (patch, local address) in one of the
+nine tiles around; a reach beyond those is met by further patches in the same memory.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.fit import check_fits, check_schedule
+from mrfhw.placement.visit_order import VisitOrder
+
+__all__ = ["LabelEntry", "Placement", "patch_and_direction", "place"]
+
+KEPT_BYTES = 1 << 28  # of tables kept with a placed problem, or with all windows of one
+
+
+@dataclass(frozen=True)
+class LabelEntry:
+    """The offset table's entry of one label.
+
+    row_threshold: local rows from here on wrap into the next tile. column: columns to add, 0..w-1.
+    deltas[2 * row_wraps + column_wraps]: bank address to add, modulo the bank's address space.
+    row_directions, column_directions[wraps]: -1, 0 or 1, the tile that holds the word.
+    """
+
+    row_threshold: int
+    column: int
+    deltas: tuple[int, int, int, int]
+    row_directions: tuple[int, int]
+    column_directions: tuple[int, int]
+
+
+def patch_and_direction(tiles: int) -> tuple[int, int]:
+    """(patch, neighbour direction) that reach `tiles` tiles away.
+
+    Both have the sign of `tiles`: beyond the mesh's edge, where there is no neighbour, the word then is
+    outside the image as well. Patches two tiles apart suffice.
+    """
+    sign, distance = (1, tiles) if tiles >= 0 else (-1, -tiles)
+    patch = distance // 2 * 2
+    return sign * patch, sign * (distance - patch)
+
+
+@dataclass(frozen=True, init=False)
+class Placement:
+    """A problem and its run, distributed over the mesh of `config`.
+
+    Raises ProblemError where the problem does not fit: too many sites per tile, too long a reach, words too wide.
+    `again` gives the same placed problem for another run; both share all values that are computed once. A backend may also keep its
+    own tables of the problem in `derived`. room: how many bytes it may keep there.
+    """
+
+    config: Derived
+    problem: Problem
+    run: Run
+    room: int = field(repr=False)
+
+    def __init__(self, config: Config, problem: Problem, run: Run) -> None:
+        config = Derived.of(config)
+        for name, value in (("config", config), ("problem", problem), ("run", run), ("room", KEPT_BYTES)):
+            object.__setattr__(self, name, value)
+        check_fits(config, problem)
+        c, (rows, cols) = self.config, self.problem.shape
+        if self.tile_rows > c.tile_rows or self.tile_cols > c.tile_cols:
+            raise ProblemError(f"the image is {cols}x{rows}; a {c.mesh_rows}x{c.mesh_cols} mesh of tiles of {c.tile_cols}x"
+                               f"{c.tile_rows} sites takes {c.mesh_cols * c.tile_cols}x{c.mesh_rows * c.tile_rows}: give a "
+                               "window, more SPEs or larger tiles")
+        used = len(self.patches) * self.patch_words
+        if used > c.s2_bank_depth:
+            raise ProblemError(f"the labels reach over {len(self.patches)} patches of {self.patch_words * c.spus} singleton-2 "
+                               f"words; a tile holds {c.s2_bank_depth * c.spus}: give fewer labels, fewer SPEs or s2_words "
+                               f"= {used * c.spus} or more")
+        self._check_reach()
+
+    def _check_reach(self) -> None:
+        """Raise ProblemError where a site that is drawn needs a pixel of the second image that lies beyond the mesh."""
+        problem = self.problem
+        if problem.singleton2 is None:
+            return
+        drawn = np.ones(problem.shape, bool) if problem.clamped is None else ~problem.clamped
+        for axis in (0, 1):
+            sites = np.flatnonzero(drawn.any(1 - axis))
+            if not len(sites):
+                return
+            low, high = int(self.moved_offsets[:, axis].min()), int(self.moved_offsets[:, axis].max())
+            span, over = self.padded_shape[axis], self.second_over[axis]
+            pixels = problem.singleton2.shape[axis]
+            # The words [first, last] on either side of the mesh, as pixels of the second image.
+            for first, last in ((sites[0] + low, -1), (span, sites[-1] + high)):
+                if max(first + over, 0) <= min(last + over, pixels - 1):
+                    raise ProblemError(f"the labels reach {'rows' if axis == 0 else 'columns'} {first} to {last} beyond the "
+                                       f"{span} of the mesh, where the second image goes on: clamp the sites that far from "
+                                       "the grid's edge")
+
+    # -- further runs
+
+    @cached_property
+    def derived(self) -> dict[str, Any]:
+        """Tables that backends have made of the placed problem, by name; all of its runs share them."""
+        return {}
+
+    def with_room(self, room: int) -> Placement:
+        """A copy in which backends may keep `room` bytes."""
+        new = copy.copy(self)
+        object.__setattr__(new, "room", room)
+        return new
+
+    def again(self, run: Run, schedule: Schedule | None = None) -> Placement:
+        """This placed problem for another run, with another schedule if one is given.
+
+        Only that schedule is checked: ProblemError where the machine cannot hold it.
+        """
+        for name in _SHARED:
+            getattr(self, name)
+        new = copy.copy(self)
+        vars(new).pop("initial", None)
+        object.__setattr__(new, "run", run)
+        if schedule is not None and schedule is not self.problem.schedule:
+            object.__setattr__(new, "problem", self.problem.with_schedule(schedule))
+            check_schedule(new.config, new.problem)
+        return new
+
+    # -- shape
+
+    @cached_property
+    def tile_rows(self) -> int:
+        """Rows of each tile that the problem uses."""
+        c = self.config
+        return -(-self.problem.shape[0] // (c.mesh_rows * c.row_step)) * c.row_step
+
+    @cached_property
+    def tile_cols(self) -> int:
+        """Columns of each tile that the problem uses."""
+        c = self.config
+        return -(-self.problem.shape[1] // (c.mesh_cols * c.col_step)) * c.col_step
+
+    @cached_property
+    def order(self) -> VisitOrder:
+        """The order in which lanes draw the sites."""
+        return VisitOrder.of_machine(self.config, self.tile_rows, self.tile_cols, self.problem.labels)
+
+    @property
+    def padded_shape(self) -> tuple[int, int]:
+        return self.config.mesh_rows * self.tile_rows, self.config.mesh_cols * self.tile_cols
+
+    @property
+    def overlap(self) -> bool:
+        return self.config.overlaps(self.tile_rows, self.tile_cols, self.problem.labels)
+
+    @property
+    def interval(self) -> int:
+        return self.config.interval(self.problem.labels)
+
+    # -- sites
+
+    def pad(self, grid: np.ndarray, value: int = 0) -> np.ndarray:
+        """`grid` on the padded shape, filled with `value`."""
+        rows, cols = self.problem.shape
+        padded = np.full(self.padded_shape, value, grid.dtype)
+        padded[:rows, :cols] = grid
+        return padded
+
+    @cached_property
+    def exists(self) -> np.ndarray:
+        """(padded) bool: sites of the image."""
+        return self.pad(np.ones(self.problem.shape, bool))
+
+    @cached_property
+    def clamped(self) -> np.ndarray:
+        """(padded) bool: image sites that keep their label."""
+        mask = self.problem.clamped
+        return self.pad(np.zeros(self.problem.shape, bool) if mask is None else mask)
+
+    @cached_property
+    def observed(self) -> np.ndarray:
+        """(padded) bool: image sites with a singleton term."""
+        mask = self.problem.observed
+        return self.pad(np.ones(self.problem.shape, bool) if mask is None else mask)
+
+    @cached_property
+    def initial(self) -> np.ndarray:
+        """(image) uint8: the labels that the chain starts from."""
+        return initial_labels(self.problem, self.run)
+
+    def tiles(self, padded: np.ndarray) -> np.ndarray:
+        """A padded grid as (tile, local row, local column)."""
+        c = self.config
+        split = padded.reshape(c.mesh_rows, self.tile_rows, c.mesh_cols, self.tile_cols)
+        return split.transpose(0, 2, 1, 3).reshape(c.spes, self.tile_rows, self.tile_cols)
+
+    def untile(self, tiles: np.ndarray) -> np.ndarray:
+        """(tile, local row, local column) back to the image."""
+        c, (rows, cols) = self.config, self.problem.shape
+        grid = tiles.reshape(c.mesh_rows, c.mesh_cols, self.tile_rows, self.tile_cols)
+        return grid.transpose(0, 2, 1, 3).reshape(self.padded_shape)[:rows, :cols]
+
+    @cached_property
+    def tile_base(self) -> np.ndarray:
+        """(tile,) int64: raster index of each tile's first site, modulo the machine's raster width."""
+        c = self.config
+        row, col = np.divmod(np.arange(c.spes), c.mesh_cols)
+        return (row * self.tile_rows * self.problem.shape[1] + col * self.tile_cols) % (1 << c.raster_bits)
+
+    # -- addresses
+
+    def site_address(self, row: np.ndarray, col: np.ndarray) -> np.ndarray:
+        """S1Mem address of a local site."""
+        colour = (row + col) & 1
+        return (colour << (self.config.site_address_bits - 1)) + row * (self.tile_cols // 2) + (col >> 1)
+
+    def label_address(self, row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(bank, address) in LMem of a local site (Figure 3.7)."""
+        colour, pair = (row + col) & 1, col >> 1
+        if self.config.lmem_banks == 1:
+            bank, index = np.zeros_like(row + col), row * (self.tile_cols // 2) + pair
+        else:
+            bank = 2 * (row & 1) + (((row >> 1) ^ pair) & 1)
+            index = (row >> 1) * (self.tile_cols // 4) + (pair >> 1)
+        return bank, (colour << (self.config.lmem_address_bits - 1)) + index
+
+    def s2_address(self, row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(bank, address within a patch) in S2Mem of a local position (Figure 3.6b)."""
+        spus, pair = self.config.spus, col >> 1
+        return pair % spus, row * (self.tile_cols // spus) + pair // spus * 2 + (col & 1)
+
+    # -- singleton 2
+
+    @cached_property
+    def second_moved(self) -> tuple[int, int]:
+        """(row, column) by which the second image is moved so that no offset is larger than needed.
+
+        On each axis the offset of least absolute value, or 0 where offsets have both signs.
+        """
+        if self.problem.offsets is None:
+            return 0, 0
+        low, high = np.min(self.problem.offsets, 0), np.max(self.problem.offsets, 0)
+        row, col = (int(np.clip(0, a, b)) for a, b in zip(low, high, strict=True))
+        return row, col
+
+    @cached_property
+    def second_over(self) -> tuple[int, int]:
+        """The (row, column) of the second image that is placed on site (0, 0)."""
+        (row, col), origin = self.second_moved, self.problem.singleton2_origin
+        return row + origin[0], col + origin[1]
+
+    @cached_property
+    def moved_offsets(self) -> np.ndarray:
+        """(L, 2) offsets in the moved second image."""
+        if self.problem.offsets is None:
+            return np.zeros((self.problem.labels, 2), np.int64)
+        return np.asarray(self.problem.offsets, np.int64) - self.second_moved
+
+    @property
+    def patch_words(self) -> int:
+        """Words of a patch in each bank."""
+        return self.tile_rows * self.tile_cols // self.config.spus
+
+    @cached_property
+    def patches(self) -> list[tuple[int, int]]:
+        """(row, column) tile offsets of the patches that each tile holds."""
+        if self.problem.offsets is None:
+            return []
+        found: set[tuple[int, int]] = set()
+        for row, col in self.moved_offsets:
+            rows, cols = (range(int(o) // size, (int(o) + size - 1) // size + 1)
+                          for o, size in ((row, self.tile_rows), (col, self.tile_cols)))
+            found |= {(patch_and_direction(r)[0], patch_and_direction(c)[0]) for r in rows for c in cols}
+        return sorted(found, key=lambda p: (abs(p[0]) + abs(p[1]), p))
+
+    @cached_property
+    def label_entries(self) -> list[LabelEntry]:
+        """The offset table, one entry a label."""
+        h, w, spus = self.tile_rows, self.tile_cols, self.config.spus
+        patch_index = {patch: i for i, patch in enumerate(self.patches)}
+        entries = []
+        for row, col in self.moved_offsets:
+            (row_tile, row_rest), (col_tile, col_rest) = divmod(int(row), h), divmod(int(col), w)
+            deltas = []
+            for row_wraps in (0, 1):
+                for col_wraps in (0, 1):
+                    patch = (patch_and_direction(row_tile + row_wraps)[0], patch_and_direction(col_tile + col_wraps)[0])
+                    base = patch_index.get(patch, 0) * self.patch_words
+                    deltas.append((base + (row_rest - row_wraps * h) * (w // spus) - col_wraps * (w // spus))
+                                  % (1 << self.config.s2_address_bits))
+            entries.append(LabelEntry(
+                h - row_rest, col_rest, (deltas[0], deltas[1], deltas[2], deltas[3]),
+                (patch_and_direction(row_tile)[1], patch_and_direction(row_tile + 1)[1]),
+                (patch_and_direction(col_tile)[1], patch_and_direction(col_tile + 1)[1])))
+        return entries
+
+    def s2_patch(self, patch: tuple[int, int]) -> np.ndarray:
+        """(tile, local row, local column) words of a patch: datum, and a valid bit above it."""
+        assert self.problem.singleton2 is not None
+        c, (rows, cols) = self.config, self.problem.singleton2.shape
+        origin_r, origin_c = (p * size + over for p, size, over in
+                              zip(patch, (self.tile_rows, self.tile_cols), self.second_over, strict=True))
+        r = np.arange(self.padded_shape[0])[:, None] + origin_r
+        col = np.arange(self.padded_shape[1])[None, :] + origin_c
+        valid = (r >= 0) & (r < rows) & (col >= 0) & (col < cols)
+        data = self.problem.singleton2[r.clip(0, rows - 1), col.clip(0, cols - 1)].astype(np.uint32)
+        return self.tiles(np.where(valid, data | 1 << c.data_bits, 0).astype(np.uint32))
+
+    @property
+    def replication(self) -> int:
+        """Patches of singleton-2 data that each tile holds; 1 without replication, 0 without a second image."""
+        return len(self.patches)
+
+
+# Values that depend on problem and machine, but not on the run.
+_SHARED = [name for name, value in vars(Placement).items() if isinstance(value, cached_property) and name != "initial"]
+
+
+def place(config: Config, problem: Problem | Placement, run: Run) -> Placement:
+    """`problem` for `run` on the machine: placed, or, where it is a Placement, again for that run. Raises as Placement does."""
+    if isinstance(problem, Placement):
+        assert problem.config == config
+        return problem if problem.run is run else problem.again(run)
+    return Placement(config, problem, run)

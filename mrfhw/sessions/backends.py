@@ -1,0 +1,81 @@
+"""One call for every backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.fit import check_fits
+from mrfhw.placement.placement import Placement
+from mrfhw.sessions.registry import BACKENDS, session_type
+from mrfhw.sessions.session import ActiveRun, BaseSession, Observe, Pauses, Progress, Session
+from mrfhw.sessions.windows import WindowPlan, WindowRun, check_visit
+
+__all__ = ["BACKENDS", "VISIT", "Plan", "solve"]
+
+VISIT = 20  # sweeps of a window at a time, at most, where none are given
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a problem is run by a backend: whole, or in windows.
+
+    kind: the backend's sessions. placed: the problem as sessions take it, shared by all runs.
+    windows: None where the machine holds the grid. visit: sweeps of a window at a time.
+    """
+
+    backend: str
+    kind: type[BaseSession]
+    config: Config
+    problem: Problem
+    placed: Problem | Placement
+    windows: WindowPlan | None
+    visit: int
+
+    @classmethod
+    def of(cls, backend: str, config: Config, problem: Problem, visit: int | None = None) -> Plan:
+        """Raises ProblemError for an unknown backend and a problem that does not fit; nothing is opened."""
+        kind = session_type(backend)
+        check_fits(config, problem)
+        windows = None if kind.any_size else WindowPlan(config, problem)
+        visit = min(VISIT, config.temperature_table) if visit is None else visit
+        placed: Problem | Placement = problem
+        if windows is not None and len(windows.windows) == 1:
+            placed, windows = windows.placements[0], None
+        if windows is not None:
+            check_visit(config, problem, visit)
+        return cls(backend, kind, config, problem, placed, windows, visit)
+
+    def open(self, sweeps: int) -> BaseSession:
+        """A session for `sweeps` sweeps in all."""
+        derived, problem = Derived.of(self.config), self.problem
+        cycles = sweeps * problem.sites * derived.interval(problem.labels) // derived.lanes
+        return self.kind.open(self.backend, self.config, cycles)
+
+    def begin(self, session: Session, run: Run, *, state: RunState | None = None, progress: Progress | None = None,
+              observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
+        """Run a chain to its first pause or its end, from `state` where there is one."""
+        if self.windows is not None:
+            return WindowRun(session, self.windows, run, self.visit, state=state, progress=progress, observe=observe, pauses=pauses)
+        return session.begin(self.placed, run, state=state, progress=progress, observe=observe, pauses=pauses)
+
+
+def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Progress | None = None,
+          observe: Observe | None = None, visit: int | None = None) -> Result:
+    """Solve `problem` by a backend: "float" (double precision), "model" (bit-exact), "rtl" (compiled Verilog) or a board.
+
+    A board is named by its address, see `mrfhw.host.connect`.
+
+    progress: called with the number of finished sweeps. observe: called with it and the labels (H, W) whenever the
+    backend shows them: after each sweep, after each round of windows, or not at all (one run of `rtl`).
+    visit: sweeps of a window at a time where the grid is larger than the machine; None for VISIT, or what a changing
+    temperature's table holds. "float" takes grids of any size.
+    Raises ProblemError for an unknown backend and a problem that does not fit.
+    """
+    plan = Plan.of(backend, config, problem, visit)
+    with plan.open(run.sweeps) as session:
+        return plan.begin(session, run, progress=progress, observe=observe).result()

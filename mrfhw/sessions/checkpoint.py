@@ -1,0 +1,123 @@
+"""Checkpoints: the state of a run of several chains, saved to a file at intervals and loaded to continue the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrfhw.field.files import result_of
+from mrfhw.field.problem import ProblemError
+from mrfhw.field.records import Record, read_record, write_record
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.sessions.session import Pauses
+
+__all__ = ["EVERY", "Checkpoint", "Keeping", "Looks", "pauses_of"]
+
+EVERY = "60s"
+IDENTITY = ("problem", "run", "machine", "backend", "chains", "visit", "traced")
+Looks = list[tuple[int, float, np.ndarray]]  # of a chain: (sweeps, energy, labels of the traced sites)
+
+
+def pauses_of(every: str) -> Pauses:
+    """"60s": every 60 seconds; "100": every 100 sweeps. Raises ProblemError for anything else."""
+    try:
+        return Pauses(seconds=float(every[:-1])) if every.endswith("s") else Pauses(sweeps=int(every))
+    except ValueError as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"checkpoint-every is {every!r}; it must be seconds such as 60s, or a number of sweeps such as 100: "
+                           "give one of them") from None
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Files of checkpoints. path: where to save them, resume: from which one to continue; None for none. pauses: when to save."""
+
+    path: Path | None = None
+    pauses: Pauses | None = None
+    resume: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """The results of finished chains, and the state of the next one.
+
+    identity: identifies the run: digests of problem, run and machine, and the rest of IDENTITY. results: of the finished chains.
+    looks: of each chain that has begun. state: of the chain after the finished ones; None if it has not begun.
+    """
+
+    identity: Mapping[str, Any]
+    results: list[Result] = field(default_factory=list)
+    looks: list[Looks] = field(default_factory=list)
+    state: RunState | None = None
+
+    def check(self, path: object, identity: Mapping[str, Any]) -> None:
+        """Raise ProblemError, which names what differs, unless this is a checkpoint of `identity`."""
+        differing = [name for name in IDENTITY if self.identity.get(name) != identity[name]]
+        if differing:
+            def shown(of: Mapping[str, Any]) -> str:
+                return ", ".join(f"{name} {of.get(name)!s:.12}" for name in differing)
+
+            raise ProblemError(f"{path} is a checkpoint of {shown(self.identity)}; this run has {shown(identity)}: give the "
+                               "options that it was written with, or no --resume")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it, whole or not at all. Raises OSError."""
+        scalars: dict[str, Any] = {"identity": dict(self.identity), "results": [], "looks": [len(looks) for looks in self.looks]}
+        arrays: dict[str, np.ndarray] = {}
+        for number, result in enumerate(self.results):
+            scalars["results"].append(result.record.scalars)
+            arrays |= {f"result{number}.{name}": array for name, array in result.record.arrays.items()}
+        if self.state is not None:
+            found = self.state.so_far.record
+            scalars["state"] = {"sweeps": self.state.sweeps, "window": self.state.window, "random": self.state.random,
+                                "so_far": found.scalars}
+            arrays |= {f"state.{name}": array for name, array in found.arrays.items()}
+            arrays |= {f"timing.{name}": array for name, array in self.state.timing.items()}
+            if self.state.generators is not None:
+                arrays["generators"] = self.state.generators
+        every = [look for looks in self.looks for look in looks]
+        if every:
+            arrays |= {"looks.sweeps": np.array([sweeps for sweeps, _, _ in every], np.int64),
+                       "looks.energy": np.array([energy for _, energy, _ in every]),
+                       "looks.labels": np.array([labels for _, _, labels in every], np.uint8)}
+        write_record(path, Record("checkpoint", scalars, arrays))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
+        """The checkpoint in a file. Raises ProblemError in one line."""
+        record = read_record(path, "checkpoint")
+        try:
+            return _checkpoint(record, path)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ProblemError(f"{path} is no whole checkpoint ({type(error).__name__}: {str(error)[:60]}): give a file that "
+                               "--checkpoint wrote") from None
+
+
+def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _checkpoint(record: Record, path: object) -> Checkpoint:
+    scalars, arrays = record.scalars, record.arrays
+    results = [result_of(Record("result", one, _part(arrays, f"result{number}.")), path)
+               for number, one in enumerate(scalars["results"])]
+    state = None
+    if (held := scalars.get("state")) is not None:
+        state = RunState(
+            sweeps=held["sweeps"], window=held["window"], random=held["random"], generators=arrays.get("generators"),
+            so_far=result_of(Record("result", held["so_far"], _part(arrays, "state.")), path), timing=_part(arrays, "timing."))
+    looks: list[Looks] = []
+    first = 0
+    for count in scalars["looks"]:
+        part = slice(first, first + count)
+        looks.append([] if not count else list(zip(arrays["looks.sweeps"][part].tolist(), arrays["looks.energy"][part].tolist(),
+                                                   arrays["looks.labels"][part], strict=True)))
+        first += count
+    return Checkpoint(identity=scalars["identity"], results=results, looks=looks, state=state)

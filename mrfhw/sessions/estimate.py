@@ -1,0 +1,79 @@
+"""Memory and multipliers of a machine, and the cycles of a problem on it, estimated without synthesis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth import Shape
+
+from mrfhw.field.problem import Problem, Run
+from mrfhw.gateware.control.ops import LogMessage, datum, vector
+from mrfhw.gateware.control.singleton_address import label_table
+from mrfhw.gateware.control.write_backs import GroupInFlight
+from mrfhw.gateware.tile.labels import entry_layout
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
+from mrfhw.model.log_timing import LogTiming
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.visit_order import COLOURS
+from mrfhw.sessions.driver import transfer_cycles
+
+__all__ = ["Cycles", "cycles", "memory_bits", "multipliers"]
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """running: from start to the last write-back, without stalls of the log, which can add to it.
+
+    loading, reading: of the bus, one access after the other.
+    """
+
+    running: int
+    loading: int
+    reading: int
+
+
+def cycles(config: Config, problem: Problem, run: Run) -> Cycles:
+    """Of a problem that fits the machine whole; the data's values do not matter. Raises ProblemError for one that does not fit."""
+    config = Derived.of(config)
+    placement = Placement(config, problem, run)
+    timing = LogTiming(config, placement)
+    silence = np.zeros((placement.order.turns, config.lanes), np.uint8)
+    for _ in range(len(COLOURS) * run.sweeps):
+        timing.colour(silence, False)
+    timing.finish()
+    return Cycles(timing.cycles, *transfer_cycles(placement))
+
+
+def memory_bits(config: Config) -> dict[str, int]:
+    """Bits of the machine's memories by use, all copies together, before a device rounds them up to its blocks."""
+    c = Derived.of(config)
+    hubs, nodes = 0, c.spes
+    for level in range(1, c.tree_levels + 1):
+        nodes = -(-nodes // c.hub_fan_in)
+        hubs += nodes * c.hub_depth * LogMessage(c, level * bits_for(c.hub_fan_in)).size
+    label = sum(Shape.cast(shape).width for shape in label_table(c).values())
+    sampler = c.sampler
+    drawing = {"gumbel tables": c.lanes * sampler.gumbel_bits << sampler.uniform_bits} if isinstance(sampler, Race) else {
+        "energies and sums": c.lanes * 2 * c.max_labels * (c.energy_bits + sampler.total_bits(c.label_bits))}
+    return {
+        "lmem": c.spes * c.lmem_banks * c.lmem_rows * entry_layout(c).size, "s1": c.spes * c.site_rows * datum(c).size,
+        "s2": c.spes * c.spus * c.s2_bank_depth * datum(c).size, "vectors": c.spes * c.max_labels * vector(c).size,
+        **drawing, "log fifos": c.spes * c.log_depth * LogMessage(c, 0).size, "hubs": hubs, "label table": c.max_labels * label,
+        "temperature table": c.temperature_table * c.temperature_bits, "tile bases": max(2, c.spes) * c.raster_bits,
+        "groups in flight": c.commit_queue_depth * GroupInFlight(c).size,
+    }
+
+
+def multipliers(config: Config) -> dict[str, tuple[int, int, int]]:
+    """(how many, bits of one factor, bits of the other) by use. What a device makes of them depends on its blocks."""
+    c = Derived.of(config)
+    sampler, n = c.sampler, c.lanes
+    drawing = {"noise": (n, sampler.gumbel_bits, c.temperature_bits)} if isinstance(sampler, Race) else {
+        "exponent": (n, c.energy_bits, c.temperature_bits),
+        "threshold": (n, sampler.total_bits(c.label_bits), sampler.uniform_bits)}
+    return {"squared singleton": (n, c.data_bits, c.data_bits), "weight of the singleton": (n, c.singleton_bits, c.weight_bits),
+            "weight of the doubletons": (n, c.doubleton_bits + 2, c.weight_bits), **drawing}

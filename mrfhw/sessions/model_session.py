@@ -1,0 +1,89 @@
+"""The bit-exact model as a machine that runs one problem after the other."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.machine.config import Config
+from mrfhw.model.machine import Machine, advance, outcome
+from mrfhw.placement.placement import Placement
+from mrfhw.sessions.driver import Driver, NoChip
+from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
+
+__all__ = ["ModelSession"]
+
+
+class ModelRun:
+    """A run on the model; see `mrfhw.sessions.session.ActiveRun`."""
+
+    def __init__(self, machine: Machine, transfers: tuple[int, int], before: float, progress: Progress | None,
+                 observe: Observe | None, pauses: Pauses | None):
+        self.machine, self._transfers = machine, transfers
+        self._progress, self._observe, self._pauses = progress, observe, pauses
+        self._wall = before  # seconds
+        self._outcome: Result | None = None
+
+    @property
+    def sweeps(self) -> int:
+        return self.machine.sweeps
+
+    @property
+    def finished(self) -> bool:
+        return self.machine.sweeps >= self.machine.run.sweeps
+
+    @property
+    def last(self) -> np.ndarray:
+        return self.machine.image(self.machine.labels)
+
+    def advance(self) -> None:
+        began = time.perf_counter()
+        advance(self.machine, self._progress, self._observe, None if self._pauses is None else self._pauses.now)
+        self._wall += time.perf_counter() - began
+
+    def state(self) -> RunState:
+        return self.machine.state(self._wall)
+
+    def result(self) -> Result:
+        if self._outcome is None:
+            self.machine.timing.finish()
+            result = self._outcome = outcome(self.machine, self._wall)
+            result.loading_cycles, result.reading_cycles = self._transfers
+            result.replication = self.machine.placement.replication
+        return self._outcome
+
+
+class ModelSession(BaseSession):
+    """See `mrfhw.sessions.session.Session`. Results have the cycles that a chip of `config` would need for its transfers, a run
+    that was taken up again those of one load; wall_seconds includes loading the model."""
+
+    backend = "model"
+    shows_sweeps = True
+
+    def __init__(self, config: Config):
+        self.config = config
+        self._generators: np.ndarray | None = None
+        self._driver = Driver(config, NoChip())
+
+    @classmethod
+    def open(cls, backend: str, config: Config, cycles: int) -> ModelSession:
+        return cls(config)
+
+    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ModelRun:
+        began = time.perf_counter()
+        states = self._generators if fresh is False else None if fresh is True else fresh
+        machine = Machine(self.config, problem, run, random=states)
+        if state is not None:
+            machine.restore(state)
+        self._generators = machine.random  # which the run steps
+        before = 0.0 if state is None else state.so_far.wall_seconds
+        loading = self._driver.load(machine.placement, fresh is not False)
+        transfers = loading, self._driver.reading_cycles(machine.placement)
+        active = ModelRun(machine, transfers, before + time.perf_counter() - began, progress, observe, pauses)
+        active.advance()
+        return active

@@ -1,0 +1,31 @@
+"""The session class of each backend, by its name or by the scheme of its address. Its module is imported only when it is needed."""
+
+from __future__ import annotations
+
+import importlib
+
+from mrfhw.field.problem import ProblemError
+from mrfhw.sessions.session import BaseSession
+
+__all__ = ["BACKENDS", "SCHEMES", "session_type"]
+
+_NAMES = {"float": "mrfhw.sessions.float_session:FloatSession", "model": "mrfhw.sessions.model_session:ModelSession",
+          "rtl": "mrfhw.sim.chip:ChipSession"}
+_BOARDS = "mrfhw.host.remote:RemoteSession"
+SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
+BACKENDS = tuple(_NAMES)
+
+
+def session_type(backend: str) -> type[BaseSession]:
+    """The sessions of a backend of BACKENDS, or of the board at an address, whose `open` makes one.
+
+    Raises ProblemError for an unknown one.
+    """
+    scheme, separator, _ = backend.partition("://")
+    # An invalid board address is refused by the host's own code, which states the valid forms.
+    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(backend)
+    if place is None:
+        raise ProblemError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}: choose one")
+    module, name = place.split(":")
+    found: type[BaseSession] = getattr(importlib.import_module(module), name)
+    return found

@@ -1,0 +1,136 @@
+"""Several independent chains of a problem by one backend."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from mrfhw.analysis.convergence import least_looks
+from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.trace import Trace
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.files import check_writable
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.model.field_energy import FieldEnergy
+from mrfhw.sessions import backends
+from mrfhw.sessions.checkpoint import Checkpoint, Keeping, Looks
+from mrfhw.sessions.session import Progress, Session
+
+__all__ = ["TRACED_SITES", "sample"]
+
+TRACED_SITES = 256  # sites whose labels are kept at every look
+
+
+class _Recorder:
+    """Records the energy and the labels of some sites of every chain, at each look."""
+
+    def __init__(self, problem: Problem, seed: int):
+        drawn = np.arange(problem.sites) if problem.clamped is None else np.flatnonzero(~problem.clamped)
+        rng = np.random.Generator(np.random.PCG64([seed, 3]))
+        chosen = rng.choice(drawn, min(TRACED_SITES, len(drawn)), replace=False)
+        self.sites = np.stack(np.divmod(np.sort(chosen), problem.shape[1]), 1)
+        self._energy = FieldEnergy(problem)
+        self.looks: list[Looks] = []
+
+    def begin(self) -> None:
+        """Another chain."""
+        self.looks.append([])
+
+    def look(self, sweeps: int, labels: np.ndarray) -> None:
+        self.looks[-1].append((sweeps, float(self._energy(labels)), labels[self.sites[:, 0], self.sites[:, 1]]))
+
+    def trace(self, burn_in: int) -> Trace | None:
+        if not self.looks[0]:
+            return None
+        return Trace(
+            sweeps=np.array([sweeps for sweeps, _, _ in self.looks[0]], np.int64), burn_in=burn_in,
+            energy=np.array([[energy for _, energy, _ in chain] for chain in self.looks]), sites=self.sites,
+            labels=np.array([[labels for _, _, labels in chain] for chain in self.looks], np.uint8))
+
+
+def _identity(plan: backends.Plan, run: Run, chains: int, traced: bool) -> dict[str, Any]:
+    """The identity of a checkpoint: everything that must be equal to continue from it."""
+    return {"problem": plan.problem.digest, "run": run.digest, "machine": Derived.of(plan.config).digest,
+            "backend": plan.kind.backend, "chains": chains, "traced": traced,
+            "visit": None if plan.windows is None else plan.visit}
+
+
+class _Chains:
+    """Chains of a problem, one after the other, saved to checkpoints if wanted."""
+
+    def __init__(self, plan: backends.Plan, run: Run, chains: int, recorder: _Recorder | None, progress: Progress | None,
+                 keeping: Keeping):
+        self.plan, self.run, self.chains, self.recorder = plan, run, chains, recorder
+        self.progress, self.keeping = progress, keeping
+        self.identity = _identity(plan, run, chains, recorder is not None)
+        self.results: list[Result] = []
+        self._state: RunState | None = None
+        if keeping.path is not None:
+            check_writable(keeping.path.parent)
+        if keeping.resume is not None:
+            found = Checkpoint.load(keeping.resume)
+            found.check(keeping.resume, self.identity)
+            self.results, self._state = found.results, found.state
+            if recorder is not None:
+                recorder.looks = found.looks
+
+    def _keep(self, state: RunState | None) -> None:
+        if self.keeping.path is not None:
+            Checkpoint(identity=self.identity, results=self.results, state=state,
+                       looks=[] if self.recorder is None else self.recorder.looks).save(self.keeping.path)
+
+    def all(self) -> list[Result]:
+        left = (self.chains - len(self.results)) * self.run.sweeps
+        if left:
+            with self.plan.open(left) as session:
+                while len(self.results) < self.chains:
+                    self.results.append(self._one(session, len(self.results)))
+                    self._keep(None)
+        return self.results
+
+    def _one(self, session: Session, chain: int) -> Result:
+        def advance(done: int) -> None:
+            if self.progress is not None:
+                self.progress(chain * self.run.sweeps + done)
+
+        recorder, pauses, state = self.recorder, self.keeping.pauses, self._state
+        self._state = None
+        if recorder is not None and len(recorder.looks) == chain:
+            recorder.begin()
+        if pauses is not None:
+            pauses.restart(0 if state is None else state.sweeps)
+        run = dataclasses.replace(self.run, seed=(self.run.seed + chain) % (1 << 64))
+        active = self.plan.begin(session, run, state=state, progress=advance, pauses=pauses,
+                                 observe=None if recorder is None else recorder.look)
+        while not active.finished:
+            self._keep(active.state())
+            assert pauses is not None
+            pauses.restart(active.sweeps)
+            active.advance()
+        return active.result()
+
+
+def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,
+           traced: bool = True, progress: Progress | None = None, keeping: Keeping | None = None) -> Solution:
+    """Run `chains` chains of `problem`, with the seeds run.seed, run.seed + 1, ...
+
+    visit: sweeps of a window at a time where the image is larger than the machine; None for what `backends.solve` takes,
+    or fewer where the convergence of the chains needs more looks at them. traced: keep a Trace, where the
+    backend shows its labels. progress: called with the number of finished sweeps, those of all chains added.
+    keeping: the checkpoint files to write and to continue from.
+    Raises ProblemError for what the backend cannot run, and for a checkpoint of something else.
+    """
+    if chains < 1:
+        raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
+    if visit is None:
+        # One look more, as the burn-in may end within a round.
+        visit = max(1, min(backends.VISIT, config.temperature_table, run.counted // (least_looks(chains) + 1)))
+    plan = backends.Plan.of(backend, config, problem, visit)
+    recorder = _Recorder(problem, run.seed) if traced else None
+    results = _Chains(plan, run, chains, recorder, progress, keeping or Keeping()).all()
+    return Solution(results=results, trace=None if recorder is None else recorder.trace(run.burn_in))

@@ -1,0 +1,109 @@
+"""Operands of a lane for the benches: sites with their labels' data, run-time parameters, edges first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import DOUBLETON_CODES
+from mrfhw.placement.temperature import coefficient
+
+__all__ = ["Site", "SiteSource", "edge_parameters", "random_parameters", "random_temperature"]
+
+
+@dataclass
+class Site:
+    """What a lane is given for a site: its datum, one datum a label, the neighbours' label words, (L, 2) vectors."""
+
+    s1: dict[str, int]
+    s2: list[dict[str, int]]
+    words: list[dict[str, int]]
+    vectors: np.ndarray
+
+    def labels(self) -> Iterator[dict[str, Any]]:
+        """The operand ports of EnergyPipeline, label by label."""
+        neighbours = [{"word": word, "vector": self._vector(word["label"])} for word in self.words]
+        for label, datum in enumerate(self.s2):
+            yield {"s1": self.s1, "s2": datum, "label": label, "vector": self._vector(label), "neighbours": neighbours}
+
+    def _vector(self, label: int) -> dict[str, int]:
+        u, v = self.vectors[label]
+        return {"u": int(u), "v": int(v)}
+
+
+class SiteSource:
+    """Random sites that meet the ends of every range often."""
+
+    def __init__(self, config: Config, rng: np.random.Generator):
+        config = Derived.of(config)
+        self.config, self.rng = config, rng
+
+    def _datum(self, flagged: float) -> dict[str, int]:
+        top = self.config.data_max
+        value = int(self.rng.choice([0, top, *map(int, self.rng.integers(0, top + 1, 2))]))
+        return {"value": value, "flag": int(self.rng.random() < flagged)}
+
+    def site(self, labels: int) -> Site:
+        rng, reach = self.rng, 1 << (self.config.vector_bits - 1)
+        vectors = rng.integers(-reach, reach, (labels, 2))
+        extreme = rng.random(labels) < 0.2
+        vectors[extreme] = rng.choice([-reach, reach - 1], (int(extreme.sum()), 2))
+        present = rng.choice([0.0, 0.7, 1.0])
+        words = [{"label": int(rng.choice([0, labels - 1, int(rng.integers(labels))])), "exists": int(rng.random() < present)}
+                 for _ in range(4)]
+        return Site(self._datum(0.85), [self._datum(0.7) for _ in range(labels)], words, vectors)
+
+
+    def extreme(self, labels: int) -> Site:
+        """Label 0 has the greatest energy that the widths allow: all differences at their ends, four neighbours."""
+        low, high = -(1 << (self.config.vector_bits - 1)), (1 << (self.config.vector_bits - 1)) - 1
+        vectors = np.full((labels, 2), high)
+        vectors[0] = low
+        return Site({"value": 0, "flag": 1}, [{"value": self.config.data_max, "flag": 1}] * labels,
+                    [{"label": labels - 1, "exists": 1}] * 4, vectors)
+
+
+def random_parameters(config: Config, rng: np.random.Generator) -> dict[str, int]:
+    """Parameters of the energy; the temperature is 0, to be set by whoever needs it."""
+    config = Derived.of(config)
+    def weight() -> int:
+        return int(rng.integers(config.weight_max + 1) >> rng.integers(config.weight_bits + 1))
+
+    return {
+        "alpha": weight(), "beta": weight(), "tau": int(rng.integers(1 << config.doubleton_bits) >> rng.integers(6)),
+        "shift": int(rng.choice([0, 0, 1, 2, 4, config.shift_max])),
+        "out_of_range": int(rng.integers(1 << config.singleton_bits)), "squared": int(rng.integers(2)),
+        "constant": int(rng.integers(2)), "doubleton": int(rng.choice(list(DOUBLETON_CODES.values()))), "temperature": 0,
+    }
+
+
+def edge_parameters(config: Config) -> list[dict[str, int]]:
+    """Every function with the ends of weights, shift, truncation and out-of-range energy."""
+    config = Derived.of(config)
+    tau_max, out_max = (1 << config.doubleton_bits) - 1, (1 << config.singleton_bits) - 1
+    most = config.weight_max
+    ends = [
+        {"alpha": 0, "beta": 0, "tau": tau_max, "shift": 0, "out_of_range": out_max},
+        {"alpha": most, "beta": most, "tau": tau_max, "shift": 0, "out_of_range": out_max},
+        {"alpha": most, "beta": most, "tau": tau_max, "shift": config.shift_max, "out_of_range": 0},
+        {"alpha": 1, "beta": 0, "tau": tau_max, "shift": 0, "out_of_range": 1},
+        {"alpha": 0, "beta": 1, "tau": tau_max, "shift": 0, "out_of_range": out_max},
+        {"alpha": 0, "beta": most, "tau": 0, "shift": 0, "out_of_range": 0},
+        {"alpha": 1, "beta": 1, "tau": 1, "shift": 1, "out_of_range": 2},
+    ]
+    return [{**end, "squared": squared, "constant": i % 2, "doubleton": code, "temperature": 0}
+            for code in DOUBLETON_CODES.values() for squared in (0, 1) for i, end in enumerate(ends)]
+
+
+def random_temperature(config: Config, rng: np.random.Generator, energies: Sequence[int]) -> int:
+    """A coefficient: mostly of a temperature near the spread of the energies, where each bit counts; else any."""
+    top = (1 << config.temperature_bits) - 1
+    if rng.random() < 0.2:
+        return int(rng.integers(top + 1) >> rng.integers(config.temperature_bits))
+    spread = max(energies) - min(energies) + 1
+    return min(top, coefficient(config, float(spread * np.exp(rng.uniform(-2, 0.5))), 0))

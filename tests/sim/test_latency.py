@@ -1,0 +1,150 @@
+"""A register stage more in any part gives a machine that equals the model, cycles included, or is refused when it is made."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.field.result import first_difference
+from mrfhw.generation.verilog import verilog_text
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.latency import Latency, LatencyError
+from mrfhw.machine.samplers import Cdf, Race
+from mrfhw.model.machine import solve
+from mrfhw.placement.placement import Placement
+from support.replay import replay
+
+RACE, CDF = Race(uniform_bits=8), Cdf(probability_bits=8, uniform_bits=12)
+SHAPES = {
+    "race": {"sampler": RACE, "spus": 1, "lmem_banks": 1, "tile_rows": 8, "tile_cols": 4, "hub_fan_in": 2},
+    "cdf": {"sampler": CDF, "spus": 1, "lmem_banks": 4, "tile_rows": 8, "tile_cols": 4, "hub_fan_in": 4},
+    "race-4-lanes": {"sampler": RACE, "spus": 4, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 8, "hub_fan_in": 4},
+    "cdf-1-bank": {"sampler": CDF, "spus": 2, "lmem_banks": 1, "tile_rows": 4, "tile_cols": 8, "hub_fan_in": 2},
+}
+FIELDS = [field.name for field in dataclasses.fields(Latency)]
+# Parts that cannot have another number of stages.
+REFUSED = ("next_row", "log_fifo", "random_word", "race_compare", "cdf_start", "cdf_sum", "cdf_count", "bus_request",
+           "bus_answer")
+LONGER = [name for name in FIELDS if name not in REFUSED]
+ALONE = ("scheduler", "s2_read", "energy")  # lengthened one by one in every test run; the others together
+
+
+def machine(shape: str, **stages: int) -> Config:
+    """A mesh of four tiles whose log fills; `stages` registers more than declared by default."""
+    plain = Latency()
+    longer = dataclasses.replace(plain, **{name: getattr(plain, name) + more for name, more in stages.items()})
+    return Config(mesh_rows=2, mesh_cols=2, label_bits=2, data_bits=4, energy_bits=8, weight_bits=4, vector_bits=3, counter_bits=1,
+                  temperature_table=2, hub_depth=1, line_bits=64, s2_words=256, **SHAPES[shape]).with_latency(longer)
+
+
+def problems(config: Config) -> list[Placement]:
+    """One that needs words of all neighbours and whose coefficient changes, hot enough for stalls; one with constants."""
+    rng = np.random.default_rng(3)
+    shape = (2 * config.tile_rows, 2 * config.tile_cols)
+    first = Problem(labels=4, singleton1=rng.integers(0, 16, shape), singleton2=rng.integers(0, 16, shape),
+                    offsets=np.array([(0, 0), (-3, -3), (3, 2), (2, -3)]), alpha=1, beta=2, tau=3, out_of_range=9,
+                    observed=rng.random(shape) < 0.9, schedule=Schedule.geometric(40.0, 0.6, 5.0))
+    half = (config.tile_rows, shape[1])
+    second = Problem(labels=3, singleton1=rng.integers(0, 16, half), constants=np.array([1, 7, 12]), doubleton="squared",
+                     vectors=rng.integers(-4, 4, (3, 2)), beta=1, clamped=rng.random(half) < 0.2,
+                     schedule=Schedule.of_table((30.0, 4.0), 1))
+    return [Placement(config, first, Run(sweeps=3, burn_in=0, seed=5)), Placement(config, second, Run(sweeps=3, burn_in=1, seed=6))]
+
+
+def check(config: Config, directory: Path) -> None:
+    """Labels, histogram, LMem, messages, cycles, stalls and gaps."""
+    placements = problems(config)
+    for p, found in zip(placements, replay(config, placements, directory), strict=True):
+        difference = first_difference(solve(config, p.problem, p.run), found)
+        assert difference is None, difference
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_the_machines_do(shape: str) -> None:
+    """The log stalls each of them, and colours overlap where the tile is high."""
+    config = machine(shape)
+    placements = problems(config)
+    first = solve(config, placements[0].problem, placements[0].run)
+    assert first.stall_cycles
+    assert first.messages is not None
+    assert len(first.messages) > 50
+    assert any(p.overlap for p in placements) == (config.tile_rows == 8)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "lengthened" in metafunc.fixturenames:
+        metafunc.parametrize("lengthened", LONGER if metafunc.config.getoption("--every-stage") else ALONE)
+
+
+def test_one_stage_more(lengthened: str, tmp_path: Path) -> None:
+    """A part's alone, on machines of either sampler in turn. Every part's: --every-stage."""
+    name = lengthened
+    shape = name.split("_")[0].replace("gumbel", "race")
+    check(machine(shape if shape in SHAPES else list(SHAPES)[FIELDS.index(name) % 2], **{name: 1}), tmp_path)
+
+
+@pytest.mark.parametrize(("shape", "more"), [("race-4-lanes", (1,)), ("cdf-1-bank", (2, 0, 1))])
+def test_stages_more_in_many_parts(shape: str, more: tuple[int, ...], tmp_path: Path) -> None:
+    """In all parts at once, and in every other one."""
+    check(machine(shape, **{name: more[i % len(more)] for i, name in enumerate(LONGER)}), tmp_path)
+
+
+def refusal(config: Config) -> str:
+    """The message with which a machine is refused as it is made."""
+    with pytest.raises(LatencyError) as caught:
+        verilog_text(config)
+    text = str(caught.value)
+    # What was made of the machine goes here and now, with Amaranth's warnings that it was not used.
+    del caught
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+    return text
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_when_made(name: str) -> None:
+    has = getattr(Latency(), name)
+    text = refusal(machine("cdf" if name.startswith("cdf") else "race", **{name: 1}))
+    assert re.fullmatch(rf"{name} is {has + 1}; .* has {has} register stages? and no other number: declare {has}", text)
+
+
+@pytest.mark.parametrize("name", [name for name in LONGER if getattr(Latency(), name) > 1 and name != "tile_answer"])
+def test_fewer_than_a_part_has(name: str) -> None:
+    text = refusal(machine("cdf" if name.startswith("cdf") else "race", **{name: -1}))
+    assert re.fullmatch(rf"{name} is \d; .* has \d register stages and cannot have fewer: declare \d or more", text)
+
+
+@pytest.mark.parametrize(("stages", "words"), [
+    ({"energy": 0}, "energy is 0; a part has a whole number of register stages, 1 or more: give 9"),
+    ({"s2_read": 1.5}, r"s2_read is 1.5; a part has a whole number of register stages, 1 or more: give 1"),
+    ({"swap": True}, "swap is True; a part has a whole number of register stages, 1 or more: give 1"),
+])
+def test_no_such_stages(stages: dict[str, int], words: str) -> None:
+    with pytest.raises(LatencyError, match=f"^{words}$"):
+        Latency(**stages)
+
+
+@pytest.mark.parametrize(("shape", "stages", "words"), [
+    ("race", {"race_product": 4, "random": 1}, "energy is 9; the race sampler draws its noise in 10 cycles, .* 10 or more"),
+    ("cdf", {"cdf_sum_read": 3}, "cdf_sum_read is 4; .* in 3 cycles: declare no more"),
+    ("cdf", {"random": 6}, "random is 8; the cdf sampler has 7 cycles for its uniform number: declare no more"),
+    ("race", {"node_down": 30}, "scheduler is 3 and node_down is 31; .*: declare fewer"),
+])
+def test_stages_that_do_not_go_together(shape: str, stages: dict[str, int], words: str) -> None:
+    assert re.fullmatch(words, refusal(machine(shape, **stages)))
+
+
+def test_stages_are_part_of_the_identity() -> None:
+    config, plain = machine("race", energy=1), machine("race")
+    assert Config.from_dict(config.to_dict()) == config != plain
+    assert "latency" not in plain.to_dict()
+    assert Derived.of(config).spu_latency(4) == Derived.of(plain).spu_latency(4) + 1

@@ -1,0 +1,88 @@
+"""What a machine takes without synthesis: equal to the circuit's own memories and products, and to the model's cycles."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from amaranth import Shape
+from amaranth.back import rtlil
+from amaranth.hdl import Fragment
+from amaranth.hdl._mem import MemoryInstance
+from click.testing import CliRunner
+
+from mrfhw.cli import main
+from mrfhw.field.problem import Problem, Run
+from mrfhw.fpga.baseline import BASELINES
+from mrfhw.gateware.mesh.accelerator import Accelerator
+from mrfhw.gateware.unit.spu import Spu
+from mrfhw.machine.config import Config
+from mrfhw.model import machine
+from mrfhw.sessions import estimate
+from support.random_problems import random_config, random_placement
+
+
+def bits_of(fragment):
+    """Of all memories in an elaborated design."""
+    own = fragment._data.depth * Shape.cast(fragment._data.shape).width if isinstance(fragment, MemoryInstance) else 0
+    return own + sum(bits_of(part) for part, *_ in fragment.subfragments)
+
+
+MACHINES = {
+    "smallest": Config.preset("smallest"),
+    "race": Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, hub_fan_in=2, label_bits=4),
+    "cdf": Config(mesh_rows=1, mesh_cols=5, spus=4, tile_rows=8, tile_cols=16, lmem_banks=4, sampler="cdf", s2_words=97),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_memories_are_those_of_the_circuit(name):
+    assert sum(estimate.memory_bits(MACHINES[name]).values()) == bits_of(Fragment.get(Accelerator(MACHINES[name]), None))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_multipliers_are_those_of_the_circuit(name):
+    config = dataclasses.replace(MACHINES[name], mesh_rows=1, mesh_cols=1, spus=1)
+    assert rtlil.convert(Spu(config)).count("cell $mul ") == len(estimate.multipliers(config))
+
+
+def test_the_smallest_machine_takes_the_blocks_of_its_baseline():
+    """Where no product is wider than a block, one block each."""
+    cells = json.loads(BASELINES.read_text())["machines"]["ulx3s-85f"]
+    assert cells["dsp"] == sum(of[0] for of in estimate.multipliers(Config.preset("smallest")).values())
+
+
+def test_cycles_are_the_model_s_where_the_log_does_not_stall():
+    compared = 0
+    for number in range(20):
+        rng = np.random.default_rng([number, 1])
+        config = random_config(rng)
+        for _ in range(5):
+            p = random_placement(rng, config)
+            found = machine.solve(config, p.problem, p.run)
+            wanted = estimate.cycles(config, p.problem, p.run)
+            if found.stall_cycles == 0:
+                assert wanted.running == found.cycles
+                compared += 1
+            else:
+                assert wanted.running < found.cycles
+    assert compared > 20
+
+
+def test_the_command(tmp_path):
+    arguments = ["estimate", "--preset", "smallest", "--rows", "10", "--cols", "12", "--labels", "5", "--sweeps", "7"]
+    result = CliRunner().invoke(main, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    problem = Problem(labels=5, singleton1=np.zeros((10, 12), int), constants=np.zeros(5, int))
+    assert found["cycles"] == dataclasses.asdict(estimate.cycles(Config.preset("smallest"), problem, Run(sweeps=7)))
+    assert found["memory_bits"] == estimate.memory_bits(Config.preset("smallest"))
+    printed = CliRunner().invoke(main, arguments)
+    assert f"{found['cycles']['running']} cycles without stalls" in printed.stdout
+    for wrong, words in ((["--rows", "0"], "the grid is 0x12"), (["--labels", "65"], "labels is 65"),
+                         (["--sweeps", "0"], "sweeps is 0")):
+        refused = CliRunner().invoke(main, [*arguments, *wrong])
+        assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+        assert words in refused.stderr

@@ -1,0 +1,28 @@
+"""The model gives the bits that were recorded: labels, histogram, LMem, messages and cycles of 2,200 random problems and of
+built-in scenes, whole and in windows. That the RTL gives the model's is the business of other tests.
+
+A change that is meant to change results records them anew: python -m support.digests recorded/digests.json (from tests/).
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support.digests import MACHINES, PROBLEMS, RECORDED, machine_digests, scene_digests
+
+TOGETHER = 10  # machines a test
+
+
+@pytest.mark.parametrize("first", range(0, MACHINES, TOGETHER))
+def test_random_machines_give_the_recorded_bits(first: int) -> None:
+    recorded = json.loads(RECORDED.read_text())["machines"]
+    assert len(recorded) == MACHINES
+    assert MACHINES * PROBLEMS >= 2000
+    for number in range(first, first + TOGETHER):
+        assert machine_digests(number) == recorded[number], f"machine {number}"
+
+
+def test_scenes_give_the_recorded_bits() -> None:
+    assert scene_digests() == json.loads(RECORDED.read_text())["scenes"]
