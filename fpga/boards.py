@@ -66,8 +66,8 @@ techmap -map +/mul2dsp.v -map +/ice40/dsp_map.v -D DSP_A_MAXWIDTH=16 -D DSP_B_MA
 setattr -unset mul2dsp a:mul2dsp
 chtype -set $mul t:$__soft_mul"""}
 
-# Without wide lookup tables: their mapping doubles logic by chance (the smallest machine came out between 2,975 and 3,419 LUTs from
-# one change to the next, and without them at 2,870).
+# Without wide lookup tables, which Yosys maps at the price of logic written twice: more LUTs, and a number that changes with a
+# netlist's names.
 _GOWIN_OPTIONS = "-nolutram -nowidelut"
 
 _LIST = (

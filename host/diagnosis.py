@@ -138,8 +138,7 @@ def _memory(session: RemoteSession, region: Region, every: int) -> Check:
 def _generators(session: RemoteSession) -> Check:
     config, amap = Derived.of(session.config), AddressMap(session.config)
     wanted = lane_states(SEED, config.lanes)
-    addresses = [amap.tile(lane // config.spus, Region.RANDOM, lane % config.spus) for lane in range(config.lanes)]
-    session.driver.chip.write(np.repeat(np.array(addresses, np.uint32), 4), wanted.ravel())
+    session.driver.chip.write(np.repeat(amap.generators(), 4).astype(np.uint32), wanted.ravel())
     for _ in range(2):  # the first reading must have left them as they were
         wrong = np.flatnonzero((session.driver.generators() != wanted).any(1))
         if len(wrong):

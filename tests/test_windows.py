@@ -167,7 +167,7 @@ def test_a_visit_writes_what_differs_and_leaves_the_rest(name):
         assert cycles == sum(chip.written) * Derived.of(SMALL).bus_write_cycles
         generators = len(lane_states(0, Derived.of(SMALL).lanes).ravel()) * Derived.of(SMALL).bus_write_cycles
         saved += everything - cycles - (generators if number else 0)
-        lanes = set(driver._generator_addresses().tolist())
+        lanes = set(driver.map.generators().tolist())
         for address, word in whole.words.items():
             assert address in lanes or chip.words[address] == word, hex(address)
     assert saved > 0
@@ -205,7 +205,7 @@ def test_what_a_failed_write_left_is_written_again():
     for one in (placement, other):
         driver.load(one, generators=False)
         Driver(SMALL, whole).load(one)
-        lanes = set(driver._generator_addresses().tolist())
+        lanes = set(driver.map.generators().tolist())
         assert all(chip.words[address] == word for address, word in whole.words.items() if address not in lanes)
 
 

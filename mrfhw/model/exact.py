@@ -23,12 +23,13 @@ from mrfhw.machine.samplers import Race
 from mrfhw.model.data import compiling, doubles, energy_bound, singles
 from mrfhw.model.kernel import count_labels, fill_flags, fill_uniforms, float_cdf, float_race
 from mrfhw.model.random import lane_states
+from mrfhw.model.sweeps import advance
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients, realized
 from mrfhw.placement.visit_order import COLOURS, VisitOrder
 
-__all__ = ["Chain", "FloatTables", "advance", "solve", "temperatures"]
+__all__ = ["Chain", "FloatTables", "solve", "temperatures"]
 
 _WEIGHTS = 1 << 16  # energies above the least whose weights are looked up
 
@@ -156,6 +157,11 @@ class Chain:
                 count_labels(self.counts.reshape(-1, self.problem.labels), sites, flat)
         self.sweeps += 1
 
+    @property
+    def sample(self) -> np.ndarray:
+        """(H, W) uint8, a copy."""
+        return self.labels.copy()
+
     def result(self, wall: float) -> Result:
         """The result of the chain so far, after `wall` seconds."""
         made = self._tables.order.label_evaluations(self.problem.unclamped_sites, self.sweeps)
@@ -174,19 +180,6 @@ class Chain:
         self.labels[...], self.counts[...] = state.so_far.last, state.so_far.counts
         self._rng.bit_generator.state = state.random
         self._temperatures = itertools.islice(temperatures(self.problem, self.config), state.sweeps, None)
-
-
-def advance(chain: Chain, progress: Callable[[int], object] | None = None,
-            observe: Callable[[int, np.ndarray], object] | None = None, pause: Callable[[int], bool] | None = None) -> None:
-    """Sweep to the end of the chain's run, or until `pause`, asked after each sweep with the number of sweeps, says so."""
-    while chain.sweeps < chain.run.sweeps:
-        chain.sweep()
-        if observe is not None:
-            observe(chain.sweeps, chain.labels.copy())
-        if progress is not None:
-            progress(chain.sweeps)
-        if pause is not None and pause(chain.sweeps):
-            break
 
 
 def solve(problem: Problem, run: Run, *, config: Config | None = None, uniforms: str = "pcg64",

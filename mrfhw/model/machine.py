@@ -22,11 +22,12 @@ from mrfhw.model.data import compiling, doubles, energy_bound, singles
 from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, KEY_LABEL_BITS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race
 from mrfhw.model.log_timing import LogTiming
 from mrfhw.model.random import lane_states
+from mrfhw.model.sweeps import advance
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.temperature import coefficient, coefficients
 from mrfhw.placement.visit_order import COLOURS
 
-__all__ = ["Machine", "advance", "complete", "histogram", "outcome", "solve"]
+__all__ = ["Machine", "complete", "histogram", "outcome", "solve"]
 
 # Lanes that a thread processes at once: race steps that many generators side by side; cdf gains nothing from many lanes.
 _WIDTH = {"race": BLOCK, "cdf": 4}
@@ -152,6 +153,11 @@ class Machine:
         self._coefficients: Iterator[int] = coefficients(c, problem)
         self.initial = p.initial
         self.sweeps = 0
+
+    @property
+    def sample(self) -> np.ndarray:
+        """(H, W) uint8, a view."""
+        return self.image(self.labels)
 
     def state(self, wall: float = 0.0) -> RunState:
         """The state of the run after `wall` seconds, as a copy that later sweeps do not change."""
@@ -281,19 +287,6 @@ def histogram(labels: int, messages: np.ndarray, lmem: np.ndarray) -> np.ndarray
         held = count > 0  # an empty pair's label means nothing
         np.add.at(counts, (site + label)[held], count[held].astype(np.uint32))
     return counts.reshape(rows, cols, labels)
-
-
-def advance(machine: Machine, progress: Callable[[int], object] | None = None,
-            observe: Callable[[int, np.ndarray], object] | None = None, pause: Callable[[int], bool] | None = None) -> None:
-    """Sweep to the end of the machine's run, or until `pause`, asked after each sweep with the number of sweeps, says so."""
-    while machine.sweeps < machine.run.sweeps:
-        machine.sweep()
-        if observe:
-            observe(machine.sweeps, machine.image(machine.labels))
-        if progress:
-            progress(machine.sweeps)
-        if pause and pause(machine.sweeps):
-            break
 
 
 def outcome(machine: Machine, wall: float) -> Result:

@@ -185,13 +185,8 @@ class Driver:
         self._load_sites(placement, lmem)
         if generators is not False:
             states = lane_states(placement.run.seed, self.config.lanes) if generators is True else generators
-            self._write(self._generator_addresses(), np.asarray(states).ravel(), stays=False)
+            self._write(np.repeat(self.map.generators(), 4), np.asarray(states).ravel(), stays=False)
         return self._written * self.config.bus_write_cycles
-
-    def _generator_addresses(self) -> np.ndarray:
-        """Each lane's address four times, because a state is written and read word by word through one address."""
-        lanes = np.arange(self.config.lanes)
-        return np.repeat(self._tile_addresses(lanes // self.config.spus, Region.RANDOM, lanes % self.config.spus), 4)
 
     def _write(self, addresses: np.ndarray, data: np.ndarray, stays: bool = True) -> None:
         """Write the words that the chip does not hold already. stays: a run does not change them."""
@@ -206,10 +201,6 @@ class Driver:
             self._written += len(where)
         if stays:
             self._held[where], self._known[where] = words, True
-
-    def _tile_addresses(self, tile: np.ndarray, region: Region, offset: np.ndarray) -> np.ndarray:
-        a = self.map
-        return (1 << a.tiles_bit) + (((tile << a.region_bits) | region) << a.offset_bits) + offset
 
     def _load_registers(self, p: Placement) -> None:
         c, problem = self.config, p.problem
@@ -258,11 +249,11 @@ class Driver:
         c = self.config
         tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
         s1 = p.tiles(p.pad(p.problem.singleton1.astype(np.uint32))) | p.tiles(p.observed).astype(np.uint32) << c.data_bits
-        self._write(self._tile_addresses(tile, Region.S1, p.site_address(row, col)), s1)
+        self._write(self.map.tile(tile, Region.S1, p.site_address(row, col)), s1)
         for index, patch in enumerate(p.patches):
             bank, address = p.s2_address(row, col)
             offset = (bank << c.s2_address_bits) + address + index * p.patch_words
-            self._write(self._tile_addresses(tile, Region.S2, offset), p.s2_patch(patch))
+            self._write(self.map.tile(tile, Region.S2, offset), p.s2_patch(patch))
         labels = p.initial if lmem is None else lmem[..., 0]
         word = (p.tiles(p.pad(labels)).astype(np.uint32) << LmemWord.LABEL
                 | p.tiles(p.exists).astype(np.uint32) << LmemWord.EXISTS
@@ -278,7 +269,7 @@ class Driver:
     def _label_addresses(self, p: Placement, tile: np.ndarray, row: np.ndarray, col: np.ndarray) -> np.ndarray:
         """Bus addresses of the first word of sites' LMem entries."""
         bank, address = p.label_address(row, col)
-        return self._tile_addresses(tile, Region.LMEM, ((bank << self.config.lmem_address_bits) + address) << 1)
+        return self.map.tile(tile, Region.LMEM, ((bank << self.config.lmem_address_bits) + address) << 1)
 
     # -- run
 
@@ -319,4 +310,4 @@ class Driver:
 
     def generators(self) -> np.ndarray:
         """(lanes, 4) uint32, the generators' states. Four reads rotate a state once completely, so it does not change."""
-        return self.chip.read(np.ascontiguousarray(self._generator_addresses(), np.uint32)).reshape(-1, 4)
+        return self.chip.read(np.repeat(self.map.generators(), 4).astype(np.uint32)).reshape(-1, 4)

@@ -4,48 +4,23 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
-from mrfhw.model.exact import Chain, FloatTables, advance
+from mrfhw.model.exact import Chain, FloatTables
 from mrfhw.placement.placement import Placement
+from mrfhw.sessions.sampler_run import SamplerRun
 from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
 
 __all__ = ["FloatSession"]
 
 
-class FloatRun:
+class FloatRun(SamplerRun[Chain]):
     """A chain; see `mrfhw.sessions.session.ActiveRun`."""
 
-    def __init__(self, chain: Chain, before: float, progress: Progress | None, observe: Observe | None, pauses: Pauses | None):
-        self.chain, self._progress, self._observe, self._pauses = chain, progress, observe, pauses
-        self._wall = before  # seconds
-
-    @property
-    def sweeps(self) -> int:
-        return self.chain.sweeps
-
-    @property
-    def finished(self) -> bool:
-        return self.chain.sweeps >= self.chain.run.sweeps
-
-    @property
-    def last(self) -> np.ndarray:
-        return self.chain.labels
-
-    def advance(self) -> None:
-        began = time.perf_counter()
-        advance(self.chain, self._progress, self._observe, None if self._pauses is None else self._pauses.now)
-        self._wall += time.perf_counter() - began
-
-    def state(self) -> RunState:
-        return self.chain.state(self._wall)
-
     def result(self) -> Result:
-        return self.chain.result(self._wall)
+        return self.sampler.result(self._wall)
 
 
 class FloatSession(BaseSession):

@@ -10,50 +10,30 @@ from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
-from mrfhw.model.machine import Machine, advance, outcome
+from mrfhw.model.machine import Machine, outcome
 from mrfhw.placement.placement import Placement
 from mrfhw.sessions.driver import Driver, NoChip
+from mrfhw.sessions.sampler_run import SamplerRun
 from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
 
 __all__ = ["ModelSession"]
 
 
-class ModelRun:
+class ModelRun(SamplerRun[Machine]):
     """A run on the model; see `mrfhw.sessions.session.ActiveRun`."""
 
     def __init__(self, machine: Machine, transfers: tuple[int, int], before: float, progress: Progress | None,
                  observe: Observe | None, pauses: Pauses | None):
-        self.machine, self._transfers = machine, transfers
-        self._progress, self._observe, self._pauses = progress, observe, pauses
-        self._wall = before  # seconds
+        super().__init__(machine, before, progress, observe, pauses)
+        self._transfers = transfers
         self._outcome: Result | None = None
-
-    @property
-    def sweeps(self) -> int:
-        return self.machine.sweeps
-
-    @property
-    def finished(self) -> bool:
-        return self.machine.sweeps >= self.machine.run.sweeps
-
-    @property
-    def last(self) -> np.ndarray:
-        return self.machine.image(self.machine.labels)
-
-    def advance(self) -> None:
-        began = time.perf_counter()
-        advance(self.machine, self._progress, self._observe, None if self._pauses is None else self._pauses.now)
-        self._wall += time.perf_counter() - began
-
-    def state(self) -> RunState:
-        return self.machine.state(self._wall)
 
     def result(self) -> Result:
         if self._outcome is None:
-            self.machine.timing.finish()
-            result = self._outcome = outcome(self.machine, self._wall)
+            self.sampler.timing.finish()
+            result = self._outcome = outcome(self.sampler, self._wall)
             result.loading_cycles, result.reading_cycles = self._transfers
-            result.replication = self.machine.placement.replication
+            result.replication = self.sampler.placement.replication
         return self._outcome
 
 
