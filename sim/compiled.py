@@ -19,6 +19,7 @@ from mrfhw.generation.generated import Verilog, generated
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.verilog import TILE, TOP, board_text, file_text, verilog_text
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.progress import working
 from mrfhw.sim.axi_memory import BoardWithMemory, check_memory
 
@@ -28,7 +29,11 @@ _HARNESS = Path(__file__).with_name("chip.cpp")
 _BOARD_HARNESS = Path(__file__).with_name("board.cpp")
 
 
-# Files of 20,000 operations, so that both cores compile. Warnings are the lint test's business.
+# Up to so many tiles the C++ is compiled as one file, whose headers are read once. With more, as files of 20,000 operations on both
+# cores, or, where it is to be quick, the tile once and by itself.
+_ONE_FILE_TILES = 6
+
+# Warnings are the lint test's business.
 _OPTIONS = ("--cc", "--exe", "--build", "-j", "2", "-O3", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "--noassert",
             "--x-assign", "fast", "--x-initial", "fast", "--Mdir", "obj", "-CFLAGS", "-fPIC -std=c++17", "-LDFLAGS", "-shared",
             "-o", "chip.so")
@@ -54,8 +59,8 @@ def _run(command: list[str], directory: Path) -> str:
 def compile_chip(config: Config, quick: bool = False) -> Path:
     """The shared library of a machine; from the cache where the same Verilog and tools have been compiled.
 
-    quick: compile the tile once, with little optimization, and call it for each tile. 16x2 then compiles five times as fast
-    and simulates at a third of the speed.
+    quick: compile with little optimization or none, and the tile of a large machine once, called for each tile. A machine then
+    compiles at least five times as fast and simulates at a third of the speed.
     Raises ProblemError in one line where Verilator or a C++ compiler is missing, or fails.
     """
     _check_tools("the rtl backend", "use the model backend")
@@ -63,7 +68,7 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
         with working("generating"):
             return verilog_text(config)
 
-    return _library(generated(cache_directory(), "chip", config, {}, make), _HARNESS, "chip", quick)
+    return _library(generated(cache_directory(), "chip", config, {}, make), _HARNESS, "chip", quick, Derived.of(config).spes)
 
 
 def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, quick: bool = False,
@@ -89,13 +94,14 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
             return file_text(config, board, leaves)
 
     parameters = {"divisor": divisor, "words": words, "log_bytes": log_bytes, "memory_bytes": memory_bytes}
-    return _library(generated(cache_directory(), "board", config, parameters, make), _BOARD_HARNESS, "board", quick)
+    verilog = generated(cache_directory(), "board", config, parameters, make)
+    return _library(verilog, _BOARD_HARNESS, "board", quick, Derived.of(config).spes)
 
 
-def compile_board_text(text: str, quick: bool = False, level: int = 2) -> Path:
+def compile_board_text(text: str, level: int = 2) -> Path:
     """The same for a given Verilog text: its top `TOP` has clk, rst, rx and tx. level: of the C++ compiler's optimization."""
     _check_tools("a simulated board", "use a real one")
-    return _library(Verilog(lambda: text), _BOARD_HARNESS, "board", quick, level)
+    return _library(Verilog(lambda: text), _BOARD_HARNESS, "board", False, None, level)
 
 
 def _check_tools(what: str, otherwise: str) -> None:
@@ -105,7 +111,8 @@ def _check_tools(what: str, otherwise: str) -> None:
                                f"install it (Debian: apt-get install {package}) or {otherwise}")
 
 
-def _library(verilog: Verilog, harness: Path, name: str, quick: bool, level: int = 2) -> Path:
+def _library(verilog: Verilog, harness: Path, name: str, quick: bool, tiles: int | None, level: int = 2) -> Path:
+    """tiles: of the machine; None where the text is another's, and is compiled as files."""
     version = _run(["verilator", "--version"], Path.cwd())
 
     def places() -> tuple[Path, Path]:
@@ -120,18 +127,21 @@ def _library(verilog: Verilog, harness: Path, name: str, quick: bool, level: int
         full, library = places()
         with _alone(library.stem):
             if not full.exists() and not library.exists():
-                _compile(text, harness, library, quick, level)
+                _compile(text, harness, library, quick, tiles, level)
     return next(place for place in places() if place.exists())
 
 
-def _compile(text: str, harness: Path, library: Path, quick: bool, level: int) -> None:
+def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | None, level: int) -> None:
+    together = tiles is not None and tiles <= _ONE_FILE_TILES
+    by_tile = quick and not together
     with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
         work = Path(name)
         (work / f"{TOP}.v").write_text(text)
-        (work / "chip.vlt").write_text(f'`verilator_config\nhier_block -module "{TILE}"\n' if quick else "`verilator_config\n")
+        (work / "chip.vlt").write_text(f'`verilator_config\nhier_block -module "{TILE}"\n' if by_tile else "`verilator_config\n")
         shutil.copy(harness, work / "chip.cpp")
-        mode = ["--hierarchical"] if quick else []
-        make = [f"OPT_FAST=-O{min(level, 1) if quick else level}", "OPT_SLOW=-O0"]
+        mode = ["--hierarchical"] if by_tile else []
+        make = [f"OPT_FAST=-O{1 if by_tile else 0 if quick else level}", "OPT_SLOW=-O0"]
+        make += ["VM_PARALLEL_BUILDS=0"] if together else []
         # Verilator's own library is the same for every chip, and a third of the time.
         make += ["OBJCACHE=ccache"] if shutil.which("ccache") else []
         with working("compiling the chip"):

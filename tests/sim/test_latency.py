@@ -6,7 +6,6 @@ import dataclasses
 import gc
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from mrfhw.machine.latency import Latency, LatencyError
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.model.machine import solve
 from mrfhw.placement.placement import Placement
-from support.replay import replay
+from mrfhw.sim.chip import CompiledChip, run_placed
 
 RACE, CDF = Race(uniform_bits=8), Cdf(probability_bits=8, uniform_bits=12)
 SHAPES = {
@@ -59,12 +58,12 @@ def problems(config: Config) -> list[Placement]:
     return [Placement(config, first, Run(sweeps=3, burn_in=0, seed=5)), Placement(config, second, Run(sweeps=3, burn_in=1, seed=6))]
 
 
-def check(config: Config, directory: Path) -> None:
+def check(config: Config) -> None:
     """Labels, histogram, LMem, messages, cycles, stalls and gaps."""
-    placements = problems(config)
-    for p, found in zip(placements, replay(config, placements, directory), strict=True):
-        difference = first_difference(solve(config, p.problem, p.run), found)
-        assert difference is None, difference
+    with CompiledChip(config, quick=True) as chip:
+        for p in problems(config):
+            difference = first_difference(solve(config, p.problem, p.run), run_placed(chip, p, patience=100_000))
+            assert difference is None, difference
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -84,17 +83,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("lengthened", LONGER if metafunc.config.getoption("--every-stage") else ALONE)
 
 
-def test_one_stage_more(lengthened: str, tmp_path: Path) -> None:
+def test_one_stage_more(lengthened: str) -> None:
     """A part's alone, on machines of either sampler in turn. Every part's: --every-stage."""
     name = lengthened
     shape = name.split("_")[0].replace("gumbel", "race")
-    check(machine(shape if shape in SHAPES else list(SHAPES)[FIELDS.index(name) % 2], **{name: 1}), tmp_path)
+    check(machine(shape if shape in SHAPES else list(SHAPES)[FIELDS.index(name) % 2], **{name: 1}))
 
 
 @pytest.mark.parametrize(("shape", "more"), [("race-4-lanes", (1,)), ("cdf-1-bank", (2, 0, 1))])
-def test_stages_more_in_many_parts(shape: str, more: tuple[int, ...], tmp_path: Path) -> None:
+def test_stages_more_in_many_parts(shape: str, more: tuple[int, ...]) -> None:
     """In all parts at once, and in every other one."""
-    check(machine(shape, **{name: more[i % len(more)] for i, name in enumerate(LONGER)}), tmp_path)
+    check(machine(shape, **{name: more[i % len(more)] for i, name in enumerate(LONGER)}))
 
 
 def refusal(config: Config) -> str:
