@@ -46,9 +46,10 @@ verify: packages $(VENV)/run
 	$(BIN)/mrfhw verify stereo out/scene/left.png out/scene/right.png --labels 24 --window 48,40,96,64 --spes 16 --spus 2 \
 	  --sweeps 60 --burn-in 30
 
-# Forty-eight random machines with two hundred problems each, 300 runs of random frames through bridges (hours), a register stage
-# more in every part and five thousand random command lines (minutes).
+# Forty-eight random machines with two hundred problems each, 300 runs of random frames through bridges (hours); more sizes of what
+# is tested anyway, a register stage more in every part and five thousand random command lines (minutes).
 long: packages $(VENV)/test
+	$(BIN)/pytest --long -m long
 	$(BIN)/pytest tests/sim/test_latency.py --every-stage
 	$(BIN)/pytest tests/test_fuzzed_commands.py --command-lines 5000
 	$(BIN)/pytest tests/test_random_machines.py tests/sim/test_bridge.py --machines 48 --problems 200 --bridges 100

@@ -76,6 +76,8 @@ LIMITS = {
 
 
 def _candidates(limits: Limits, input_hz: int, output_hz: int) -> Iterator[Pll]:
+    if not limits.input[0] <= input_hz <= limits.input[1]:
+        return
     for divide in limits.divide:
         if not limits.detector[0] <= input_hz / divide <= limits.detector[1]:
             continue

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--machines", type=int, default=6, help="Random machines compared with the model.")
     parser.addoption("--problems", type=int, default=25, help="Random problems on each of them.")
+    parser.addoption("--long", action="store_true", help="The tests that are marked long, too.")
     parser.addoption("--own-machines", action="store_true", help="Netlists of every family and of each board's own machine.")
     parser.addoption("--command-lines", type=int, default=200, help="Random command lines.")
     parser.addoption("--bridges", type=int, default=1, help="Runs of random frames through a bridge, of each size.")
@@ -20,6 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest come first, so that no worker is left alone with them at the end."""
-    items.sort(key=lambda item: item.path.stem not in ("test_build_flow", "test_netlist", "test_axi_top"))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is long. The longest of the others come first, so that no worker is left alone with them at the end."""
+    if not config.getoption("--long"):
+        items[:] = [item for item in items if item.get_closest_marker("long") is None]
+    items.sort(key=lambda item: item.path.stem not in ("test_build_flow", "test_netlist", "test_synthesis", "test_axi_top"))

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
+from mrfhw.fpga.baseline import MACHINES
 from mrfhw.fpga.boards import BOARDS, BuildError, board_named
 from mrfhw.fpga.flow import Attempt, Flow, _best
 from mrfhw.fpga.records import RECORD
@@ -18,6 +19,7 @@ from mrfhw.fpga.tools import Step, Tool, find_tool, run_step
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from support.synthesized import SAID, build
 
 OPEN = [board for board in BOARDS.values() if board.open_flow]
 
@@ -26,29 +28,30 @@ def invoke(*arguments: str):
     return CliRunner().invoke(main, ["build", *arguments])
 
 
-def test_a_bitstream_from_end_to_end(tmp_path):
-    """The iCEBreaker's own machine: synthesized, placed, routed, packed; every clock met; all that build.json promises."""
-    result = invoke("--board", "icebreaker", "-o", str(tmp_path))
-    assert result.exit_code == 0, result.output
+def test_a_bitstream_from_end_to_end(tmp_path, tmp_path_factory):
+    """A narrow machine on the ULX3S, SDRAM and all: synthesized, placed, routed, packed; every clock met; all of build.json."""
+    build(tmp_path_factory, "ulx3s-85f, narrow", tmp_path)
+    status, said = (tmp_path / SAID).read_text().split("\n", 1)
+    assert status == "0", said
     record = json.loads((tmp_path / RECORD).read_text())
-    assert (tmp_path / record["bitstream"]).stat().st_size == 104_090  # every UP5K image without its boot header's options
+    assert (tmp_path / record["bitstream"]).stat().st_size > 500_000
     assert record["timing_met"]
-    assert record["board"] == "icebreaker"
+    assert record["board"] == "ulx3s-85f"
     config = Derived.from_dict(record["config"])
-    assert config == Config.preset("icebreaker")
+    assert config == Config.preset("smallest", **MACHINES["ulx3s-85f, narrow"][1])
     assert (record["lanes"], record["sites"], record["digest"]) == (config.lanes, config.sites, circuit_digest(config))
     fmax = min(record["fmax_hz"].values())
-    assert fmax >= record["clock_hz"] == BOARDS["icebreaker"].clock_hz
+    assert fmax >= record["clock_hz"] == BOARDS["ulx3s-85f"].clock_hz
     assert 0 < record["utilization"] <= 1
     assert record["labels_per_s"] == pytest.approx(record["lanes"] * fmax * record["utilization"])
     assert record["log"]["labels_per_s"] <= record["labels_per_s"]
-    assert record["resources"]["ICESTORM_RAM"]["available"] == 30
+    assert record["resources"]["DP16KD"]["available"] == 208
     assert all(0 < cell["share"] <= 1 for cell in record["resources"].values())
-    assert [step["tool"] for step in record["steps"]][-1] == "icepack"
+    assert [step["tool"] for step in record["steps"]][-1] == "ecppack"
     assert record["peak_bytes"] > 50_000_000
-    assert {"yosys", "nextpnr-ice40", "icepack"} == set(record["tools"])
+    assert {"yosys", "nextpnr-ecp5", "ecppack"} == set(record["tools"])
     table = CliRunner().invoke(main, ["report", str(tmp_path / RECORD)])
-    assert "icebreaker" in table.output
+    assert "ulx3s-85f" in table.output
     assert "published prototype" in table.output
 
 
@@ -94,11 +97,11 @@ def test_mistakes_are_one_line(arguments, message, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_machine_too_large_is_one_line_and_leaves_no_record(tmp_path):
-    (tmp_path / RECORD).write_text("{}")
-    result = invoke("--board", "icebreaker", "--preset", "smallest", "--seeds", "1", "-o", str(tmp_path))
-    assert result.exit_code == 2
-    line = result.output.splitlines()[-1]
+def test_a_machine_too_large_is_one_line_and_leaves_no_record(tmp_path, tmp_path_factory):
+    build(tmp_path_factory, "icebreaker, cdf", tmp_path)
+    status, *said = (tmp_path / SAID).read_text().splitlines()
+    assert status == "2"
+    line = said[-1]
     assert line.startswith("Error: nextpnr-ice40 failed: ERROR: ")
     assert "all of it in" in line
     assert not (tmp_path / RECORD).exists()

@@ -19,7 +19,7 @@ from mrfhw.scenes import stereo_scene
 from mrfhw.sim.chip import CompiledChip, run_placed
 from support.data import data_directory
 
-RUN = Run(sweeps=60, burn_in=30, seed=1)
+RUN = Run(sweeps=24, burn_in=12, seed=1)
 
 
 def window_problem(scene: str, labels: int) -> Problem:
@@ -54,14 +54,14 @@ def test_rtl_equals_model(chip: CompiledChip, scene: str, labels: int):
 
 def test_seeds_differ_and_repeat(chip: CompiledChip):
     problem = window_problem("built-in", 24)
-    runs = [run_placed(chip, Placement(chip.config, problem, Run(sweeps=4, seed=seed))) for seed in (1, 2, 1)]
+    runs = [run_placed(chip, Placement(chip.config, problem, Run(sweeps=2, seed=seed))) for seed in (1, 2, 1)]
     assert first_difference(runs[0], runs[2]) is None
     assert not np.array_equal(runs[0].last, runs[1].last)
 
 
 def test_longest_log_line_holds_no_padding_inside(chip: CompiledChip):
     """Count 0 is padding and nothing else: it comes only behind the last message of a run."""
-    placement = Placement(chip.config, window_problem("built-in", 24), Run(sweeps=30, seed=3))
+    placement = Placement(chip.config, window_problem("built-in", 24), Run(sweeps=12, seed=3))
     run_placed(chip, placement)
     from mrfhw.sessions.driver import Driver
 

@@ -22,6 +22,10 @@ MACHINES = {
 }
 
 
+# What depends on lanes and banks; bus and resuming are those of any machine.
+TESTS = {"race-1-lane": None, "cdf-2-lanes-4-banks": ("log_always_ready", "stress_log_seldom_taken")}
+
+
 def placements(config: Config, count: int) -> list[Placement]:
     """Random problems that use more than one tile, with a second image, and send messages."""
     rng, found = np.random.default_rng(9), []
@@ -58,5 +62,6 @@ def test_accelerator(name: str) -> None:
     config = Config(mesh_rows=2, mesh_cols=2, label_bits=3, data_bits=4, counter_bits=1, temperature_table=4, hub_depth=1,
                     hub_fan_in=4, s2_words=256, line_bits=64, **MACHINES[name])
     run_bench(Accelerator(config), "accelerator", "mrfhw.sim.benches.bench_accelerator",
-                      {"placements": placements_to_text([crossing(config), *placements(config, 1)]),
-                       "chain": placements_to_text([hot(config, 2)]), "hot": placements_to_text([hot(config, 4)])})
+              {"placements": placements_to_text([crossing(config), *placements(config, 1)]),
+               "chain": placements_to_text([hot(config, 2)]), "hot": placements_to_text([hot(config, 4)])},
+              testcase=TESTS[name])

@@ -16,8 +16,8 @@ from support.refusals import assert_refused
 
 # (tiles, data_bits, memory_address_bits): lines of one beat and of two, addresses of one register and of two.
 PORTS = {"one-beat": (2, 64, 32), "two-beats": (1, 32, 40)}
-# With more than one tile, what tiles and their log have a part in.
-MESH = ("registers", "latency", "log_in_memory", "log_on_the_stream", "random_idle_and_back_pressure", "ring_that_wraps", "stress")
+# With more than one tile, what tiles and their log have a part in; pauses of the ports are those of any machine.
+MESH = ("registers", "latency", "log_in_memory", "log_on_the_stream")
 
 
 def machine(tiles: int = 1) -> Config:

@@ -12,14 +12,16 @@ BENCH = "mrfhw.sim.benches.bench_log_writer"
 
 
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
-    (512, 64, 16), (128, 16, 8), (64, 64, 4), (32, 16, 16), (512, 128, 16), (96, 32, 4),
+    (512, 64, 16), (64, 64, 4), (96, 32, 4), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in (
+        (128, 16, 8), (32, 16, 16), (512, 128, 16))),
 ])
 def test_log_writer(line_bits: int, data_bits: int, burst_beats: int) -> None:
     parameters = {"line_bits": line_bits, "data_bits": data_bits, "address_bits": 16, "burst_beats": burst_beats}
     run_bench(LogWriter(**parameters), "log_writer", BENCH, parameters)
 
 
-@pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [(64, 32, 1), (24, 8, 2), (512, 512, 64), (64, 8, 256)])
+@pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
+    (64, 32, 1), (512, 512, 64), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((24, 8, 2), (64, 8, 256)))])
 def test_least_and_most(line_bits: int, data_bits: int, burst_beats: int) -> None:
     """Bursts of one beat and two, of 4096 bytes, and of 256 beats."""
     parameters = {"line_bits": line_bits, "data_bits": data_bits, "address_bits": 16, "burst_beats": burst_beats}

@@ -9,7 +9,7 @@ from mrfhw.sim.support.runner import run_bench
 from support.refusals import assert_refused
 
 
-@pytest.mark.parametrize("divisor", [4, 5, 8, 16, 40])
+@pytest.mark.parametrize("divisor", [4, 5, 16, *(pytest.param(n, marks=pytest.mark.long) for n in (8, 40))])
 def test_receiver(divisor: int) -> None:
     run_bench(UartReceiver(divisor), "receiver", "mrfhw.sim.benches.bench_uart", {"divisor": divisor, "part": "receiver"})
 
