@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from mrfhw.apps.stereo import stereo_problem
@@ -36,22 +37,28 @@ class Workload:
 
 
 def workload(config: Config) -> Workload:
-    """The bit-exact model's cycles and log messages of `SWEEPS` sweeps, half of them counted."""
+    """The bit-exact model's cycles and log messages of `SWEEPS` sweeps, half of them counted.
+
+    A machine that is smaller than the scene's least takes a part of it, one of few labels or small weights fewer or smaller ones.
+    Raises ProblemError for a machine that cannot take the scene all the same.
+    """
     config = Derived.of(config)
-    rows = max(LEAST_SIDE, config.mesh_rows * config.tile_rows)
-    cols = max(LEAST_SIDE, config.mesh_cols * config.tile_cols)
-    labels = min(config.max_labels, cols // 4)
-    scene = stereo_scene(rows, cols, max(4, labels))
+    rows, cols = config.mesh_rows * config.tile_rows, config.mesh_cols * config.tile_cols
+    labels = min(config.max_labels, max(4, cols // 4))
+    scene = stereo_scene(max(LEAST_SIDE, rows), max(LEAST_SIDE, cols), max(4, labels))
     run = Run(sweeps=SWEEPS, burn_in=SWEEPS // 2)
     shift = max(0, 8 - config.data_bits)
-    problem = stereo_problem(scene.left >> shift, scene.right >> shift, labels=scene.labels)
+    left, right = (image[:rows, :cols] >> shift for image in (scene.left, scene.right))
+    problem = stereo_problem(left, right, labels=labels)
+    problem = dataclasses.replace(problem, alpha=min(problem.alpha, config.weight_max), beta=min(problem.beta, config.weight_max),
+                                  out_of_range=min(problem.out_of_range, (1 << config.singleton_bits) - 1))
     machine = Machine(config, problem, run)
     for _ in range(SWEEPS):
         machine.sweep()
     machine.timing.finish()
-    sweep = rows * cols * scene.labels
+    sweep = rows * cols * labels
     lines = machine.log_messages / config.line_messages
-    return Workload(rows, cols, scene.labels, SWEEPS * sweep / (config.lanes * machine.timing.cycles),
+    return Workload(rows, cols, labels, SWEEPS * sweep / (config.lanes * machine.timing.cycles),
                     lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep))
 
 

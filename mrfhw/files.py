@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-__all__ = ["cache_directory", "check_writable", "replaced", "staged"]
+__all__ = ["cache_directory", "check_replaceable", "check_writable", "replaced", "staged"]
 
 
 def cache_directory() -> Path:
@@ -57,9 +57,7 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
 
     On an error nothing is left and what was at `path` stays. Raises OSError where the place cannot be written.
     """
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    check_writable(path.parent)
+    check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # One name, so that what a killed process leaves is taken by the next write.
     name = path.with_name(f".{path.name}.part")
@@ -79,6 +77,13 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise OSError where a file cannot be written at `path`; writes nothing."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    check_writable(path.parent)
 
 
 def check_writable(directory: Path) -> None:

@@ -14,6 +14,7 @@ from mrfhw.fpga.rates import link_bytes_per_s, workload
 from mrfhw.fpga.report import PUBLISHED, RESULTS, kept_records
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
 from mrfhw.model import machine
 
 
@@ -84,6 +85,18 @@ def test_workload_is_the_machine_s():
     assert (work.rows, work.cols, work.labels) == (16, 32, 8)
     assert 0.9 < work.utilization <= 1
     assert 0 < work.log_bytes_per_evaluation < 0.2
+
+
+@pytest.mark.parametrize("least", [
+    {"label_bits": 1}, {"data_bits": 1, "weight_bits": 1, "energy_bits": 4}, {"tile_rows": 2, "tile_cols": 4},
+    {"tile_rows": 2, "tile_cols": 4, "label_bits": 1, "data_bits": 1, "weight_bits": 1, "energy_bits": 4, "temperature_bits": 12}])
+def test_a_small_machine_has_a_workload_too(least):
+    """It is needed for a build's record, at the end of long work."""
+    config = Config.preset("smallest", sampler=Race(uniform_bits=8, fraction_bits=2), **least)
+    work = workload(config)
+    assert (work.rows, work.cols) == (config.tile_rows, config.tile_cols)
+    assert work.labels <= 1 << config.label_bits
+    assert 0.1 < work.utilization <= 1
 
 
 def test_workload_has_the_messages_that_are_not_kept(monkeypatch):

@@ -20,7 +20,7 @@ from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_opt
 from mrfhw.commands.options import common_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.field.result import Result, first_difference
-from mrfhw.files import check_writable
+from mrfhw.files import check_replaceable, check_writable
 from mrfhw.report import outputs
 from mrfhw.sessions import backends, sampling
 from mrfhw.sessions.checkpoint import EVERY, Keeping, pauses_of
@@ -131,8 +131,10 @@ def run_command(app: Application) -> click.Command:
         job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
         check_writable(output)
         if save_problem is not None:
-            job.problem.save(save_problem, job.run)
+            check_replaceable(save_problem)
         solution = solve_with_bar(backend, job, chains, visit, keeping)
+        if save_problem is not None:
+            job.problem.save(save_problem, job.run)
         report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz)
         click.echo(_summary(report, output))
 

@@ -69,9 +69,9 @@ def command(name: str, clock: float | None, baud: int | None, seeds: int, minute
     if no_build:
         return
     (directory / RECORD).unlink(missing_ok=True)
-    placed = flow.run(seeds, 60 * minutes, lambda text: click.echo(text, err=True))
     with working("measuring utilization with the model"):
-        work = workload(config)
+        work = workload(config)  # first, as it may refuse the machine
+    placed = flow.run(seeds, 60 * minutes, lambda text: click.echo(text, err=True))
     record = record_of(board, config, flow.rates.hz, rate, placed, work)
     (directory / RECORD).write_text(json.dumps(record, indent=1) + "\n")
     _summary(record, directory)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -25,19 +27,19 @@ __all__ = ["command"]
 APPLICATIONS = ("stereo", "motion", "segment", "denoise")
 
 
-def _write(application: str, rows: int, cols: int, labels: int, noise: float, seed: int,
-           scratch: Path) -> tuple[list[Path], str]:
-    """The files of a scene, and the arguments that solve it, with {} for their directory."""
+def _scene(application: str, rows: int, cols: int, labels: int, noise: float,
+           seed: int) -> tuple[Callable[[Path], list[Path]], str]:
+    """What writes a scene's files into a directory, and the arguments that solve it, with {} for that directory."""
     if application == "stereo":
         scene = stereo_scene(rows, cols, labels, seed)
-        return (write_scene(scene, scratch), f"{{}}/left.png {{}}/right.png --labels {labels} --truth {{}}/disparity.png "
+        return (partial(write_scene, scene), f"{{}}/left.png {{}}/right.png --labels {labels} --truth {{}}/disparity.png "
                                              f"--truth-scale {scene.truth_scale}")
     if application == "motion":
-        return (write_motion_scene(motion_scene(rows, cols, seed), scratch), "{}/first.png {}/second.png --truth {}/flow.flo")
+        return partial(write_motion_scene, motion_scene(rows, cols, seed)), "{}/first.png {}/second.png --truth {}/flow.flo"
     if application == "segment":
-        return (write_segmentation_scene(segmentation_scene(rows, cols, seed), scratch), "{}/image.png --truth {}/segments.png")
+        return partial(write_segmentation_scene, segmentation_scene(rows, cols, seed)), "{}/image.png --truth {}/segments.png"
     if application == "denoise":
-        return (write_denoising_scene(denoising_scene(rows, cols, noise, seed), scratch),
+        return (partial(write_denoising_scene, denoising_scene(rows, cols, noise, seed)),
                 "{}/noisy.png --mask {}/mask.png --truth {}/clean.png")
     raise ProblemError(f"application is {application!r}; it must be one of {', '.join(APPLICATIONS)}: choose one")
 
@@ -53,7 +55,8 @@ def _write(application: str, rows: int, cols: int, labels: int, noise: float, se
               help="Directory for the files; made where it is missing.")
 def command(application: str, rows: int, cols: int, labels: int, noise: float, seed: int, output: Path) -> None:
     """Write a scene of known truth for APPLICATION: stereo (if none is named), motion, segment or denoise."""
+    write, arguments = _scene(application, rows, cols, labels, noise, seed)
     with staged(output) as scratch:
-        paths, arguments = _write(application, rows, cols, labels, noise, seed, scratch)
+        paths = write(scratch)
     click.echo(f"wrote {', '.join(path.name for path in paths)} to {output}\n"
                f"solve it: mrfhw run {application} {arguments.format(*[output] * 4)} -o DIR")
