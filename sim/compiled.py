@@ -29,9 +29,9 @@ _HARNESS = Path(__file__).with_name("chip.cpp")
 _BOARD_HARNESS = Path(__file__).with_name("board.cpp")
 
 
-# Up to so many tiles the C++ is compiled as one file, whose headers are read once. With more, as files of 20,000 operations on both
-# cores, or, where it is to be quick, the tile once and by itself.
-_ONE_FILE_TILES = 6
+# Up to so many tiles, optimized and not, the C++ is compiled as one file, whose headers are read once. With more, as files of 20,000
+# operations on both cores, or, where it is to be quick, the tile once and by itself.
+_ONE_FILE_TILES, _ONE_QUICK_FILE_TILES = 2, 6
 
 # Warnings are the lint test's business.
 _OPTIONS = ("--cc", "--exe", "--build", "-j", "2", "-O3", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "--noassert",
@@ -132,7 +132,7 @@ def _library(verilog: Verilog, harness: Path, name: str, quick: bool, tiles: int
 
 
 def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | None, level: int) -> None:
-    together = tiles is not None and tiles <= _ONE_FILE_TILES
+    together = tiles is not None and tiles <= (_ONE_QUICK_FILE_TILES if quick else _ONE_FILE_TILES)
     by_tile = quick and not together
     with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
         work = Path(name)

@@ -40,7 +40,7 @@ def test_stereo_over_a_pseudo_terminal() -> None:
     config = Config(mesh_rows=2, mesh_cols=2, spus=2)
     scene = stereo_scene(48, 64, 16, 0)
     problem, run = stereo_problem(scene.left >> 2, scene.right >> 2, labels=16), Run(sweeps=30, burn_in=10)
-    with board("pty", "--spes", "4", "--spus", "2") as found:
+    with board("pty", "--quick", "--spes", "4", "--spus", "2") as found:
         seen: list[int] = []
         result = backends.solve(found.address, config, problem, run, progress=seen.append)
         assert_equals_model(result, config, problem, run)
