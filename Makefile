@@ -34,11 +34,12 @@ packages:
 	$(PYTHON) -c "import ensurepip" 2>/dev/null || missing="$$missing venv"; \
 	if [ -n "$$missing" ]; then $(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(DEBIAN); fi
 
+# Three workers on two cores, as some tests wait for boards and links.
 test: packages $(VENV)/test
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal
 
 # The generated 16x2 against its model on the built-in scene, every bit.
 verify: packages $(VENV)/run

@@ -29,8 +29,8 @@ _HARNESS = Path(__file__).with_name("chip.cpp")
 _BOARD_HARNESS = Path(__file__).with_name("board.cpp")
 
 
-# Up to so many tiles, optimized and not, the C++ is compiled as one file, whose headers are read once. With more, as files of 20,000
-# operations on both cores, or, where it is to be quick, the tile once and by itself.
+# Up to so many tiles, optimized and not, the C++ is compiled as one file, whose headers are read once. With more, as files of
+# 20,000 operations on both cores, or, where it is to be quick, the tile once and by itself.
 _ONE_FILE_TILES, _ONE_QUICK_FILE_TILES = 2, 6
 
 # Warnings are the lint test's business.

@@ -34,7 +34,10 @@ def test_a_bitstream_from_end_to_end(tmp_path, tmp_path_factory):
     status, said = (tmp_path / SAID).read_text().split("\n", 1)
     assert status == "0", said
     record = json.loads((tmp_path / RECORD).read_text())
-    assert (tmp_path / record["bitstream"]).stat().st_size > 500_000
+    bitstream = (tmp_path / record["bitstream"]).read_bytes()
+    assert b"LFE5U-85F" in bitstream[:200]
+    assert b"\xff\xff\xbd\xb3" in bitstream[:400]  # the preamble
+    assert len(bitstream) > 300_000
     assert record["timing_met"]
     assert record["board"] == "ulx3s-85f"
     config = Derived.from_dict(record["config"])
