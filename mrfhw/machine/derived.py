@@ -239,13 +239,12 @@ class Derived(Config):
         """Cycles of a read from a tile: down the control tree and back."""
         return self.latency.bus_read(self.tree_levels) + 1
 
-    def overlaps(self, tile_rows: int, tile_cols: int, labels: int) -> bool:
-        """Whether a colour may start while the last groups of the other are in flight.
+    def overlaps(self, tile_rows: int, groups_per_row: int, labels: int) -> bool:
+        """Whether a colour may start while the last groups of the other are in flight, in tiles of so many rows and groups a row.
 
         Each colour starts one row below the last one, so the rows that it reads first are the ones
         written longest ago; true when (rows - 3) x groups a row x interval covers the write-back.
         """
-        groups_per_row = tile_cols // (2 * self.spus)
         slack = (tile_rows - 3) * groups_per_row * self.interval(labels)
         return slack >= self.commit_delay(labels) + self.spus - 1 + self.latency.written
 

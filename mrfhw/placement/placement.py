@@ -157,7 +157,7 @@ class Placement:
 
     @property
     def overlap(self) -> bool:
-        return self.config.overlaps(self.tile_rows, self.tile_cols, self.problem.labels)
+        return self.config.overlaps(self.tile_rows, self.order.groups_per_row, self.problem.labels)
 
     @property
     def interval(self) -> int:
