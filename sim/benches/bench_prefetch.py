@@ -60,22 +60,23 @@ class Fetcher:
     def plan(self, groups: int, pause: int) -> list[Group]:
         """Groups one after the other: the first words enter with the swap of the group before, or up to `pause` later."""
         need = self.spus * (SITE if self.banks == 1 else 1)
-        plan, start = [], 0
+        plan, start, stages = [], 0, self.config.latency
         for _ in range(groups):
             def spread(count: int, start: int = start) -> list[int]:
                 gaps = self.rng.integers(0, pause + 1, count)
                 return [start + i + int(gaps[:i + 1].sum()) for i in range(count)]
 
             fetches, s1_fetches = spread(need), spread(self.spus)
-            swap = max(fetches[-1], s1_fetches[-1]) + 2 + int(self.rng.integers(0, pause + 1))
+            entered = max(fetches[-1] + stages.vector_read, s1_fetches[-1] + stages.s1_read)
+            swap = entered + 1 + int(self.rng.integers(0, pause + 1))
             words = [[self.word() for _ in range(SITE)] for _ in range(self.spus)]
             plan.append(Group(fetches, s1_fetches, swap, words, [self.datum() for _ in range(self.spus)]))
-            start = swap - 1  # in the chain from the cycle of the swap on
+            start = swap - min(stages.vector_read, stages.s1_read)  # in the chain from the cycle of the swap on
         return plan
 
     def inputs(self, plan: list[Group]) -> list[dict[str, Any]]:
         """Ports by cycle; words and data are random where none is fetched."""
-        end = plan[-1].swap + 4
+        end = plan[-1].swap + self.config.latency.swap + 3
         cycles: list[dict[str, Any]] = [
             {"fetch": 0, "s1_fetch": 0, "swap": 0, "words": [self.word() for _ in range(self.banks)], "s1_word": self.datum()}
             for _ in range(end)]
@@ -85,7 +86,7 @@ class Fetcher:
                 cycles[t].update(fetch=1, words=flat[self.banks * i:self.banks * (i + 1)])
             for t, datum in zip(group.s1_fetches, group.s1, strict=True):
                 cycles[t]["s1_fetch"] = 1
-                cycles[t + 1]["s1_word"] = datum
+                cycles[t + self.config.latency.s1_read]["s1_word"] = datum
             cycles[group.swap]["swap"] = 1
         return cycles
 
@@ -98,7 +99,7 @@ class Fetcher:
                 sites = [[{"word": word, "vector": self.table[word["label"]]} for word in lane] for lane in held.words]
                 self.bench.expect("current", sites, after=0)
                 self.bench.expect("current_s1", held.s1, after=0)
-            held = swaps.get(t, held)
+            held = swaps.get(t + 1 - self.config.latency.swap, held)
 
 
 @cocotb.test()
