@@ -139,9 +139,10 @@ int board_serve(void *board, int fd, double seconds, double *last) {
         bool moved = false;
         if (fd >= 0 && !exchange(b, fd, moved)) return 0;
         if (moved || !b.to_board.empty()) *last = t;
-        if (t - *last > 1) {
+        // Slower when nothing has moved for a while: a run in silence still goes on.
+        if (t - *last > 0.1) {
             pollfd p{fd, POLLIN, 0};
-            poll(&p, 1, 10);
+            poll(&p, 1, t - *last > 1 ? 10 : 1);
         }
         for (int i = 0; i < 500; i++) b.tick();
     }

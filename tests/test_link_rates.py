@@ -29,7 +29,9 @@ def field(rows: int, cols: int) -> Problem:
                    schedule=Schedule.constant(20.0))
 
 
-@pytest.mark.parametrize(("log_bytes", "latency", "share"), [(2048, LATENCY, 0.8), (8192, 4 * LATENCY, 0.7)])
+@pytest.mark.parametrize(("log_bytes", "latency", "share"), [
+    (2048, LATENCY, 0.8),
+    pytest.param(8192, 4 * LATENCY, 0.7, marks=pytest.mark.long)])
 def test_the_log_fills_the_wire(log_bytes, latency, share) -> None:
     """Of a machine that logs far more than the wire takes."""
     link, problem, run = linked(log_bytes, latency), field(8, 16), Run(sweeps=500, burn_in=0, seed=1)

@@ -23,7 +23,7 @@ MACHINES = {
 
 
 # What depends on lanes and banks; bus and resuming are those of any machine.
-TESTS = {"race-1-lane": None, "cdf-2-lanes-4-banks": ("log_always_ready", "stress_log_seldom_taken")}
+TESTS = {"race-1-lane": None, "cdf-2-lanes-4-banks": ("stress_log_seldom_taken",)}
 
 
 def placements(config: Config, count: int) -> list[Placement]:

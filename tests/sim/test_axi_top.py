@@ -18,6 +18,8 @@ from support.refusals import assert_refused
 PORTS = {"one-beat": (2, 64, 32), "two-beats": (1, 32, 40)}
 # With more than one tile, what tiles and their log have a part in; pauses of the ports are those of any machine.
 MESH = ("registers", "latency", "log_in_memory", "log_on_the_stream")
+ALONE = (*MESH, "random_idle_and_back_pressure", "ring_that_wraps", "wrong_rings", "memory_that_refuses", "runs_left_behind",
+         "stop_and_resume", "state_that_is_taken_up")
 
 
 def machine(tiles: int = 1) -> Config:
@@ -44,14 +46,15 @@ def stereo(config: Config, seed: int) -> Placement:
     return Placement(config, problem, Run(sweeps=2, burn_in=1, seed=seed))
 
 
-@pytest.mark.parametrize("name", PORTS)
-def test_axi_top(name: str) -> None:
+@pytest.mark.parametrize(("name", "tests"), [
+    ("one-beat", MESH), ("two-beats", ALONE), pytest.param("two-beats", ("stress",), marks=pytest.mark.long)])
+def test_axi_top(name: str, tests: tuple[str, ...]) -> None:
     tiles, data_bits, memory_address_bits = PORTS[name]
     config = machine(tiles)
     run_bench(AxiTop(config, data_bits, memory_address_bits), "mrfhw_axi_top", "mrfhw.sim.benches.bench_axi_top", {
         "data_bits": data_bits, "memory_address_bits": memory_address_bits, "hot": placements_to_text([hot(config, 12)]),
         "placements": placements_to_text([stereo(config, 11), stereo(config, 12)])},
-        testcase=MESH if tiles > 1 else None)
+        testcase=tests)
 
 
 @pytest.mark.parametrize("line_bits", [8, 64])

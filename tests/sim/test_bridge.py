@@ -11,7 +11,7 @@ from support.refusals import assert_refused
 
 
 @pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [
-    (40, 16, 32), (72, 16, 1024), pytest.param(32, 64, 64, marks=pytest.mark.long)])
+    (40, 16, 32), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((72, 16, 1024), (32, 64, 64)))])
 def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
     parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "log_bytes": log_bytes}
     run_bench(Bridge(**parameters), "link_bridge", "mrfhw.sim.benches.bench_bridge", parameters)

@@ -52,7 +52,7 @@ def same_results(found: Result, wanted: Result) -> None:
     assert (found.counts.sum(-1) == 11).all()
 
 
-@pytest.mark.parametrize("name", ["no-hub", "two-levels-cdf"])
+@pytest.mark.parametrize("name", ["no-hub", pytest.param("two-levels-cdf", marks=pytest.mark.long)])
 def test_log_seldom_taken(name: str) -> None:
     """In one cycle of 6, of 32 and of 64, at random, on one chip."""
     config = machine(name)

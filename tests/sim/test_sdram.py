@@ -33,8 +33,10 @@ def run(board: tuple[int, SdramTiming, int, float, float], testcase: str | list[
     }, testcase=testcase)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name in ("50 MHz", "100 MHz") else [])
-                                  for name in BOARDS])
+LONG = ("50 MHz", "100 MHz", "50 MHz, registers on the way")  # between the others
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in BOARDS])
 def test_sdram(name: str) -> None:
     run(BOARDS[name], ["traffic_with_pauses", "a_log_at_full_speed", "latency", "single_words_far_apart"])
 
