@@ -48,7 +48,7 @@ verify: packages $(VENV)/run
 	  --sweeps 60 --burn-in 30
 
 # Forty-eight random machines with two hundred problems each, 300 runs of random frames through bridges (hours); more sizes of what
-# is tested anyway, a register stage more in every part and five thousand random command lines (minutes).
+# is tested anyway, a bitstream from end to end, a register stage more in every part and 5,000 random command lines (minutes).
 long: packages $(VENV)/test
 	$(BIN)/pytest --long -m long
 	$(BIN)/pytest tests/sim/test_latency.py --every-stage

@@ -19,7 +19,7 @@ from mrfhw.fpga.tools import Step, Tool, find_tool, run_step
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from support.synthesized import SAID, build
+from support.synthesized import SAID, TOO_LARGE, build
 
 OPEN = [board for board in BOARDS.values() if board.open_flow]
 
@@ -28,6 +28,7 @@ def invoke(*arguments: str):
     return CliRunner().invoke(main, ["build", *arguments])
 
 
+@pytest.mark.long
 def test_a_bitstream_from_end_to_end(tmp_path, tmp_path_factory):
     """A narrow machine on the ULX3S, SDRAM and all: synthesized, placed, routed, packed; every clock met; all of build.json."""
     build(tmp_path_factory, "ulx3s-85f, narrow", tmp_path)
@@ -101,7 +102,7 @@ def test_mistakes_are_one_line(arguments, message, tmp_path):
 
 
 def test_a_machine_too_large_is_one_line_and_leaves_no_record(tmp_path, tmp_path_factory):
-    build(tmp_path_factory, "icebreaker, cdf", tmp_path)
+    build(tmp_path_factory, TOO_LARGE, tmp_path)
     status, *said = (tmp_path / SAID).read_text().splitlines()
     assert status == "2"
     line = said[-1]

@@ -14,16 +14,18 @@ from click.testing import CliRunner
 from mrfhw.cli import main
 from mrfhw.fpga.baseline import MACHINES, measure
 
-__all__ = ["SAID", "build", "synthesize"]
+__all__ = ["SAID", "TOO_LARGE", "build", "synthesize"]
 
 SAID = "said.txt"  # in a folder that `build` has filled: exit status and output
+
+TOO_LARGE = "icebreaker, cdf"  # placing it fails, soon
 
 # How `mrfhw build` is told of a machine of `MACHINES`.
 NARROW = ("--preset", "smallest", "--label-bits", "3", "--data-bits", "4", "--energy-bits", "8", "--weight-bits", "2",
           "--vector-bits", "2", "--temperature-bits", "12", "--counter-bits", "3")
 OPTIONS = {
     "ulx3s-85f, narrow": ("--board", "ulx3s-85f", *NARROW, "--gumbel-uniform-bits", "8", "--gumbel-fraction-bits", "2"),
-    "icebreaker, cdf": ("--board", "icebreaker", *NARROW, "--sampler", "cdf", "--probability-bits", "6",
+    TOO_LARGE: ("--board", "icebreaker", *NARROW, "--sampler", "cdf", "--probability-bits", "6",
                         "--exponent-fraction-bits", "2", "--uniform-bits", "8"),
 }
 
@@ -56,8 +58,8 @@ def build(tests: pytest.TempPathFactory, name: str, directory: Path) -> None:
 
 
 def synthesize(tests: pytest.TempPathFactory, name: str, directory: Path) -> None:
-    """What synthesis makes of the design of `MACHINES[name]`, by `mrfhw build` where other tests have that."""
+    """What synthesis makes of the design of `MACHINES[name]`, by `mrfhw build` where another test has that."""
     assert name in MACHINES
-    if name in OPTIONS:
+    if name == TOO_LARGE:
         return build(tests, name, directory)
-    return _once(tests, name, lambda part: measure(name, part), directory)
+    return _once(tests, f"{name}, synthesized", lambda part: measure(name, part), directory)
