@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--machines", type=int, default=6, help="Random machines compared with the model.")
-    parser.addoption("--problems", type=int, default=15, help="Random problems on each of them.")
+    parser.addoption("--problems", type=int, default=25, help="Random problems on each of them.")
     parser.addoption("--long", action="store_true", help="The tests that are marked long, too.")
     parser.addoption("--own-machines", action="store_true", help="Netlists of every family and of each board's own machine.")
     parser.addoption("--command-lines", type=int, default=200, help="Random command lines.")

@@ -63,14 +63,15 @@ def command(name: str, clock: float | None, baud: int | None, seeds: int, minute
     directory = output or Path("build") / name
     check_writable(directory)
     flow = Flow(board, config, board.clock_hz if clock is None else clock_hz(clock), rate, directory)
+    if not no_build:
+        with working("measuring utilization with the model"):
+            work = workload(config)  # before anything is written, as it may refuse the machine
     files = flow.write()
     click.echo(f"wrote the project of {config.spes}x{config.spus} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
                f"{', '.join(files)}")
     if no_build:
         return
     (directory / RECORD).unlink(missing_ok=True)
-    with working("measuring utilization with the model"):
-        work = workload(config)  # first, as it may refuse the machine
     placed = flow.run(seeds, 60 * minutes, lambda text: click.echo(text, err=True))
     record = record_of(board, config, flow.rates.hz, rate, placed, work)
     (directory / RECORD).write_text(json.dumps(record, indent=1) + "\n")
