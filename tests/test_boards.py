@@ -35,12 +35,13 @@ def tiny() -> Iterator[Board]:
         yield found
 
 
-def test_stereo_over_a_pseudo_terminal() -> None:
-    """64x48 sites on 4 SPEs of 2 SPUs, by a second program; the program ends cleanly."""
-    config = Config(mesh_rows=2, mesh_cols=2, spus=2)
-    scene = stereo_scene(48, 64, 16, 0)
+@pytest.mark.parametrize(("rows", "cols", "spes"), [(24, 32, 1), pytest.param(48, 64, 4, marks=pytest.mark.long)])
+def test_stereo_over_a_pseudo_terminal(rows: int, cols: int, spes: int) -> None:
+    """On SPEs of 2 SPUs, by a second program; the program ends cleanly."""
+    config = Config(mesh_rows=1, mesh_cols=1, spus=2) if spes == 1 else Config(mesh_rows=2, mesh_cols=2, spus=2)
+    scene = stereo_scene(rows, cols, 16, 0)
     problem, run = stereo_problem(scene.left >> 2, scene.right >> 2, labels=16), Run(sweeps=30, burn_in=10)
-    with board("pty", "--quick", "--spes", "4", "--spus", "2") as found:
+    with board("pty", "--quick", "--spes", str(spes), "--spus", "2") as found:
         seen: list[int] = []
         result = backends.solve(found.address, config, problem, run, progress=seen.append)
         assert_equals_model(result, config, problem, run)

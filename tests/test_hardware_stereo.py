@@ -34,13 +34,14 @@ def window_problem(scene: str, labels: int, rows: int = 64) -> Problem:
     return stereo_problem(left, right, labels=labels)
 
 
-@pytest.fixture(scope="module", params=["race", "cdf"])
+@pytest.fixture(scope="module", params=["race", pytest.param("cdf", marks=pytest.mark.long)])
 def chip(request: pytest.FixtureRequest):
     with CompiledChip(Config(sampler=request.param), quick=True) as compiled:
         yield compiled
 
 
-@pytest.mark.parametrize(("scene", "labels"), [("built-in", 24), ("built-in", 40), ("teddy", 24), ("teddy", 40)])
+@pytest.mark.parametrize(("scene", "labels"), [
+    ("built-in", 24), ("teddy", 40), *(pytest.param(*case, marks=pytest.mark.long) for case in (("built-in", 40), ("teddy", 24)))])
 def test_rtl_equals_model(chip: CompiledChip, scene: str, labels: int):
     placement = Placement(chip.config, window_problem(scene, labels), RUN)
     assert placement.replication == (1 if labels == 24 else 2)

@@ -13,7 +13,7 @@ from support.boards import TINY, assert_equals_model, tiny_problem
 SMALL_RING = 64  # bytes between memory and link, so that the log waits in the memory
 
 
-@pytest.mark.parametrize("memory_bytes", [1 << 14, 1 << 8])
+@pytest.mark.parametrize("memory_bytes", [1 << 8, pytest.param(1 << 14, marks=pytest.mark.long)])
 def test_the_log_waits_in_memory(memory_bytes: int) -> None:
     """Problem after problem: the model's results; a memory that holds a run's log keeps the machine from stalling."""
     def link() -> SimLink:

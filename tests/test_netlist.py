@@ -58,6 +58,7 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", BOARD_MACHINES)
 def test_the_netlist_equals_the_model(family: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory,
                                       request: pytest.FixtureRequest) -> None:

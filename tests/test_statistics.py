@@ -151,6 +151,7 @@ def chip_stationary(sampler, scale=1.0):
     return Copies(GRIDS[CHAIN], (128, 128)).kernel(chip_config(sampler), scale).stationary()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sampler", CHIPS)
 def test_chip_samples_the_stationary_distribution(sampler):
     counts = chip_counts(sampler)

@@ -22,8 +22,9 @@ MACHINES = {
 }
 
 
-# What depends on lanes and banks; bus and resuming are those of any machine.
-TESTS = {"race-1-lane": None, "cdf-2-lanes-4-banks": ("stress_log_seldom_taken",)}
+SHORT = {"race-1-lane": ("log_always_ready", "stop_and_resume"), "cdf-2-lanes-4-banks": ("stress_log_seldom_taken",)}
+LONG = {"race-1-lane": ("random_bus_idle_and_log_ready", "stress_log_seldom_taken"),
+        "cdf-2-lanes-4-banks": ("log_always_ready", "random_bus_idle_and_log_ready", "stop_and_resume")}
 
 
 def placements(config: Config, count: int) -> list[Placement]:
@@ -57,11 +58,12 @@ def hot(config: Config, sweeps: int) -> Placement:
     return Placement(config, problem, Run(sweeps=sweeps, seed=4))
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_accelerator(name: str) -> None:
+@pytest.mark.parametrize(("name", "tests"), [
+    *SHORT.items(), *(pytest.param(*item, marks=pytest.mark.long) for item in LONG.items())])
+def test_accelerator(name: str, tests: tuple[str, ...]) -> None:
     config = Config(mesh_rows=2, mesh_cols=2, label_bits=3, data_bits=4, counter_bits=1, temperature_table=4, hub_depth=1,
                     hub_fan_in=4, s2_words=256, line_bits=64, **MACHINES[name])
     run_bench(Accelerator(config), "accelerator", "mrfhw.sim.benches.bench_accelerator",
               {"placements": placements_to_text([crossing(config), *placements(config, 1)]),
                "chain": placements_to_text([hot(config, 2)]), "hot": placements_to_text([hot(config, 4)])},
-              testcase=TESTS[name])
+              testcase=tests)

@@ -33,7 +33,7 @@ def run(board: tuple[int, SdramTiming, int, float, float], testcase: str | list[
     }, testcase=testcase)
 
 
-LONG = ("50 MHz", "100 MHz", "50 MHz, registers on the way")  # between the others
+LONG = ("50 MHz", "100 MHz", "133 MHz, CL3", "50 MHz, registers on the way")  # between the others
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in BOARDS])
