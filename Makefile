@@ -51,7 +51,7 @@ verify: packages $(VENV)/run
 # is tested anyway, a bitstream from end to end, a register stage more in every part and 5,000 random command lines (minutes).
 long: packages $(VENV)/test
 	$(BIN)/pytest --long -m long
-	$(BIN)/pytest tests/test_synthesis.py --own-machines
+	$(BIN)/pytest tests/test_synthesis.py tests/test_netlist.py --own-machines --long
 	$(BIN)/pytest tests/sim/test_latency.py --every-stage
 	$(BIN)/pytest tests/test_fuzzed_commands.py --command-lines 5000
 	$(BIN)/pytest tests/test_random_machines.py tests/sim/test_bridge.py --machines 48 --problems 200 --bridges 100

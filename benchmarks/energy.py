@@ -47,7 +47,7 @@ def problems(data: Path | None) -> Iterator[tuple[str, Problem]]:
 
 def graph_cut(problem: Problem, algorithm: str) -> tuple[int, float]:
     """(energy, seconds) of gco until no move lowers the energy."""
-    unary = (problem.alpha * singleton_energies(problem)).astype(np.int32)
+    unary = singleton_energies(problem).astype(np.int32)
     pairwise = (problem.beta * doubleton_table(problem)).astype(np.int32)
     began = time.perf_counter()
     labels = gco.cut_grid_graph_simple(unary, pairwise, n_iter=-1, algorithm=algorithm)

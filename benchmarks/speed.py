@@ -71,7 +71,7 @@ def float_speed(labels: int) -> float:
 def peer_speed(labels: int) -> float:
     """The peer counts nothing into a histogram."""
     p = problem(labels)
-    sampler = PeerSampler(p.alpha * singleton_energies(p), p.beta * doubleton_table(p), p.schedule.start)
+    sampler = PeerSampler(singleton_energies(p), p.beta * doubleton_table(p), p.schedule.start)
     speeds = []
     for _ in range(REPEATS + 1):
         began = time.perf_counter()

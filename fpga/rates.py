@@ -50,7 +50,8 @@ def workload(config: Config) -> Workload:
     shift = max(0, 8 - config.data_bits)
     left, right = (image[:rows, :cols] >> shift for image in (scene.left, scene.right))
     problem = stereo_problem(left, right, labels=labels)
-    problem = dataclasses.replace(problem, alpha=min(problem.alpha, config.weight_max), beta=min(problem.beta, config.weight_max),
+    problem = dataclasses.replace(problem, singleton=config.singletons[0], beta=min(problem.beta, config.weight_max),
+                                  alpha=min(problem.channels[0].alpha, config.weight_max),
                                   out_of_range=min(problem.out_of_range, (1 << config.singleton_bits) - 1))
     machine = Machine(config, problem, run)
     for _ in range(SWEEPS):

@@ -9,14 +9,14 @@ import numpy as np
 
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result, first_difference
-from mrfhw.gateware.control.ops import parameters
+from mrfhw.gateware.control.ops import KINDS, mode_fields, parameters
 from mrfhw.gateware.control.scheduler import problem_registers
 from mrfhw.host.links import LinkError
 from mrfhw.host.remote import RemoteSession, connect
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import MODE_BITS, REGISTERS, LmemWord, Region, register
+from mrfhw.machine.registers import REGISTERS, LmemWord, Region, register
 from mrfhw.model.machine import Machine, complete
 from mrfhw.model.random import lane_states
 from mrfhw.sessions.driver import ChipError
@@ -54,7 +54,8 @@ def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
         yield Check("identity", True, f"interface and circuit {session.driver.digest}")
         session.settle()
         yield _registers(session)
-        for region in (Region.S1, Region.S2, Region.LMEM):
+        more = (Region.EDGES,) if session.config.edge_bits else ()
+        for region in (Region.S1, *more, Region.S2, Region.LMEM):
             yield _memory(session, region, every)
         yield _generators(session)
         yield from _field(session)
@@ -62,11 +63,11 @@ def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
 
 def _register_widths(config: Config) -> dict[str, int]:
     """Bits of each register that can be written and read."""
-    found = {"mode": MODE_BITS["doubleton"] + 2}
+    found = {"mode": max(bit + width for bit, width in mode_fields(config).values())}
     for layout in (problem_registers(config), parameters(config)):
         for name, field in layout:
             found["energy_shift" if name == "shift" else str(name)] = field.width
-    return {name: found[name] for name, r in REGISTERS.items() if r.access == "rw"}
+    return {name: found[name] for name, r in REGISTERS.items() if r.access == "rw" and name in found}
 
 
 def _registers(session: RemoteSession) -> Check:
@@ -95,10 +96,10 @@ def _words(config: Config, region: Region) -> tuple[np.ndarray, np.ndarray]:
     """(offset, mask) of each word of a tile's memory, in the order in which they may be written."""
     config = Derived.of(config)
     half = np.arange(config.tile_sites // 2)
-    datum = (1 << config.data_bits + 1) - 1
-    if region is Region.S1:
+    datum = (1 << config.datum_bits + 1) - 1
+    if region in (Region.S1, Region.EDGES):
         offsets = np.concatenate([half, half + (1 << config.site_address_bits - 1)])
-        return offsets, np.full(len(offsets), datum, np.uint32)
+        return offsets, np.full(len(offsets), datum if region is Region.S1 else (1 << len(KINDS) * config.edge_bits) - 1, np.uint32)
     if region is Region.S2:
         bank, word = np.divmod(np.arange(config.spus * config.s2_bank_depth), config.s2_bank_depth)
         return (bank << config.s2_address_bits) + word, np.full(len(bank), datum, np.uint32)
@@ -153,9 +154,11 @@ def _small_problem(config: Config) -> Problem:
     rows, cols = config.mesh_rows * min(config.tile_rows, 4), config.mesh_cols * min(config.tile_cols, max(4, config.col_step))
     rng = np.random.default_rng(SEED)
     labels = min(4, config.max_labels)
-    images = rng.integers(0, config.data_max + 1, (2, rows, cols))
+    images = np.stack([rng.integers(0, 1 << bits, (2, rows, cols)) for bits in config.channel_bits], -1)
+    kinds = (config.singletons[0], *("absolute" for _ in config.channel_bits[1:]))
+    edges = rng.integers(0, 1 << config.edge_bits, (rows, cols, 2)) if config.edge_bits else None
     return Problem(labels=labels, singleton1=images[0], singleton2=images[1], offsets=np.array([(0, -n) for n in range(labels)]),
-                   schedule=Schedule.constant(8.0))
+                   singleton=kinds, edges=edges, schedule=Schedule.constant(8.0))
 
 
 def _field(session: RemoteSession) -> Iterator[Check]:

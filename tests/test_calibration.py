@@ -109,7 +109,7 @@ def test_calibration_leaves_out_clamped_and_unknown_sites():
     assert found.pixels == 3
     assert found.wrong == pytest.approx(1 / 3)
     assert found.auroc == {"entropy": 1.0, "std": 1.0}
-    assert found.coverage == pytest.approx(1.0)
+    assert found.coverage == pytest.approx((1.0,))
     summary = found.summary()
     assert summary["ause"]["entropy"] == pytest.approx(0)
     assert summary["level"] == 0.9

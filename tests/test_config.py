@@ -24,7 +24,7 @@ def test_mesh_shape(spes, shape):
     (dict(mesh_rows=0), ("mesh_rows is 0", "1 to 64")), (dict(spus=3), ("spus is 3", "1, 2, 4")),
     (dict(tile_cols=30, spus=4), ("tile_cols is 30", "multiple of 8", "give 32")),
     (dict(tile_rows=6, lmem_banks=4), ("tile_rows is 6", "multiple of 4", "give 8")),
-    (dict(label_bits=7), ("label_bits is 7", "1 to 6")), (dict(sampler="x"), ("sampler is 'x'", "cdf, race")),
+    (dict(label_bits=9), ("label_bits is 9", "1 to 8")), (dict(sampler="x"), ("sampler is 'x'", "cdf, race")),
     (dict(address_bits=10), ("address_bits is 10", "need 16")), (dict(tile_rows=1024, tile_cols=128), ("65536", "more SPEs")),
     (dict(line_bits=32, counter_bits=16), ("line_bits is 32", "38 bits", "wider line")),
     (dict(line_bits=95), ("line_bits is 95", "whole bytes", "give 96")),
@@ -84,7 +84,8 @@ def other_value(parameter, config):
         return "race" if value.name == "cdf" else "cdf"
     if parameter.choices:
         return next(choice for choice in parameter.choices if choice != value)
-    return {"tile_rows": 68, "tile_cols": 68, "address_bits": 20, "s2_words": 8192, "line_bits": 256}.get(parameter.name, value - 1)
+    return {"tile_rows": 68, "tile_cols": 68, "address_bits": 20, "s2_words": 8192,
+            "line_bits": 256}.get(parameter.name, value - 1 if value else 1)
 
 
 def test_digest_follows_every_parameter():
@@ -92,7 +93,8 @@ def test_digest_follows_every_parameter():
         digests = {Derived.of(base).digest}
         space = [p for p in Config.space() if p.sampler in ("", base.sampler.name)]
         for parameter in space:
-            digests.add(Derived.of(base.changed(**{parameter.name: other_value(parameter, base)})).digest)
+            more = {"data_bits_2": 1} if parameter.name == "data_bits_3" else {}
+            digests.add(Derived.of(base.changed(**{parameter.name: other_value(parameter, base)}, **more)).digest)
         assert len(digests) == len(space) + 1
 
 
@@ -179,7 +181,8 @@ def test_points_of_the_space_are_machines_or_refused_in_one_line():
         made += not lines
         refused |= {line.split(" is ")[0].split(" needs ")[0] for line in lines}
     assert made > 500
-    assert refused == {"tile_rows", "tile_cols", "tile_rows x tile_cols", "address_bits", "line_bits", "the machine"}
+    assert refused == {"tile_rows", "tile_cols", "tile_rows x tile_cols", "address_bits", "line_bits", "the machine", "data_bits",
+                       "data_bits_3", "data_bits + data_bits_2 + data_bits_3"}
 
 
 def test_tables_against_their_definitions():

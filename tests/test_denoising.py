@@ -96,7 +96,8 @@ def test_levels(levels, bits, values):
     assert grey_levels(levels, bits).tolist() == values
 
 
-@pytest.mark.parametrize(("levels", "bits", "message"), [(1, 6, "levels is 1"), (65, 6, "levels is 65"), (32, 4, "16 grey levels")])
+@pytest.mark.parametrize(("levels", "bits", "message"), [(1, 6, "levels is 1"), (257, 6, "levels is 257"),
+                                                         (32, 4, "16 grey levels")])
 def test_levels_refused(levels, bits, message):
     with pytest.raises(ProblemError, match=message):
         grey_levels(levels, bits)

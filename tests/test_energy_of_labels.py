@@ -13,28 +13,48 @@ from mrfhw.field.energy import Energy, doubleton_table, limited, singleton_energ
 from mrfhw.model.data import doubles, energy_bound, singles
 from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.placement.placement import Placement
+from support.random_fields import random_field, random_field_machine
 from support.random_problems import random_config, random_placement
+
+
+def values(array, *at):
+    """The channels of an array's entry, as a list."""
+    found = array[at]
+    return [int(found)] if np.ndim(found) == 0 else [int(value) for value in found]
+
+
+def once_a_channel(value, channels):
+    return list(value) if isinstance(value, tuple) else [value] * channels
 
 
 def plain_singleton(problem, row, col, label):
     """alpha E_singleton in Python's integers, independent of `mrfhw.field.energy` on purpose."""
     if problem.observed is not None and not problem.observed[row, col]:
         return 0
-    if problem.constants is not None:
-        other = int(problem.constants[label])
+    mine = [0] if problem.singleton1 is None else values(problem.singleton1, row, col)
+    alpha, kinds, most = (once_a_channel(value, len(mine)) for value in (problem.alpha, problem.singleton, problem.singleton_max))
+    if problem.unary is not None:
+        others = [int(problem.unary[row, col, label])]
+    elif problem.constants is not None:
+        others = values(problem.constants, label)
     else:
         r = row + problem.singleton2_origin[0] + int(problem.offsets[label][0])
         c = col + problem.singleton2_origin[1] + int(problem.offsets[label][1])
         if r < 0 or c < 0 or r >= problem.singleton2.shape[0] or c >= problem.singleton2.shape[1]:
-            return int(problem.alpha) * int(problem.out_of_range)
-        other = int(problem.singleton2[r, c])
-    apart = abs(int(problem.singleton1[row, col]) - other)
-    return int(problem.alpha) * (apart if problem.singleton == "absolute" else apart**2)
+            return int(alpha[0]) * int(problem.out_of_range)
+        others = values(problem.singleton2, r, c)
+    total = 0
+    for weight, kind, limit, one, other in zip(alpha, kinds, most, mine, others, strict=True):
+        apart = {"absolute": abs(one - other), "squared": (one - other)**2, "hamming": bin(one ^ other).count("1")}[kind]
+        total += weight * (apart if limit is None else min(apart, limit))
+    return total
 
 
 def plain_doubleton(problem, one, other):
-    """beta E_doubleton, as independent."""
-    if problem.doubleton == "absolute":
+    """beta E_doubleton of an edge, the label to the left or above first, as independent."""
+    if problem.doubleton == "table":
+        apart = int(problem.pairwise[one, other])
+    elif problem.doubleton == "absolute":
         apart = abs(one - other)
     elif problem.doubleton == "potts":
         apart = int(one != other)
@@ -47,15 +67,18 @@ def plain_field(problem, labels):
     total = 0
     for row, col in np.ndindex(*problem.shape):
         total += plain_singleton(problem, row, col, int(labels[row, col]))
-        for r, c in ((row + 1, col), (row, col + 1)):
+        for side, (r, c) in enumerate(((row, col + 1), (row + 1, col))):
             if r < problem.shape[0] and c < problem.shape[1]:
-                total += plain_doubleton(problem, int(labels[row, col]), int(labels[r, c]))
+                weight = 1 if problem.edges is None else int(problem.edges[row, col, side])
+                total += weight * plain_doubleton(problem, int(labels[row, col]), int(labels[r, c]))
     return total
 
 
-@pytest.fixture(params=range(12))
+@pytest.fixture(params=range(24))
 def placement(request):
     rng = np.random.default_rng(request.param)
+    if request.param >= 12:
+        return random_field(rng, random_field_machine(rng))
     p = random_placement(rng, random_config(rng))
     if p.problem.singleton2 is not None and request.param % 3 == 0:
         second = rng.integers(0, p.config.data_max + 1, (9, 40))
@@ -71,7 +94,7 @@ def test_energies_are_those_of_plain_python(placement):
                        for row in range(rows)])
     assert energy.singles.dtype == energy.doubles.dtype == np.int64
     assert np.array_equal(energy.singles, single)
-    assert np.array_equal(energy.singles, problem.alpha * singleton_energies(problem))
+    assert np.array_equal(energy.singles, singleton_energies(problem))
     pairs = np.array([[plain_doubleton(problem, one, other) for other in range(problem.labels)] for one in range(problem.labels)])
     assert np.array_equal(energy.doubles, pairs)
     assert np.array_equal(energy.doubles, problem.beta * doubleton_table(problem))
@@ -97,12 +120,15 @@ def test_the_compiled_energies_are_the_same(placement):
         inside = (table >= 0) & (row < problem.shape[0]) & (col < problem.shape[1])
         assert loaded.dtype == kind
         assert np.array_equal(loaded[inside], energy.singles[row[inside], col[inside]])
-        assert np.array_equal(doubles(problem, kind), np.concatenate([energy.doubles.T, np.zeros((1, problem.labels), int)]))
+        both = doubles(problem, kind)
+        assert (both[:, -1] == 0).all()
+        assert np.array_equal(both[0, :-1], energy.doubles)
+        assert np.array_equal(both[-1, :-1], energy.doubles.T)
     for _ in range(3):
         labels = rng.integers(0, problem.labels, problem.shape).astype(np.uint8)
         assert fast(labels) == energy(labels)
     assert energy.of_site(labels, 0, 0).max() <= energy_bound(problem)
-    assert energy.singles.max() + 4 * energy.doubles.max() <= energy_bound(problem)
+    assert energy.singles.max() + energy.weights.sum(-1).max() * energy.doubles.max() <= energy_bound(problem)
 
 
 def test_limits_are_the_shift_s_and_the_greatest_energy():

@@ -161,7 +161,7 @@ def test_tiles_are_one_module_and_1024_fit(rows: int, most: int):
     (("--mesh", "0x4"), ("mesh_rows is 0", "1 to 64")), (("--spes", "0"), ("spes is 0",)),
     (("--spus", "3"), ("spus is 3", "1, 2, 4")),
     (("--tile-cols", "30", "--spus", "4"), ("tile_cols is 30", "give 32")), (("--preset", "none"), ("'none'", "paper-16x1")),
-    (("--spus", "two"), ("'two'",)), (("--label-bits", "9"), ("label_bits is 9", "1 to 6")), (("--bogus",), ("bogus",)),
+    (("--spus", "two"), ("'two'",)), (("--label-bits", "9"), ("label_bits is 9", "1 to 8")), (("--bogus",), ("bogus",)),
     (("--spes", "16", "--mesh", "2x2"), ("they differ",)),
     (("--top", "axy"), ("top is 'axy'", "chip, axi")), (("--axi-data-bits", "32"), ("top is chip", "--top axi")),
     (("--axi-address-bits", "32"), ("--axi-address-bits", "top is chip")),

@@ -92,7 +92,7 @@ def test_initial_labels_that_are_none(strange):
 @pytest.mark.parametrize("name", ["labels", "alpha", "beta", "tau", "energy_shift", "out_of_range"])
 @pytest.mark.parametrize("strange", [float("nan"), float("inf"), 2.5, 10**30, -(10**30), HUGE, "3", True, np.array([1, 2])])
 def test_numbers_that_are_none(name, strange):
-    with pytest.raises(ProblemError, match=f"^{name} is ") as error:
+    with pytest.raises(ProblemError, match=f"^{name} (is|has) ") as error:
         problem(**{name: strange})
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 200

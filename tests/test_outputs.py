@@ -20,9 +20,12 @@ from mrfhw.files import check_writable, staged
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.report import outputs
-from mrfhw.report.outputs import ALL_FILES, FILES, write_outputs
+from mrfhw.report.outputs import FILES, write_outputs
 
 ROWS, COLS, LABELS = 6, 8, 5
+
+# But the maps of single applications.
+EVERY = tuple(name for name in outputs.ALL_FILES if name not in outputs.MAP_FILES)
 
 
 class Truth:
@@ -85,7 +88,7 @@ def test_all_files_and_what_is_in_them(tmp_path):
     out = tmp_path / "out"
     results = [result(0), result(1)]
     returned = write(out, job(truth=Truth()), results, trace())
-    assert names(out) == sorted(ALL_FILES)
+    assert names(out) == sorted(EVERY)
     assert names(tmp_path) == ["out"]
     solution = Solution(results=results)
     found = quantify(solution.counts, solution.last, job().scale)
@@ -99,14 +102,14 @@ def test_all_files_and_what_is_in_them(tmp_path):
         assert list(archive) == ["counts"]
         assert archive["counts"].dtype == np.uint8
         assert np.array_equal(archive["counts"], results[0].counts + results[1].counts)
-    for name in ALL_FILES:
+    for name in EVERY:
         if name.endswith(".png"):
             with Image.open(out / name) as image:
                 assert min(image.size) > 200
                 assert len(image.convert("RGB").getcolors(1 << 24)) > 20
     read = strict_json(out / "report.json")
     assert read == returned
-    assert sorted(read["files"]) == sorted(ALL_FILES)
+    assert sorted(read["files"]) == sorted(EVERY)
     assert read["metrics"]["labels"] == solution.mode.sum()
     assert read["metrics"]["mean"] == pytest.approx(found.mean.sum())
     assert read["settings"]["labels"] == LABELS
@@ -134,7 +137,7 @@ def test_without_truth_and_trace(tmp_path):
 
 def test_classes_have_no_mean(tmp_path):
     what = write(tmp_path, job("classes", truth=Truth()), trace=trace())
-    assert names(tmp_path) == sorted(set(ALL_FILES) - {"mean.npy", "std.npy", "std.png", "interval.npy"})
+    assert names(tmp_path) == sorted(set(EVERY) - {"mean.npy", "std.npy", "std.png", "interval.npy"})
     assert what["metrics"]["mean"] is None
     assert list(what["calibration"]["auroc"]) == ["entropy"]
 

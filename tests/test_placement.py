@@ -46,9 +46,9 @@ def test_every_label_finds_its_pixel(seed):
     c, problem = p.config, p.problem
     memory = np.zeros((c.spes, c.spus, 1 << c.s2_address_bits), np.uint32)
     tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
-    for index, patch in enumerate(p.patches):
+    for index in range(len(p.patches)):
         bank, address = p.s2_address(row, col)
-        memory[tile, bank, address + index * p.patch_words] = p.s2_patch(patch)
+        memory[tile, bank, address + index * p.patch_words] = p.s2_words(index)
     rows, cols = problem.shape
     for _ in range(300):
         r, k, label = int(rng.integers(rows)), int(rng.integers(cols)), int(rng.integers(problem.labels))

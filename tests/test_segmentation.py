@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from mrfhw.apps.images import load_grey, load_segments
+from mrfhw.apps.images import grey_data, load_grey, load_segments
 from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, segmentation_problem, variation_of_information
 from mrfhw.commands.segment import means_from_text
 from mrfhw.field.energy import doubleton_table, singleton_energies
@@ -35,7 +35,7 @@ def test_means_are_weighted_and_repeatable():
     assert (np.diff(class_means(noisy, 5)) > 0).all()
 
 
-@pytest.mark.parametrize(("classes", "message"), [(1, "classes is 1"), (65, "classes is 65"), (-4, "classes is -4"),
+@pytest.mark.parametrize(("classes", "message"), [(1, "classes is 1"), (257, "classes is 257"), (-4, "classes is -4"),
                                                   (4, "greys is 3")])
 def test_classes_refused(classes, message):
     with pytest.raises(ProblemError, match=message):
@@ -64,7 +64,7 @@ def test_means_given(text, means):
     assert means_from_text("10,80", 8).tolist() == [10, 80]
 
 
-@pytest.mark.parametrize("text", ["", "10", "10,", "10,x", "10,1.5", "-1,9", "10,256", "80,81", ",".join(map(str, range(65)))])
+@pytest.mark.parametrize("text", ["", "10", "10,", "10,x", "10,1.5", "-1,9", "10,256", "80,81", ",".join(map(str, range(257)))])
 def test_means_refused(text):
     with pytest.raises(ProblemError, match="means") as error:
         means_from_text(text, 6 if len(text) < 99 else 8)
@@ -106,11 +106,43 @@ def test_truth_by_hand():
     labels = np.array([[0, 0, 1, 1]], np.uint8)
     assert np.array_equal(truth.error(labels), [[0, 0, 0.5, 0]])  # the second has three alike, and says nothing of the last
     parts = variation_of_information(np.array([0, 0, 1]), np.array([7, 7, 7]))
-    assert truth.metrics(labels, None) == {"vi": pytest.approx(parts / 2)}
+    single = variation_of_information(np.zeros((1, 4), int), one) / 2  # the second is one segment itself
+    assert truth.metrics(labels, None) == {"vi": pytest.approx(parts / 2), "vi_classes": pytest.approx(parts / 2),
+                                           "vi_single": pytest.approx(single)}
+    assert single == pytest.approx(0.5)
+    assert truth.metrics(np.zeros_like(labels), None) == dict.fromkeys(("vi", "vi_classes", "vi_single"), pytest.approx(0.5))
     nothing = SegmentationTruth([np.zeros((1, 4), int)], image, np.array([0, 40]), scale)
-    assert nothing.metrics(labels, None) == {"vi": None}
+    assert nothing.metrics(labels, None) == dict.fromkeys(("vi", "vi_classes", "vi_single"))
     assert np.isnan(nothing.error(labels)).all()
     assert np.isnan(nothing.picture).all()
+
+
+def test_pictures_as_lists():
+    image, segments = [[3, 3, 5, 20], [20, 22, 60, 62]], [[1, 1, 1, 2], [2, 2, 3, 3]]
+    assert class_means(image, 3).tolist() == [4, 21, 61]
+    assert segmentation_problem(image, [4, 21, 61]) == segmentation_problem(np.array(image), [4, 21, 61])
+    scale = class_scale(np.array([4, 21, 61]), 6)
+    truth, again = (SegmentationTruth([kind(segments)], kind(image), [4, 21, 61], scale) for kind in (list, np.array))
+    assert np.array_equal(truth.picture, again.picture)
+    labels = np.array(segments) - 1
+    assert truth.metrics(labels, None)["vi_classes"] == variation_of_information(segments, segments) == 0
+
+
+@pytest.mark.parametrize("image", [np.linspace(0, 1, 12).reshape(3, 4), [[0.25, 0.5], [0.5, 0.25]], np.full((2, 2), 0.5)])
+def test_floats_from_0_to_1_are_no_data(image):
+    """k-means of these means was 0 and 1."""
+    for make in (lambda: class_means(image, 2), lambda: segmentation_problem(image, [0, 1])):
+        with pytest.raises(ProblemError, match=r"^image has values from .*; data are whole numbers.*grey_data$") as error:
+            make()
+        assert "\n" not in str(error.value)
+    assert grey_data(image)[0].max() == int(np.rint(255 * np.max(image))) >> 2
+
+
+@pytest.mark.parametrize("image", [[[1.5, 9], [3, 4]], [["a", "b"], ["c", "d"]], [[1, 2], [3]], np.full((2, 2), np.nan)])
+def test_data_that_are_no_whole_numbers(image):
+    with pytest.raises(ProblemError, match=r"^image ") as error:
+        class_means(image, 2)
+    assert "\n" not in str(error.value)
 
 
 def test_scale_is_the_middle_of_the_bin():

@@ -47,7 +47,7 @@ def test_a_schedule_takes_the_place_of_the_temperature():
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"labels": 1}, "labels is 1"), ({"labels": 65}, "labels is 65"), ({"labels": -3}, "labels is -3"),
+    ({"labels": 1}, "labels is 1"), ({"labels": 257}, "labels is 257"), ({"labels": -3}, "labels is -3"),
     ({"labels": 4, "min_disparity": 9}, "min-disparity is 9"),
     ({"labels": 4, "min_disparity": -12}, "min-disparity is -12"),
     ({"labels": 4, "temperature": 0.0}, "temperature is 0"),

@@ -160,7 +160,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
         assert np.array_equal(getattr(whole, name), getattr(parts, name))
     assert np.array_equal(whole.entropy, bits)
     assert whole.interval.shape == (13, 7, 1, 2)
-    assert whole.mode.dtype == whole.set_size.dtype == np.uint8
+    assert (whole.mode.dtype, whole.set_size.dtype) == (np.uint8, np.uint16)
 
 
 def test_large_counts_do_not_overflow():

@@ -19,9 +19,10 @@ import numpy as np
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.apps.job import LabelScale, Truth
 
-__all__ = ["Calibration", "Sparsification", "auroc", "calibrate", "coverage", "sparsification"]
+__all__ = ["Calibration", "Sparsification", "auroc", "calibrate", "coverage", "expected_calibration_error", "sparsification"]
 
 SHARES = 101  # points of a sparsification curve
+BINS = 10  # of belief, for the expected calibration error
 
 
 def auroc(score: np.ndarray, wrong: np.ndarray) -> float | None:
@@ -95,13 +96,26 @@ def coverage(interval: np.ndarray, truth: np.ndarray, values: np.ndarray) -> flo
     return float(inside.mean())
 
 
+def expected_calibration_error(believed: np.ndarray, right: np.ndarray, bins: int = BINS) -> float | None:
+    """Mean of |share that is right - mean belief| over bins of belief of equal width, each by its pixels; None for no pixels.
+
+    believed: (n,) probabilities that pixels are right. right: (n,) bool. (C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On
+    Calibration of Modern Neural Networks, ICML 2017, Equation 3.)
+    """
+    if not believed.size:
+        return None
+    place = np.minimum((believed * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(place, believed, bins) - np.bincount(place, right, bins)).sum() / believed.size)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
     """How well uncertainty tells of error over the pixels of known truth that were counted.
 
     pixels: how many. wrong: share whose error is above `wrong_above`. auroc, sparsification: by the name of the measure of
-    uncertainty, "entropy" and, of ordered labels, "std". coverage: of the intervals of level `level`, of ordered
-    labels with D = 1, else None.
+    uncertainty, "entropy" and, of ordered labels, "std". coverage: of the intervals of level `level` of ordered labels, one for
+    each component of their values, else None. calibration_error: the expected calibration error, `expected_calibration_error` of
+    `Uncertainty.confidence`, None without that.
     """
 
     pixels: int
@@ -110,14 +124,16 @@ class Calibration:
     level: float
     auroc: dict[str, float | None]
     sparsification: dict[str, Sparsification | None]
-    coverage: float | None
+    coverage: tuple[float | None, ...] | None
+    calibration_error: float | None = None
 
     def summary(self) -> dict[str, Any]:
         """For the report: numbers without the curves."""
         return {
             "pixels": self.pixels, "wrong": self.wrong, "wrong_above": self.wrong_above, "auroc": self.auroc,
             "ause": {name: None if curve is None else curve.ause for name, curve in self.sparsification.items()},
-            "level": self.level, "coverage": self.coverage,
+            "level": self.level, "coverage": self.coverage[0] if self.coverage and len(self.coverage) == 1 else self.coverage,
+            "calibration_error": self.calibration_error,
         }
 
 
@@ -133,10 +149,13 @@ def calibrate(uncertainty: Uncertainty, labels: np.ndarray, truth: Truth, scale:
     if uncertainty.std is not None:
         scores["std"] = uncertainty.std[known]
     covered = None
-    if uncertainty.interval is not None and scale.values.shape[1] == 1:
-        inside = known & np.isfinite(truth.picture[..., 0])
-        covered = coverage(uncertainty.interval[inside][:, 0], truth.picture[inside][:, 0], scale.values[:, 0])
+    if uncertainty.interval is not None:
+        inside = known & np.isfinite(truth.picture).all(-1)
+        covered = tuple(coverage(uncertainty.interval[inside][:, d], truth.picture[inside][:, d], scale.values[:, d])
+                        for d in range(scale.values.shape[1]))
+    believed = None if uncertainty.confidence is None else uncertainty.confidence[known]
     return Calibration(
         pixels=int(known.sum()), wrong=float(wrong.mean()) if wrong.size else None, wrong_above=float(truth.wrong_above),
         level=uncertainty.level, auroc={name: auroc(score, wrong) for name, score in scores.items()},
-        sparsification={name: sparsification(score, error[known]) for name, score in scores.items()}, coverage=covered)
+        sparsification={name: sparsification(score, error[known]) for name, score in scores.items()}, coverage=covered,
+        calibration_error=None if believed is None else expected_calibration_error(believed, ~wrong))

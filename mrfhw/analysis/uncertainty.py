@@ -18,6 +18,7 @@ from mrfhw.apps.job import LabelScale
 __all__ = ["LEVEL", "Uncertainty", "entropy", "quantify"]
 
 LEVEL = 0.9  # of the credible intervals and sets
+DOUBT_UNIT = 1 << 12  # shares of doubt are whole multiples of its inverse
 BLOCK = 1 << 20  # histogram bins at a time: some temporary float64 arrays of 8 MB
 
 
@@ -28,13 +29,15 @@ class Uncertainty:
     counted: (H, W) bool, where labels were counted. Elsewhere (clamped sites) the last label has probability 1.
     mode: (H, W) uint8, the most frequent label, the lowest on ties.
     entropy: (H, W) float64, bits: - sum p(l) log2 p(l).
-    set_size: (H, W) uint8, the least number of labels whose probabilities sum to `level` or more: the size of the
+    set_size: (H, W) uint16, the least number of labels whose probabilities sum to `level` or more: the size of the
     highest-probability credible set.
     Of ordered labels only, else None, in the units of LabelScale.values (L, D):
     mean: (H, W, D) float64. std: (H, W) float64, sqrt of the trace of the D x D covariance (D = 1: the standard
     deviation), of the histogram as it is (divided by n). interval: (H, W, D, 2) float64, lower and upper end of
     each component's equal-tailed credible interval: the shortest with at most (1 - level) / 2 of the samples below
     it and as many above it. Ends are values of labels and belong to it.
+    confidence: (H, W) float64, the probability of all labels whose value is at most so far from the mode's as is asked for (of
+    classes, of the mode); None where nothing is asked for.
     """
 
     level: float
@@ -45,6 +48,7 @@ class Uncertainty:
     mean: np.ndarray | None = None
     std: np.ndarray | None = None
     interval: np.ndarray | None = None
+    confidence: np.ndarray | None = None
 
     @property
     def width(self) -> np.ndarray | None:
@@ -113,14 +117,31 @@ def _interval(counts: np.ndarray, values: np.ndarray, level: float) -> np.ndarra
 def _set_size(counts: np.ndarray, level: float) -> np.ndarray:
     falling = np.cumsum(np.sort(counts, -1)[..., ::-1], -1, dtype=np.int64)
     needed = np.ceil(falling[..., -1:] * level - 1e-6)
-    return (np.argmax(falling >= needed, -1) + 1).astype(np.uint8)
+    return (np.argmax(falling >= needed, -1) + 1).astype(np.uint16)
 
 
-def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: float = LEVEL) -> Uncertainty:
+def _near(scale: LabelScale, within: float) -> np.ndarray:
+    """(L, L) bool: labels whose values are at most `within` apart; of classes, the same label."""
+    if not scale.ordered:
+        return np.eye(len(scale.values), dtype=bool)
+    return np.linalg.norm(scale.values[:, None] - scale.values, axis=-1) <= within + 1e-9
+
+
+def _doubted(block: np.ndarray, doubt: np.ndarray) -> np.ndarray:
+    """Counts (..., L) of which a share `doubt` (...) is spread evenly over all labels; int64, in other units."""
+    share = np.rint(doubt * DOUBT_UNIT).astype(np.int64)[..., None]
+    total = block.sum(-1, keepdims=True, dtype=np.int64)
+    return np.asarray(block.astype(np.int64) * ((DOUBT_UNIT - share) * block.shape[-1]) + share * total)
+
+
+def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: float = LEVEL, *, within: float | None = None,
+             doubt: np.ndarray | None = None) -> Uncertainty:
     """The numbers of `Uncertainty` from histograms.
 
     counts: (H, W, L) unsigned, how often each label was drawn. last: (H, W) uint8, the label of sites that were not
-    counted. scale: its values are (L, D). level: probability of intervals and sets, above 0 and below 1.
+    counted. scale: its values are (L, D). level: probability of intervals and sets, above 0 and below 1. within: of `confidence`,
+    in the units of values. doubt: (H, W) float64 of 0..1, the share of each site's distribution that is even over all labels,
+    beside that of its histogram (`mrfhw.apps.job.Job.doubt`).
     """
     rows, cols, labels = counts.shape
     dims = scale.values.shape[1]
@@ -128,7 +149,8 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     assert 0 < level < 1
     assert values.shape[0] == labels
     counted = np.empty((rows, cols), bool)
-    mode, set_size = (np.empty((rows, cols), np.uint8) for _ in range(2))
+    mode, set_size, confidence = np.empty((rows, cols), np.uint8), np.empty((rows, cols), np.uint16), np.empty((rows, cols))
+    near = None if within is None else _near(scale, within)
     bits, std = np.empty((rows, cols)), np.empty((rows, cols))
     mean, interval = np.empty((rows, cols, dims)), np.empty((rows, cols, dims, 2))
     for part in _row_blocks(rows, cols * labels):
@@ -137,15 +159,18 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
         if not seen.all():
             block = block.copy()
             block[~seen, last[part][~seen]] = 1
+        if doubt is not None:
+            block = _doubted(block, doubt[part] * seen)
         mode[part] = block.argmax(-1)
         share = block / block.sum(-1, keepdims=True)
         bits[part] = _shares_entropy(share)
         set_size[part] = _set_size(block, level)
+        if near is not None:
+            confidence[part] = np.einsum("...l,...l", share, near[mode[part]])
         if scale.ordered:
             mean[part], std[part] = _moments(share, values)
             for d in range(dims):
                 interval[part][:, :, d] = _interval(block, values[:, d], level)
-    if not scale.ordered:
-        return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size)
-    return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, mean=mean, std=std,
-                       interval=interval)
+    ordered = {"mean": mean, "std": std, "interval": interval} if scale.ordered else {}
+    return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, **ordered,
+                       confidence=None if near is None else confidence)

@@ -1,140 +1,144 @@
 """Pictures in: grey data of the machine's width, true disparities, segments, masks, and windows of them.
 
-Every failure is a `ProblemError` of one line. What is not a plain file is not opened, and neither bytes nor pixels are without
-bound: `mrfhw.input_files.BYTES_MAX` and Pillow's `Image.MAX_IMAGE_PIXELS`.
+Every failure is a `ProblemError` of one line.
 """
 
 from __future__ import annotations
 
-import io
 import math
-import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 
+from mrfhw.apps.picture_arrays import grey_of_array, grey_of_image
+from mrfhw.apps.picture_depth import Grey, grey_bytes, grey_range, whites
+from mrfhw.apps.picture_files import check_opaque, converted, decode, is_grey, numbers
 from mrfhw.errors import ProblemError
-from mrfhw.input_files import read_plain
 
-__all__ = ["Window", "crop", "load_disparity", "load_grey", "load_input", "load_mask", "load_segments", "parse_window"]
+__all__ = ["Inputs", "Reading", "Window", "crop", "grey_data", "load_disparity", "load_grey", "load_input", "load_inputs",
+           "load_mask", "load_segments", "parse_window"]
 
-FORMATS = ("PNG", "JPEG", "PPM", "BMP", "TIFF")
-_BITS = "mrfhw bits"  # of a grey value in the file, kept beside the decoded picture
-READABLE = "give a PNG, JPEG, PPM/PGM, BMP or TIFF file"
+NARROW = 64  # greys of 256: pictures with fewer have use for a stretch
 
 Window = tuple[int, int, int, int]
 
 
-def _stated_bits(image: Image.Image) -> int:
-    """Bits of a grey value of more than 8: those that a TIFF states, 16 elsewhere (Pillow widens a PGM of fewer to 16)."""
-    if not isinstance(image, TiffImagePlugin.TiffImageFile):
-        return 16
-    stated = image.tag_v2.get(TiffImagePlugin.BITSPERSAMPLE, 16)
-    return int(stated[0] if isinstance(stated, tuple) else stated)
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the greys of a run's pictures are read, the same for all of them.
+
+    depth: bits of a value, 1..16, so that white is 2^depth - 1; None: as the file or array says, where it leaves no doubt.
+    stretch: make the least grey of all pictures black and the greatest white.
+    """
+
+    depth: int | None = None
+    stretch: bool = False
 
 
-def _decode(path: str | Path) -> Image.Image:
-    """The whole image, decoded, whatever its mode."""
-    data = read_plain(path, "give a readable image file")
-    if not data:
-        raise ProblemError(f"{path} has 0 bytes; an image has more: {READABLE}")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            # verify() finds a cut behind the last pixel, which load() lets pass; it spends the object.
-            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-                image.verify()
-            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-                bits = _stated_bits(image)
-                image.load()
-                whole = image.copy()
-                whole.info[_BITS] = bits
-                return whole
-    except UnidentifiedImageError:
-        raise ProblemError(f"{path} is not an image of a known format: {READABLE}") from None
-    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        raise ProblemError(f"{path} has more than {Image.MAX_IMAGE_PIXELS} pixels, the limit: scale it down") from None
-    except Exception as error:  # Pillow's decoders raise whatever a broken file brings about
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ProblemError(f"{path} is cut off or damaged ({reason}): give the whole file") from None
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """The pictures of a run, read by one scale.
+
+    data: uint8 (H, W) each, 0 .. 2^data_bits - 1. pictures: what is shown of them, uint8 (H, W) grey or (H, W, 3) colour.
+    range: the least and the greatest grey of the run's pictures, of 0..255, before they are stretched. stretched: whether they are.
+    """
+
+    data: list[np.ndarray]
+    pictures: list[np.ndarray]
+    range: tuple[float, float]
+    stretched: bool
+
+    @property
+    def stretched_from(self) -> list[float] | None:
+        """`range` of pictures that are stretched, for a report."""
+        return list(self.range) if self.stretched else None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the pictures use few of the greys, and are not stretched."""
+        return not self.stretched and 0 < self.range[1] - self.range[0] < NARROW
 
 
-def load_grey(path: str | Path, data_bits: int = 6) -> np.ndarray:
+def load_inputs(paths: Sequence[str | Path], data_bits: int = 6, reading: Reading = Reading(),
+                also: Sequence[str | Path] = ()) -> Inputs:
+    """The pictures of a run, such as a pair, by one scale: `load_grey` says how each is read.
+
+    also: further files, appended to the results, that are read by the same map and do not change it, such as the clean picture
+    behind a noisy one. Raises ProblemError for what `load_grey` refuses, for pictures without a common scale, and for a stretch of
+    one grey.
+    """
+    return _inputs([grey_of_image(decode(path)) for path in (*paths, *also)], len(paths), data_bits, reading)
+
+
+def _inputs(greys: list[Grey], count: int, data_bits: int, reading: Reading) -> Inputs:
+    """Of pictures whose first `count` are the run's."""
+    white = whites(greys, reading.depth)
+    low, high = grey_range(greys[:count], white[:count])
+    if reading.stretch and low == high:
+        raise ProblemError(f"{' and '.join(grey.name for grey in greys[:count])} {'has' if count == 1 else 'have'} one grey, "
+                           f"{255 * low:.0f} of 255; a stretch needs two: leave stretch out")
+    stretch = (low, high) if reading.stretch else None
+    data = [grey_bytes(grey.values, most, stretch) for grey, most in zip(greys, white, strict=True)]
+    pictures = [plain if grey.colour is None else grey_bytes(grey.colour, most, stretch)
+                for grey, plain, most in zip(greys, data, white, strict=True)]
+    return Inputs(data=[plain >> (8 - data_bits) for plain in data], pictures=pictures, range=(255 * low, 255 * high),
+                  stretched=reading.stretch)
+
+
+def grey_data(*pictures: Any, data_bits: int = 6, depth: int | None = None, stretch: bool = False) -> list[np.ndarray]:
+    """Pictures given as arrays, as grey data: a list of uint8 (H, W), 0 .. 2^data_bits - 1, one for each of them.
+
+        left, right = grey_data(left, right)
+
+    pictures: of one run, so that one scale holds for all of them. Each is an array or nested list, (H, W) grey or (H, W, 3 or 4)
+    colour with opaque alpha, or a Pillow image. Booleans: False black, True white. uint8: 255 is white. uint16: 65535 is white.
+    Wider integers: 255 is white where none is above it, else 65535. Floats: 1 is white where none is above it, else 255.
+    depth, stretch: as in `Reading`.
+    Raises ProblemError where the scale is in doubt (16-bit values all below 16384, floats that end between 1 and 16), for values
+    outside these limits or not finite, transparency, and for what is no picture.
+    """
+    names = ["picture"] if len(pictures) == 1 else [f"picture {number}" for number in range(1, len(pictures) + 1)]
+    if not pictures:
+        raise ProblemError("the number of pictures is 0; at least 1 is needed: give one")
+    greys = [grey_of_array(picture, name) for picture, name in zip(pictures, names, strict=True)]
+    return _inputs(greys, len(greys), data_bits, Reading(depth=depth, stretch=stretch)).data
+
+
+def load_grey(path: str | Path, data_bits: int = 6, reading: Reading = Reading()) -> np.ndarray:
     """An image as grey data, uint8 (H, W), 0 .. 2^data_bits - 1: 8-bit grey, then >> (8 - data_bits).
 
-    8-bit grey of an image, by Pillow's mode: 1, L: as they are, black 0 and white 255. RGB, YCbCr, CMYK and palettes (P, PA):
-    Pillow's "L", the weighted sum of the colours. LA, RGBA: the same, without regard to transparency. I;16, and I of a 16-bit PNG
-    or PGM: the upper byte, so that 65535 is 255; of a TIFF of 9 to 15 bits the upper eight. I of a TIFF of 32 bits: as they are
-    where none is above 255, else as 16 bits. F: rounded, where all are from 0 to 255 and one is above 1.
-    Raises ProblemError for 32-bit values outside 0..65535, floats outside those limits or not finite, other modes, and for what is
-    not an image.
+    8-bit grey of an image, upright by its EXIF orientation, by Pillow's mode: 1, L: as they are, black 0 and white 255. RGB, YCbCr,
+    CMYK and palettes (P, PA): Pillow's "L", the weighted sum of the colours. LA, RGBA: the same, where all pixels are opaque.
+    I;16, and I of a 16-bit PNG or PGM: the upper byte, so that 65535 is 255; of a TIFF of 9 to 15 bits the upper eight. I of a TIFF
+    of 32 bits: as they are where none is above 255, else as 16 bits. F: times 255 where none is above 1, else as they are; rounded.
+    `reading` says another depth, and whether to stretch.
+    Raises ProblemError where the scale is in doubt (16-bit values all below 16384, floats that end between 1 and 16), for 32-bit
+    values outside 0..65535, floats outside 0..255 or not finite, transparent pixels, other modes, and for what is not an image.
     """
-    return _grey(_decode(path), path) >> (8 - data_bits)
+    return load_inputs([path], data_bits, reading).data[0]
 
 
-def _grey(image: Image.Image, path: str | Path) -> np.ndarray:
-    """8-bit grey, uint8 (H, W), of a decoded image of any mode; `load_grey` says how."""
-    if image.mode == "F":
-        return _grey_of_floats(np.asarray(image), path)
-    if image.mode.startswith("I"):
-        return _grey_of_integers(image, path)
-    return np.array(_converted(image, "L", path))
-
-
-def _converted(image: Image.Image, mode: str, path: str | Path) -> Image.Image:
-    if image.mode in ("LAB", "HSV"):  # Pillow's conversions of these are none that colour management would give
-        raise ProblemError(f"{path} has pixels of mode {image.mode}; they cannot be made grey here: convert it to 8-bit grey")
-    return image.convert(mode)
-
-
-def _grey_of_integers(image: Image.Image, path: str | Path) -> np.ndarray:
-    values = _numbers(image, path)
-    bits = image.info.get(_BITS, 16)
-    if bits == 32 and values.max() <= 0xFF:
-        return values.astype(np.uint8)
-    return (values >> (min(bits, 16) - 8)).astype(np.uint8)
-
-
-def _grey_of_floats(values: np.ndarray, path: str | Path) -> np.ndarray:
-    if not np.isfinite(values).all():
-        raise ProblemError(f"{path} has pixels that are no finite numbers; grey goes from 0 to 255: convert it to 8-bit grey")
-    low, high = float(values.min()), float(values.max())
-    if low < 0 or high > 255:
-        raise ProblemError(f"{path} has values from {low:g} to {high:g}; grey goes from 0 to 255: convert it to 8-bit grey")
-    if 0 < high <= 1:
-        raise ProblemError(f"{path} has values from {low:g} to {high:g}; grey goes from 0 to 255: multiply it by 255")
-    return np.rint(values).astype(np.uint8)
-
-
-def _numbers(image: Image.Image, path: str | Path) -> np.ndarray:
-    """The values of a grey image as they are in the file, int32 (H, W) of 0..65535."""
-    values = np.asarray(image).astype(np.int32)
-    if values.min() < 0 or values.max() > 0xFFFF:
-        raise ProblemError(f"{path} has values from {values.min()} to {values.max()}; grey of 16 bits goes from 0 to 65535: "
-                           "convert it to 8 or 16 bits")
-    return values
-
-
-def load_input(path: str | Path, data_bits: int = 6) -> tuple[np.ndarray, np.ndarray]:
+def load_input(path: str | Path, data_bits: int = 6, reading: Reading = Reading()) -> tuple[np.ndarray, np.ndarray]:
     """(data, picture) of an image: what `load_grey` gives, and what is shown of it.
 
-    picture: uint8, (H, W) grey or (H, W, 3) colour. Raises ProblemError for what is not an image.
+    picture: uint8, (H, W) grey or (H, W, 3) colour. Raises ProblemError for what `load_grey` refuses.
     """
-    image = _decode(path)
-    grey = _grey(image, path)
-    return grey >> (8 - data_bits), grey if _is_grey(image) else np.array(_converted(image, "RGB", path))
-
-
-def _is_grey(image: Image.Image) -> bool:
-    return image.mode in ("1", "L", "LA", "La", "F") or image.mode.startswith("I")
+    found = load_inputs([path], data_bits, reading)
+    return found.data[0], found.pictures[0]
 
 
 def load_mask(path: str | Path) -> np.ndarray:
-    """A mask, bool (H, W): False where a pixel is black, whatever its bits. Raises ProblemError for what is not an image."""
-    image = _decode(path)
-    if not _is_grey(image):
-        return np.asarray(_converted(image, "RGB", path)).max(-1) > 0
+    """A mask, bool (H, W): False where a pixel is black, whatever its bits.
+
+    Raises ProblemError for what is not an image, for transparent pixels and for values that are not finite.
+    """
+    image = decode(path).image
+    check_opaque(image, str(path))
+    if not is_grey(image):
+        return np.asarray(converted(image, "RGB", str(path))).max(-1) > 0
     values: np.ndarray = np.asarray(image.getchannel(0) if image.mode in ("LA", "La") else image)
     if not np.isfinite(values).all():
         raise ProblemError(f"{path} has pixels that are no finite numbers; a mask is 0 where unknown: convert it to 8-bit grey")
@@ -146,11 +150,11 @@ def load_segments(path: str | Path) -> np.ndarray:
 
     0 is unknown. Raises ProblemError for what is not such an image and for 32-bit values beyond 65535.
     """
-    image = _decode(path)
+    image = decode(path).image
     if image.mode not in ("1", "L", "P", "I", "I;16", "I;16B", "I;16L"):
         raise ProblemError(f"{path} has pixels of mode {image.mode}; segments are one number of 8 or 16 bits a pixel: "
                            "convert it to grey")
-    return _numbers(image, path).astype(np.int64)
+    return numbers(image, str(path)).astype(np.int64)
 
 
 def load_disparity(path: str | Path, scale: float = 1.0) -> np.ndarray:
@@ -161,11 +165,11 @@ def load_disparity(path: str | Path, scale: float = 1.0) -> np.ndarray:
     if not (math.isfinite(scale) and scale > 0):
         raise ProblemError(f"truth-scale is {scale}; it must be a finite number above 0: "
                            "give the grey value that one pixel of disparity has")
-    image = _decode(path)
+    image = decode(path).image
     if image.mode not in ("L", "P", "I", "I;16", "I;16B", "I;16L"):
         raise ProblemError(f"{path} has pixels of mode {image.mode}; true disparities are one grey value of 8 or 16 "
                            "bits a pixel: convert it to grey")
-    return _numbers(image.convert("L") if image.mode == "P" else image, path).astype(np.float64) / scale
+    return numbers(image.convert("L") if image.mode == "P" else image, str(path)).astype(np.float64) / scale
 
 
 def parse_window(text: str) -> Window:
@@ -181,7 +185,11 @@ def parse_window(text: str) -> Window:
 
 
 def crop(image: np.ndarray, window: Window | None, name: str = "image") -> np.ndarray:
-    """The part of (H, W) or (H, W, n) `image` in the window (x, y, width, height), or all of it for None."""
+    """The part of (H, W) or (H, W, n) `image` in the window (x, y, width, height), or all of it for None.
+
+    image: an array or nested list; `name` is for messages. Raises ProblemError for a window that is not inside.
+    """
+    image = np.asarray(image)
     if window is None:
         return image
     x, y, width, height = window

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.placement.temperature import coefficients
 
-__all__ = ["Cooling", "Job", "LabelScale", "Truth"]
+__all__ = ["Cooling", "First", "Job", "LabelScale", "Truth"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +66,28 @@ class Truth(Protocol):
         """Each pixel's error, float64 (H, W), NaN where the truth is unknown."""
 
 
+@dataclass(frozen=True)
+class First:
+    """What is sampled before a job's own field, whose data or first labels follow from it.
+
+    runs: problems and their runs, solved one after the other by the job's backend. then: their results to what they change of the
+    job, by the names of its fields.
+    """
+
+    runs: tuple[tuple[Problem, Run], ...]
+    then: Callable[[list[Result]], dict[str, Any]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """A checked problem with all that is needed to solve, draw and judge it.
 
     application: "stereo", "motion", "segment" or "denoise". inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
     annealing: the estimate is the last sample of a cooled chain; else the mode of the samples.
-    settings: every option, for the report.
+    settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards.
+    maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
+    doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
+    drawn_from: further maps made of the estimate, (H, W) uint8.
     """
 
     application: str
@@ -82,6 +99,11 @@ class Job:
     truth: Truth | None = None
     annealing: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+    first: First | None = None
+    prior: tuple[Result, ...] = ()
+    maps: dict[str, np.ndarray] = field(default_factory=dict)
+    doubt: np.ndarray | None = None
+    drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
 
     @property
     def cooled(self) -> bool:

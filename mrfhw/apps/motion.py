@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from mrfhw.apps.descriptors import CENSUS
 from mrfhw.apps.flow import end_point_error
 from mrfhw.apps.job import Cooling, LabelScale
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
 
-__all__ = ["COOLING", "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
+__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "CONTRAST", "COOLING", "EDGE", "MACHINE", "SINGLETON_MAX", "SMOOTH", "SWEEPS",
+           "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
 
-SWEEPS = 400
+SWEEPS = 400  # of greys
+CENSUS_SWEEPS = 200
 FARTHEST = 4096  # rows or columns of the window's centre
 COOLING = Cooling(1.3, 0.4)
+
+# Of the field of census descriptors, in place of the defaults of `motion_problem`, which are those of greys (docs/applications.md).
+CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 4, "out_of_range": 3, "temperature": 1.7}
+SINGLETON_MAX = 5
+SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
+MACHINE = {"distance": "both", "data_bits": len(CENSUS), "edge_bits": SMOOTH.bit_length(), "singleton_cap": 1}  # for this field
 
 
 def motion_vectors(rows: int, cols: int, centre: tuple[int, int] = (0, 0)) -> np.ndarray:
     """(rows x cols, 2) int64: the (row, column) motions of a window around `centre`, in raster order.
 
     An even side reaches one further below or to the right than above or to the left.
-    Raises ProblemError for a window of fewer than 2 or more than 64 vectors.
+    Raises ProblemError for a window of fewer than 2 or more than 256 vectors.
     """
     if rows < 1 or cols < 1 or not LABELS_MIN <= rows * cols <= LABELS_MAX:
         raise ProblemError(f"vectors is {rows}x{cols}, {rows * cols} motions; the limits are {LABELS_MIN} to {LABELS_MAX}: "
@@ -34,7 +45,7 @@ def motion_problem(
     first: np.ndarray, second: np.ndarray, *, rows: int = 7, cols: int = 7, centre: tuple[int, int] = (0, 0),
     alpha: int = 3, beta: int = 4, temperature: float = 3.5, schedule: Schedule | None = None, tau: int | None = 2,
     singleton: str = "absolute", doubleton: str = "squared", out_of_range: int = 6, energy_shift: int = 0,
-    clamped: np.ndarray | None = None,
+    clamped: np.ndarray | None = None, edges: np.ndarray | None = None, singleton_max: int | None = None,
 ) -> Problem:
     """The MRF whose label at a pixel of `first` stands for one of `motion_vectors(rows, cols, centre)`.
 
@@ -53,7 +64,7 @@ def motion_problem(
         # Only differences count, so the vectors are centred: n of them go from -(n // 2) up, as a signed word does.
         vectors=vectors - vectors[0] - (rows // 2, cols // 2),
         singleton=singleton, doubleton=doubleton, alpha=alpha, beta=beta, tau=tau, energy_shift=energy_shift,
-        out_of_range=out_of_range, clamped=clamped,
+        out_of_range=out_of_range, clamped=clamped, edges=edges, singleton_max=singleton_max,
         schedule=Schedule.constant(temperature) if schedule is None else schedule,
     )
 

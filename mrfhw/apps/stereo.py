@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import numpy as np
 
-from mrfhw.apps.job import Cooling, LabelScale
-from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels, check_one_size
+from mrfhw.apps.descriptors import CENSUS, edge_weights
+from mrfhw.apps.job import Cooling, First, LabelScale
+from mrfhw.apps.starts import box_start
+from mrfhw.apps.two_ways import filled, mirrored, unmatched
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
+from mrfhw.field.result import Result
 
-__all__ = ["COOLING", "SWEEPS", "StereoTruth", "bad_pixels", "disparity_scale", "stereo_problem"]
+__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "FIRST_SWEEPS", "MACHINE", "SINGLETON_MAX", "SWEEPS", "StereoTruth",
+           "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
-SWEEPS = 500
+SWEEPS = 500  # of greys
+CENSUS_SWEEPS = 200
+FIRST_SWEEPS = 80  # of each way of matching, before the field itself
 COOLING = Cooling(1.3, 0.7)
+
+# Of the field of census descriptors, in place of the defaults of `stereo_problem`, which are those of greys, and of matching each
+# way before. Found on other pictures than those of the README (docs/applications.md).
+CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 3, "out_of_range": 3, "temperature": 1.9}
+FIRST_ENERGY: dict[str, Any] = {"beta": 2, "tau": 2, "schedule": Schedule.constant(1.4)}
+SINGLETON_MAX = 5
+SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
+DOUBT = 0.12  # probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it
+MACHINE = {"distance": "both", "data_bits": len(CENSUS), "edge_bits": SMOOTH.bit_length(), "singleton_cap": 1}  # for this field
 
 
 def stereo_problem(
     left: np.ndarray, right: np.ndarray, *, labels: int = 64, min_disparity: int = 0, alpha: int = 1, beta: int = 4,
     temperature: float = 3.5, schedule: Schedule | None = None, tau: int | None = 2, singleton: str = "absolute",
     doubleton: str = "absolute", out_of_range: int = 4, energy_shift: int = 0, clamped: np.ndarray | None = None,
+    observed: np.ndarray | None = None, edges: np.ndarray | None = None, singleton_max: int | None = None,
 ) -> Problem:
     """The MRF whose label l at a pixel of the left picture stands for a disparity of min_disparity + l pixels.
 
@@ -40,9 +60,35 @@ def stereo_problem(
         singleton=singleton, doubleton=doubleton, alpha=alpha, beta=beta, tau=tau,
         # Only differences count, so the vectors are centred: half the range of a signed word.
         vectors=np.stack([zeros, np.arange(labels) - labels // 2], 1) if doubleton == "squared" else None,
-        energy_shift=energy_shift, out_of_range=out_of_range, clamped=clamped,
+        energy_shift=energy_shift, out_of_range=out_of_range, clamped=clamped, observed=observed, edges=edges,
+        singleton_max=singleton_max,
         schedule=Schedule.constant(temperature) if schedule is None else schedule,
     )
+
+
+def both_ways(problem: Problem, run: Run, min_disparity: int, picture: np.ndarray) -> First:
+    """Matching from left to right and from right to left, from which follows what `problem`'s final run samples.
+
+    problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on, occluded ones
+    above all, get no singleton; they start from the disparities beside them that are confirmed and, like all others, hold
+    together where the picture, uint8 (H, W) or (H, W, 3), has no edge. `then` gives problem, run, doubt and the map "occluded".
+    """
+    assert problem.singleton1 is not None
+    assert problem.singleton2 is not None
+    there = dataclasses.replace(problem, **FIRST_ENERGY)
+    back = dataclasses.replace(there, singleton1=mirrored(problem.singleton2), singleton2=mirrored(problem.singleton1))
+    runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=box_start(one)))
+                 for one in (there, back))
+
+    def then(results: list[Result]) -> dict[str, Any]:
+        left, right = (result.counts.argmax(-1) for result in results)
+        occluded = unmatched(left + min_disparity, mirrored(right) + min_disparity, 0)
+        start = filled(left, occluded)
+        final = dataclasses.replace(problem, observed=~occluded, edges=edge_weights(picture, SMOOTH, EDGE, CONTRAST))
+        return {"problem": final, "run": dataclasses.replace(run, initial=start), "doubt": DOUBT * occluded,
+                "maps": {"occluded": occluded}}
+
+    return First(runs, then)
 
 
 def disparity_scale(labels: int, min_disparity: int) -> LabelScale:

@@ -74,6 +74,22 @@ def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None, keepi
                                progress=lambda done: bar.update(done - bar.n))
 
 
+def prepared(backend: str, job: Job, visit: int | None) -> Job:
+    """The job when what comes first has been sampled, with a progress bar."""
+    if job.first is None:
+        return job
+    results, total = [], sum(run.sweeps for _, run in job.first.runs)
+    with _bar(f"{backend}, first", total) as bar:
+        def advance(done: int) -> None:
+            bar.update(finished + done - bar.n)
+
+        finished = 0
+        for problem, run in job.first.runs:
+            results.append(backends.solve(backend, job.config, problem, run, advance, visit=visit))
+            finished += run.sweeps
+    return dataclasses.replace(job, **job.first.then(results), first=None, prior=tuple(results))
+
+
 def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
     """One chain's result on one machine, with a progress bar."""
     with _bar(backend, job.run.sweeps) as bar:
@@ -132,6 +148,7 @@ def run_command(app: Application) -> click.Command:
         check_writable(output)
         if save_problem is not None:
             check_replaceable(save_problem)
+        job = prepared(backend, job, visit)
         solution = solve_with_bar(backend, job, chains, visit, keeping)
         if save_problem is not None:
             job.problem.save(save_problem, job.run)
@@ -167,6 +184,7 @@ def verify_command(app: Application) -> click.Command:
         job = app.job(**options)
         if output is not None:
             check_writable(output)
+        job = prepared("model", job, visit)
         rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))
         difference = first_difference(rtl, model)
         if difference is None:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from mrfhw.commands.machine_options import OneLineCommand, clock_hz, config_from_options, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, clock_hz, config_from_options, is_given, machine_options
 from mrfhw.files import check_writable
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.flow import Flow
@@ -26,7 +25,7 @@ MINUTES_MAX = 10_000  # of a seed
 
 def _machine(board: Board, options: dict[str, Any]) -> Config:
     """The board's own preset unless another is given."""
-    if click.get_current_context().get_parameter_source("preset") != ParameterSource.COMMANDLINE:
+    if not is_given("preset"):
         options["preset"] = board.preset
     return config_from_options(**options)
 

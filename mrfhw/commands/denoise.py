@@ -19,10 +19,10 @@ from mrfhw.apps.denoising import (
     noise_deviation,
     weights_for_noise,
 )
-from mrfhw.apps.images import load_grey, load_input, load_mask
+from mrfhw.apps.images import load_inputs, load_mask
 from mrfhw.apps.job import Job
 from mrfhw.commands.application import Application
-from mrfhw.commands.options import Common, same_size
+from mrfhw.commands.options import Common, label_machine, picture_options, same_size, say_range
 from mrfhw.field.problem import ProblemError
 
 __all__ = ["APPLICATION", "job"]
@@ -30,16 +30,18 @@ __all__ = ["APPLICATION", "job"]
 
 def job(*, image: str, levels: int, mask: str | None, noise: float | None, truth: str | None, **others: Any) -> Job:
     """Check every option and read every file of a denoising problem. Raises ProblemError or ConfigError."""
-    common = Common.of(others)
+    needed = label_machine("levels", levels)
+    common = Common.of(others, {**needed, "data_bits": 8} if needed else {})
     if noise is not None and not (math.isfinite(noise) and 0 <= noise <= 255):
         raise ProblemError(f"noise is {noise}; a deviation of 8-bit grey is 0 to 255: give a number between them")
     bits = common.config.data_bits
     values = grey_levels(levels, bits)
-    images = dict(zip(("image", "picture"), load_input(image, 8), strict=True))
+    inputs = load_inputs([image], 8, common.reading, also=[] if truth is None else [truth])
+    images = {"image": inputs.data[0], "picture": inputs.pictures[0]}
     if mask is not None:
         images["mask"] = load_mask(mask)
     if truth is not None:
-        images["truth image"] = load_grey(truth, 8)
+        images["truth image"] = inputs.data[1]
     cut = dict(zip(images, same_size(images, common.window), strict=True))
     grey = cut["image"]
     observed = cut["mask"] if mask is not None else None
@@ -54,16 +56,18 @@ def job(*, image: str, levels: int, mask: str | None, noise: float | None, truth
     schedule = common.schedule(energy.pop("temperature"), COOLING, energy["energy_shift"])
     problem = denoising_problem(grey >> (8 - bits), values, observed=observed, schedule=schedule, **energy)
     scale = grey_scale(values, bits)
-    inputs = {"noisy picture": cut["picture"]}
+    shown = {"noisy picture": cut["picture"]}
     if observed is not None:
-        inputs["mask"] = np.where(observed, 255, 0).astype(np.uint8)
+        shown["mask"] = np.where(observed, 255, 0).astype(np.uint8)
     common = dataclasses.replace(common, energy=energy)
+    say_range([image], inputs)
     return Job(
         application="denoise", config=common.config, problem=problem, run=common.run, annealing=common.anneal,
-        inputs=inputs, scale=scale,
+        inputs=shown, scale=scale,
         truth=DenoisingTruth(cut["truth image"], grey, scale.values) if truth is not None else None,
         settings=common.settings("denoise", problem.shape, schedule, image=image, labels=levels, mask=mask,
-                                 noise_deviation=deviation, noise_given=noise is not None, truth=truth))
+                                 noise_deviation=deviation, noise_given=noise is not None, truth=truth,
+                                 stretched_from=inputs.stretched_from))
 
 
 APPLICATION = Application(
@@ -72,7 +76,8 @@ APPLICATION = Application(
     found={"alpha": "from the noise", "beta": "from the noise", "temperature": "from the noise",
            "tau": "12 of 64 grey levels", "energy_shift": "0, or what a machine of narrow energies needs"},
     options=(
-        click.option("--levels", type=int, default=64, show_default=True, metavar="N", help="Grey levels told apart, 2 to 64."),
+        *picture_options(),
+        click.option("--levels", type=int, default=64, show_default=True, metavar="N", help="Grey levels told apart, 2 to 256."),
         click.option("--mask", metavar="MASK", help="A grey image, 0 where the picture says nothing and is to be filled."),
         click.option("--noise", type=float, metavar="S",
                      help="Standard deviation of the noise, in 8-bit grey.  [default: estimated from the picture]"),

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from mrfhw.field.problem import ProblemError
 from mrfhw.machine.config import PRESETS, Config, ConfigError, mesh_shape
 from mrfhw.machine.parameters import Parameter
 
-__all__ = ["OneLineCommand", "OneLineGroup", "clock_hz", "config_from_options", "machine_options", "split_options"]
+__all__ = ["OneLineCommand", "OneLineGroup", "clock_hz", "config_from_options", "is_given", "machine_is_given", "machine_options",
+           "split_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,6 +61,19 @@ def machine_options(function: F) -> F:
                             help="SPEs, in the mesh nearest to a square.")(function)
     return click.option("--preset", default="default", show_default=True, metavar="NAME",
                         help=f"The machine that the other options change: {', '.join(PRESETS)}.")(function)
+
+
+def is_given(option: str) -> bool:
+    """Whether the command under way has an option, by the name of its parameter, among its words."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(option) == ParameterSource.COMMANDLINE
+
+
+def machine_is_given() -> bool:
+    """Whether the machine is that of a preset, or of a board, and not one that a field may change."""
+    context = click.get_current_context(silent=True)
+    backend = "" if context is None else context.params.get("backend") or ""
+    return is_given("preset") or "://" in backend
 
 
 def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 import numpy as np
 
-from mrfhw.apps.images import Window, crop, parse_window
+from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
 from mrfhw.apps.job import Cooling
-from mrfhw.commands.machine_options import F, config_from_options, split_options
-from mrfhw.field.problem import WHOLE_NUMBERS, ProblemError, Run, Schedule
+from mrfhw.commands.machine_options import F, config_from_options, machine_is_given, split_options
+from mrfhw.field.problem import WHOLE_NUMBERS, ProblemError, Run, check_labels
+from mrfhw.field.schedule import Schedule
+from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
-__all__ = ["Common", "common_options", "default", "pair", "same_size", "schedule_from_options"]
+__all__ = ["Common", "common_options", "default", "label_machine", "pair", "picture_options", "same_size", "say_range",
+           "schedule_from_options"]
 
 Decorator = Callable[[F], F]
 
@@ -27,12 +32,13 @@ ENERGY_HELP = {
     "alpha": "Weight of the singleton.",
     "beta": "Weight of the doubletons.",
     "tau": "Each doubleton is at most this.",
-    "singleton": "absolute or squared difference of data.",
+    "singleton": "absolute or squared difference of data, or hamming: their unlike bits.",
     "doubleton": "absolute or squared difference of labels, or potts.",
     "out_of_range": "Singleton where the second picture has no pixel.",
     "energy_shift": "Low bits dropped from an energy.",
     "temperature": "T, in units of energy; with --anneal, that of the first sweep.",
 }
+PICTURE_OPTIONS = ("depth", "stretch")
 NUMBERS = {"temperature": float, "singleton": str, "doubleton": str}
 
 
@@ -60,7 +66,9 @@ def common_options(problem: Callable[..., Any], sweeps: int, found: Mapping[str,
     """
     return [
         click.option("--window", metavar="X,Y,W,H", help="Part of every input: first column, first row, columns, rows."),
-        click.option("--sweeps", type=int, default=sweeps, show_default=True, help="Sweeps of a chain, burn-in included."),
+        click.option("--sweeps", type=int, default=None if "sweeps" in found else sweeps, show_default="sweeps" not in found,
+                     help="Sweeps of a chain, burn-in included." + (f"  [default: {found['sweeps']}]" if "sweeps" in found
+                                                                    else "")),
         click.option("--burn-in", type=int, help="First sweeps, which are not counted.  [default: half of the sweeps; "
                                                  "with --anneal, nine tenths]"),
         click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random numbers."),
@@ -72,6 +80,16 @@ def common_options(problem: Callable[..., Any], sweeps: int, found: Mapping[str,
         click.option("--cooling-ratio", type=float, help="Cool by this ratio a sweep, to the final temperature."),
         click.option("--cooling-table", metavar="T,T,...", help="Temperatures instead, one after the other."),
         click.option("--cooling-stride", type=int, default=1, show_default=True, help="Sweeps of each of the table's."),
+    ]
+
+
+def picture_options() -> list[Decorator[Any]]:
+    """The options that `Common.reading` takes: how the greys of the pictures are read."""
+    return [
+        click.option("--depth", type=int, metavar="BITS", help="Bits of a grey value in the pictures, 1 to 16: 2^BITS - 1 is "
+                                                                "white.  [default: as the files say]"),
+        click.option("--stretch", is_flag=True, help="Make the least grey of the pictures black and the greatest white, "
+                                                     "by the same map for all of them."),
     ]
 
 
@@ -121,23 +139,34 @@ class Common:
     options: dict[str, Any]
 
     @classmethod
-    def of(cls, options: dict[str, Any]) -> Common:
-        """From the options of `common_options` and `machine_options`. Raises ProblemError or ConfigError."""
+    def of(cls, options: dict[str, Any], needed: Mapping[str, Any] | None = None,
+           sweeps: Callable[[Config], int] | None = None) -> Common:
+        """From the options of `common_options` and `machine_options`. Raises ProblemError or ConfigError.
+
+        needed: parameters of the machine that the application's field needs; they hold where they are not given,
+        and the machine is not that of a preset or a board.
+        sweeps: how many by default, where that depends on the machine.
+        """
         machine, options = split_options(options)
-        sweeps, burn_in, anneal = options["sweeps"], options["burn_in"], options["anneal"]
+        if not machine_is_given():
+            machine |= {name: value for name, value in (needed or {}).items() if machine.get(name) is None}
+        config = config_from_options(**machine)
+        number, burn_in, anneal = options["sweeps"], options["burn_in"], options["anneal"]
+        if number is None:
+            assert sweeps is not None
+            number = sweeps(config)
         if burn_in is None:
             # Where the run anneals, the histogram is that of its cold end.
-            burn_in = max(0, sweeps - max(1, sweeps // 10)) if anneal else sweeps // 2
-        options = {**options, "burn_in": burn_in, "preset": machine["preset"]}
+            burn_in = max(0, number - max(1, number // 10)) if anneal else number // 2
+        options = {**options, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"]}
         energy = {name: options[name] for name in ENERGY_HELP
                   if name != "temperature" and options.get(name) is not None}
-        config = config_from_options(**machine)
-        for name in WHOLE_NUMBERS:  # before anything is computed from them
+        for name in ("alpha", *WHOLE_NUMBERS):  # before anything is computed from them
             if name in energy:
                 check_number(config, name, energy[name])
         return cls(config=config,
-                   run=Run(sweeps=sweeps, burn_in=burn_in, seed=options["seed"], initial=options["initial"]),
-                   window=None if options["window"] is None else parse_window(options["window"]), anneal=anneal,
+                   run=Run(sweeps=number, burn_in=burn_in, seed=options["seed"], initial=options["initial"]),
+                   window=cls.window_of(options), anneal=anneal,
                    energy=energy, options=options)
 
     def schedule(self, temperature: float, cooling: Cooling, energy_shift: int = 0) -> Schedule:
@@ -161,11 +190,32 @@ class Common:
             cooling_ratio=options["cooling_ratio"], cooling_table=options["cooling_table"],
             cooling_stride=options["cooling_stride"], anneal=self.anneal)
 
+    @property
+    def reading(self) -> Reading:
+        """How the pictures are read, of the options of `picture_options`, if the application has them."""
+        return self.reading_of(self.options)
+
+    @staticmethod
+    def reading_of(options: Mapping[str, Any]) -> Reading:
+        """How the pictures are read."""
+        return Reading(depth=options.get("depth"), stretch=options.get("stretch", False))
+
+    @staticmethod
+    def window_of(options: Mapping[str, Any]) -> Window | None:
+        """The part of the pictures that is wanted. Raises ProblemError."""
+        return None if options["window"] is None else parse_window(options["window"])
+
     def settings(self, problem: str, shape: tuple[int, int], schedule: Schedule, **others: Any) -> dict[str, Any]:
         """Every option, for the report; `others` are the application's own."""
-        used = ("anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset")
+        used = ("anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", *PICTURE_OPTIONS)
         return {"problem": problem, **others, **self.energy, "schedule": dataclasses.asdict(schedule),
-                **{name: self.options[name] for name in used}, "rows": shape[0], "columns": shape[1]}
+                **{name: self.options[name] for name in used if name in self.options}, "rows": shape[0], "columns": shape[1]}
+
+
+def label_machine(name: str, labels: int) -> dict[str, Any]:
+    """The parameter of a machine that holds so many labels, given as `name`, where the default has not. Raises ProblemError."""
+    check_labels(name, labels)
+    return {"label_bits": bits_for(labels)} if labels > Derived.of(Config()).max_labels else {}
 
 
 def default(problem: Callable[..., Any], name: str) -> Any:
@@ -185,6 +235,29 @@ def same_size(images: dict[str, np.ndarray], window: Window | None) -> list[np.n
             raise ProblemError(f"the {name} is {image.shape[1]}x{image.shape[0]}; the {name0} is {cols}x{rows}: "
                                "give images of one size")
     return [crop(image, window, name) for name, image in images.items()]
+
+
+@contextlib.contextmanager
+def _afterwards(line: str) -> Iterator[None]:
+    """Says a line on stderr when the command has ended, not where a mistake ended it: that is one line alone."""
+    try:
+        yield
+    except click.exceptions.Exit:  # how `verify` ends
+        click.echo(line, err=True)
+        raise
+    click.echo(line, err=True)
+
+
+def say_range(names: Sequence[str], inputs: Inputs) -> None:
+    """One line on stderr, when the command ends, where the pictures of these names are stretched, or have few greys."""
+    if not inputs.stretched and not inputs.narrow:
+        return
+    low, high = inputs.range
+    line = (f"Note: the grey of {' and '.join(names)} is {low:.0f} to {high:.0f} of 0 to 255"
+            + (", stretched to all of it" if inputs.stretched else ": --stretch would use all of it"))
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.with_resource(_afterwards(line))
 
 
 def pair(name: str, text: str, separator: str, example: str) -> tuple[int, int]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from mrfhw.apps.job import Job, LabelScale
 from mrfhw.commands.application import Application
-from mrfhw.commands.machine_options import config_from_options, split_options
+from mrfhw.commands.machine_options import config_from_options, machine_is_given, split_options
 from mrfhw.field.files import load_problem
 from mrfhw.field.problem import Run
 from mrfhw.placement.fit import check_fits
+from mrfhw.placement.needs import needed_parameters
 
 __all__ = ["APPLICATION", "job", "label_scale"]
 
@@ -37,8 +38,12 @@ def _run(held: Run | None, sweeps: int | None, burn_in: int | None, seed: int | 
 
 def job(*, file: str, sweeps: int | None, burn_in: int | None, seed: int | None, initial: str | None, **machine: Any) -> Job:
     """Read a saved problem and check it against the machine. Raises ProblemError or ConfigError."""
-    config = config_from_options(**split_options(machine)[0])
     problem, held = load_problem(file)
+    given = split_options(machine)[0]
+    config = config_from_options(**given)
+    if not machine_is_given():
+        needed = needed_parameters(problem, config)
+        config = config.changed(**{name: value for name, value in needed.items() if given[name] is None})
     run = _run(held, sweeps, burn_in, seed, initial)
     check_fits(config, problem)
     return Job(

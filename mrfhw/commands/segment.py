@@ -7,12 +7,28 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.apps.images import load_input, load_segments
+from mrfhw.apps.descriptors import edge_weights
+from mrfhw.apps.images import load_inputs, load_segments
 from mrfhw.apps.job import Job
-from mrfhw.apps.segmentation import COOLING, SWEEPS, SegmentationTruth, class_means, class_scale, segmentation_problem
+from mrfhw.apps.segmentation import (
+    CONTRAST,
+    COOLING,
+    EDGE,
+    MACHINE,
+    SMOOTH,
+    SWEEPS,
+    SegmentationTruth,
+    class_means,
+    class_scale,
+    least_segment,
+    segmentation_problem,
+    segments,
+)
 from mrfhw.commands.application import Application
-from mrfhw.commands.options import Common, default, same_size
+from mrfhw.commands.options import Common, default, label_machine, picture_options, same_size, say_range
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 
 __all__ = ["APPLICATION", "job", "means_from_text"]
 
@@ -20,7 +36,7 @@ __all__ = ["APPLICATION", "job", "means_from_text"]
 def means_from_text(text: str, data_bits: int) -> np.ndarray:
     """(K,) int64: "10,80,160" of 0..255 as grey data of the machine's width, in the order given.
 
-    Raises ProblemError for what is not 2 to 64 whole numbers in that range, and for two that the machine cannot tell
+    Raises ProblemError for what is not 2 to 256 whole numbers in that range, and for two that the machine cannot tell
     apart.
     """
     try:
@@ -41,31 +57,47 @@ def means_from_text(text: str, data_bits: int) -> np.ndarray:
     return data
 
 
-def job(*, image: str, classes: int, means: str | None, truth: tuple[str, ...], **others: Any) -> Job:
+def job(*, image: str, classes: int, means: str | None, truth: tuple[str, ...], data: str | None, **others: Any) -> Job:
     """Check every option and read every file of a segmentation problem. Raises ProblemError or ConfigError."""
-    common = Common.of(others)
+    common = Common.of(others, label_machine("classes", classes) | ({} if data == "grey" or means is not None else MACHINE))
     bits = common.config.data_bits
     given = None if means is None else means_from_text(means, bits)
-    data, picture = load_input(image, bits)
-    images = {"image": data, **{f"truth {path}": load_segments(path) for path in truth}}
-    data, *segments = same_size(images, common.window)
-    constants = class_means(data, classes) if given is None else given
+    inputs = load_inputs([image], bits, common.reading)
+    picture = inputs.pictures[0]
+    if data == "colour" and picture.ndim == 2:
+        raise ProblemError(f"data is colour and {image} is grey; a grey picture has one channel: give grey")
+    colours = data == "colour" or (data is None and given is None and picture.ndim == 3 and _takes_colours(common.config))
+    images = {"image": picture >> (8 - bits) if colours else inputs.data[0], "picture": picture,
+              **{f"truth {path}": load_segments(path) for path in truth}}
+    values, shown, *by_hand = same_size(images, common.window)
+    constants = class_means(values, classes) if given is None else given
     schedule = common.schedule(default(segmentation_problem, "temperature"), COOLING)
-    problem = segmentation_problem(data, constants, schedule=schedule, **common.energy)
+    edges = edge_weights(shown, SMOOTH, EDGE, CONTRAST) if colours and common.config.edge_bits >= SMOOTH.bit_length() else None
+    problem = segmentation_problem(values, constants, schedule=schedule, edges=edges, **common.energy)
     scale = class_scale(constants, bits)
+    say_range([image], inputs)
     return Job(
         application="segment", config=common.config, problem=problem, run=common.run, annealing=common.anneal,
-        inputs={"picture": same_size({"image": picture}, common.window)[0]}, scale=scale,
-        truth=SegmentationTruth(segments, data, constants, scale) if segments else None,
+        inputs={"picture": shown}, scale=scale,
+        truth=SegmentationTruth(by_hand, values, constants, scale) if by_hand else None,
+        drawn_from=lambda labels: {"segments": segments(labels, least_segment(labels.shape))},
         settings=common.settings("segment", problem.shape, schedule, image=image, labels=len(constants),
-                                 means=scale.values[:, 0].tolist(), truth=list(truth)))
+                                 data="colour" if colours else "grey", means=constants.tolist(), truth=list(truth),
+                                 stretched_from=inputs.stretched_from))
+
+
+def _takes_colours(config: Config) -> bool:
+    return Derived.of(config).channel_bits == (config.data_bits,) * 3
 
 
 APPLICATION = Application(
-    verb="segment", summary="Divide IMAGE into classes of grey: one for each pixel, and how sure it is.",
+    verb="segment", summary="Divide IMAGE into classes of grey or colour: one for each pixel, and how sure it is.",
     arguments=("image",), problem=segmentation_problem, sweeps=SWEEPS, job=job,
     options=(
-        click.option("--classes", type=int, default=4, show_default=True, metavar="K", help="Classes told apart, 2 to 64."),
+        *picture_options(),
+        click.option("--classes", type=int, default=3, show_default=True, metavar="K", help="Classes told apart, 2 to 256."),
+        click.option("--data", type=click.Choice(["colour", "grey"]), help="What pixels are compared by.  [default: colour, where "
+                     "the picture has it, no means are given, and a preset's machine can]"),
         click.option("--means", metavar="G,G,...",
                      help="Mean grey of each class, 0 to 255, in place of --classes.  [default: by k-means]"),
         click.option("--truth", multiple=True, metavar="SEGMENTS",

@@ -6,7 +6,6 @@ them with each other and with a third in plain Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,49 +13,69 @@ import numpy as np
 
 from mrfhw.field.problem import Problem
 
-__all__ = ["Energy", "doubleton_table", "least_singleton", "limited", "singleton_energies", "singleton_energy", "summed"]
+__all__ = ["Energy", "doubleton_table", "edge_weights", "least_singleton", "limited", "singleton_energies", "singleton_energy"]
 
 
 def singleton_energy(problem: Problem, label: int) -> np.ndarray:
-    """E_singleton of every site for one label, before alpha; int64 (H, W) (Equation 3.1, first term)."""
+    """alpha E_singleton of every site for one label, the sum of its channels'; int64 (H, W) (Equation 3.1, first term)."""
+    energies = (channel.alpha * _channel_energy(problem, number, label) for number, channel in enumerate(problem.channels))
+    return sum(energies, np.zeros(problem.shape, np.int64))
+
+
+def _channel_energy(problem: Problem, number: int, label: int) -> np.ndarray:
+    """E_singleton of one channel, before alpha; int64 (H, W)."""
     rows, cols = problem.shape
-    s1 = problem.singleton1.astype(np.int64)
-    inside = np.ones((rows, cols), bool)
-    if problem.constants is not None:
-        difference = np.abs(s1 - int(problem.constants[label]))
+    channel, inside = problem.channels[number], np.ones((rows, cols), bool)
+
+    def of(image: np.ndarray) -> np.ndarray:
+        return image.reshape(*image.shape[:2], -1)[..., number]
+
+    if problem.unary is not None:
+        energy = channel.energy(problem.unary[..., label])
+    elif problem.constants is not None:
+        assert problem.singleton1 is not None
+        energy = channel.compare(of(problem.singleton1), problem.constants.reshape(problem.labels, -1)[label, number])
     else:
+        assert problem.singleton1 is not None
         assert problem.singleton2 is not None
         assert problem.offsets is not None
-        (rows2, cols2), origin = problem.singleton2.shape, problem.singleton2_origin
+        (rows2, cols2), origin = problem.singleton2.shape[:2], problem.singleton2_origin
         r = np.arange(rows)[:, None] + int(problem.offsets[label][0]) + origin[0]
         c = np.arange(cols)[None, :] + int(problem.offsets[label][1]) + origin[1]
         inside = (r >= 0) & (r < rows2) & (c >= 0) & (c < cols2)
-        difference = np.abs(s1 - problem.singleton2.astype(np.int64)[r.clip(0, rows2 - 1), c.clip(0, cols2 - 1)])
-    energy = difference if problem.singleton == "absolute" else difference * difference
-    energy = np.where(inside, energy, problem.out_of_range)
+        energy = channel.compare(of(problem.singleton1), of(problem.singleton2)[r.clip(0, rows2 - 1), c.clip(0, cols2 - 1)])
+    energy = np.where(inside, energy, problem.out_of_range if number == 0 else 0)
     return energy if problem.observed is None else np.where(problem.observed, energy, 0)
 
 
 def singleton_energies(problem: Problem) -> np.ndarray:
-    """E_singleton of every site and label, before alpha; int64 (H, W, L) (Equation 3.1, first term)."""
+    """alpha E_singleton of every site and label; int64 (H, W, L) (Equation 3.1, first term)."""
     return np.stack([singleton_energy(problem, label) for label in range(problem.labels)], -1)
 
 
 def least_singleton(problem: Problem) -> np.ndarray:
-    """The label of the least singleton energy at each site, the lowest on ties; uint8 (H, W)."""
-    label, least = np.zeros(problem.shape, np.uint8), singleton_energy(problem, 0)
+    """The label of the least singleton energy at each site, the lowest on ties; uint8 (H, W). Of one channel, before alpha."""
+    def energies(label: int) -> np.ndarray:
+        return _channel_energy(problem, 0, label) if len(problem.channels) == 1 else singleton_energy(problem, label)
+
+    label, least = np.zeros(problem.shape, np.uint8), energies(0)
     for other in range(1, problem.labels):
-        energy = singleton_energy(problem, other)
+        energy = energies(other)
         better = energy < least
         label[better], least[better] = other, energy[better]
     return label
 
 
 def doubleton_table(problem: Problem) -> np.ndarray:
-    """E_doubleton(l, x), truncated at tau; int64 (L, L) (Equation 3.1, second term)."""
+    """E_doubleton of an edge, truncated at tau; int64 (L, L) (Equation 3.1, second term).
+
+    By the label to the left or above, and that to the right or below.
+    """
     labels = np.arange(problem.labels)
     if problem.doubleton == "absolute":
         table = np.abs(labels[:, None] - labels[None, :])
+    elif problem.pairwise is not None:
+        table = problem.pairwise.astype(np.int64)
     elif problem.doubleton == "potts":
         table = (labels[:, None] != labels[None, :]).astype(np.int64)
     else:
@@ -66,16 +85,14 @@ def doubleton_table(problem: Problem) -> np.ndarray:
     return table if problem.tau is None else np.minimum(table, problem.tau)
 
 
-def summed(singles: np.ndarray, doubles: np.ndarray, neighbours: Iterable[np.ndarray]) -> np.ndarray:
-    """E(l) of sites before shift and limit, int64 (..., L): alpha E_singleton + beta sum of E_doubleton (Equation 3.1).
-
-    singles: (..., L) alpha E_singleton. doubles: (L, L) beta E_doubleton. neighbours: of each neighbour that exists its
-    labels (...).
-    """
-    total = np.array(singles, np.int64)
-    for labels in neighbours:
-        total = total + doubles.T[labels]
-    return total
+def edge_weights(problem: Problem) -> np.ndarray:
+    """(H, W, 4) int64: the weights of each site's edges up, down, left and right; 0 where there is no neighbour."""
+    rows, cols = problem.shape
+    given = np.ones((rows, cols, 2), np.int64) if problem.edges is None else problem.edges
+    weights = np.zeros((rows, cols, 4), np.int64)
+    weights[1:, :, 0] = weights[:-1, :, 1] = given[:-1, :, 1]
+    weights[:, 1:, 2] = weights[:, :-1, 3] = given[:, :-1, 0]
+    return weights
 
 
 def limited(energies: np.ndarray, energy_shift: int, energy_max: int) -> np.ndarray:
@@ -92,23 +109,33 @@ class Energy:
     @cached_property
     def singles(self) -> np.ndarray:
         """(H, W, L): alpha E_singleton."""
-        return self.problem.alpha * singleton_energies(self.problem)
+        return singleton_energies(self.problem)
 
     @cached_property
     def doubles(self) -> np.ndarray:
-        """(L, L): beta E_doubleton."""
+        """(L, L): beta E_doubleton of an edge of weight 1, by the label to the left or above and that to the right or below."""
         return self.problem.beta * doubleton_table(self.problem)
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """(H, W, 4): as `edge_weights`."""
+        return edge_weights(self.problem)
 
     def of_site(self, labels: np.ndarray, row: int, col: int) -> np.ndarray:
         """(..., L): E(l) of a site, given the labels of its neighbours."""
         rows, cols = self.problem.shape
+        total = np.array(np.broadcast_to(self.singles[row, col], (*labels.shape[:-2], self.problem.labels)))
         around = ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1))
-        given = (labels[..., r, c] for r, c in around if 0 <= r < rows and 0 <= c < cols)
-        return summed(np.broadcast_to(self.singles[row, col], (*labels.shape[:-2], self.problem.labels)), self.doubles, given)
+        for number, (r, c) in enumerate(around):
+            if 0 <= r < rows and 0 <= c < cols:
+                before = self.doubles if number in (0, 2) else self.doubles.T  # the neighbour's label comes first
+                total += self.weights[row, col, number] * before[labels[..., r, c]]
+        return total
 
     def __call__(self, labels: np.ndarray) -> np.ndarray:
         """(...): of whole configurations, alpha E_singleton of each site and beta E_doubleton of each edge once."""
         row, col = np.indices(self.problem.shape)
         singles = self.singles[row, col, labels].sum((-2, -1))
-        return np.asarray(singles + self.doubles[labels[..., 1:, :], labels[..., :-1, :]].sum((-2, -1))
-                          + self.doubles[labels[..., 1:], labels[..., :-1]].sum((-2, -1)))
+        below, right = self.weights[:-1, :, 1], self.weights[:, :-1, 3]
+        return np.asarray(singles + (below * self.doubles[labels[..., :-1, :], labels[..., 1:, :]]).sum((-2, -1))
+                          + (right * self.doubles[labels[..., :-1], labels[..., 1:]]).sum((-2, -1)))

@@ -19,7 +19,8 @@ __all__ = ["load_problem", "problem_of", "result_of", "run_of", "save_problem"]
 SCHEDULE: Fields = {"kind": (str,), "start": (int, float), "ratio": (int, float), "limit": (int, float), "table": (list,),
                     "stride": (int,)}
 RUN: Fields = {"sweeps": (int,), "burn_in": (int,), "seed": (int,), "initial": (str,), "partial": (bool,)}
-PROBLEM: Fields = {"labels": (int,), "singleton2_origin": (list,), "singleton": (str,), "doubleton": (str,), "alpha": (int, float),
+PROBLEM: Fields = {"labels": (int,), "singleton2_origin": (list,), "singleton": (str, list), "doubleton": (str,),
+                   "alpha": (int, float, list), "singleton_max": (int, float, list, type(None)),
                    "beta": (int, float), "tau": (int, float, type(None)), "energy_shift": (int,), "out_of_range": (int,),
                    "schedule": (dict,), "run": (dict, type(None))}
 
@@ -40,7 +41,7 @@ def problem_of(record: Record, path: object) -> tuple[Problem, Run | None]:
     arrays = dict(record.arrays)
     found = scalars.pop("run", None)
     run = None if found is None else _run(path, found, arrays.pop(INITIAL, None))
-    _check_arrays(path, "a problem", arrays, (*DATA, *MASKS), ("singleton1",))
+    _check_arrays(path, "a problem", arrays, (*DATA, *MASKS), () if "unary" in arrays else ("singleton1",))
     if "schedule" in scalars:
         entries = take(path, "the schedule", scalars["schedule"], SCHEDULE)
         table = entries.pop("table", [])

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mrfhw.errors import ProblemError
-from mrfhw.field.given import NUMBER_MAX, finite, mask, short, whole_array, whole_number
+from mrfhw.field.given import NUMBER_MAX, mask, short, whole_array, whole_number
 from mrfhw.field.records import Record, Recorded, read_record
+from mrfhw.field.schedule import Schedule
+from mrfhw.field.terms import CHANNELS_MAX, DOUBLETONS, Channel, channels_of, check_edges
 
 __all__ = [
     "DATA", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SPOKEN", "WHOLE_NUMBERS", "Problem", "ProblemError", "Run", "Schedule",
     "check_labels", "check_one_size",
 ]
 
-LABELS_MIN, LABELS_MAX = 2, 64
-SINGLETONS = ("absolute", "squared")
-DOUBLETONS = ("absolute", "squared", "potts")
+LABELS_MIN, LABELS_MAX = 2, 256
 VECTOR_BITS = 16  # of a component at most, so that no squared distance overflows
-WHOLE_NUMBERS = ("alpha", "beta", "energy_shift", "out_of_range", "tau")
-DATA = ("singleton1", "singleton2", "offsets", "constants", "vectors")  # a problem's arrays of numbers
+WHOLE_NUMBERS = ("beta", "energy_shift", "out_of_range", "tau")
+DATA = ("singleton1", "singleton2", "offsets", "constants", "unary", "vectors", "pairwise", "edges")  # arrays of numbers
 MASKS = ("observed", "clamped")  # and of truth values
 INITIAL = "initial"  # a run's labels, where they are an array
 SPOKEN = {"singleton1": "first image", "singleton2": "second image"}  # what messages call these arrays
@@ -31,65 +31,6 @@ SPOKEN = {"singleton1": "first image", "singleton2": "second image"}  # what mes
 
 def _shape(array: np.ndarray | None) -> tuple[int, ...]:
     return () if array is None else np.shape(array)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Temperature by sweep, in units of unshifted energy.
-
-    kind "constant": `start` throughout. "geometric": start x ratio^sweep, not beyond `limit`.
-    "table": `table[i]` for `stride` sweeps each; the last entry holds.
-    """
-
-    kind: str = "constant"
-    start: float = 1.0
-    ratio: float = 1.0
-    limit: float = 1.0
-    table: tuple[float, ...] = ()
-    stride: int = 1
-
-    def __post_init__(self) -> None:
-        hint = "give a positive temperature"
-        if self.kind not in ("constant", "geometric", "table"):
-            raise ProblemError(f"schedule is {self.kind!r}; it must be constant, geometric or table: choose one")
-        if self.kind == "table":
-            if not self.table:
-                raise ProblemError("the temperature table is empty; it needs at least 1 entry: give one")
-            for value in self.table:
-                finite("temperature", value, 0, hint)
-            whole_number("stride", self.stride, 1, (1 << 32) - 1, "give one of them",
-                         "a table entry holds for 1 to 2^32 - 1 sweeps")
-        else:
-            finite("temperature", self.start, 0, hint)
-        if self.kind == "geometric":
-            if not 0 < self.ratio <= 1:
-                raise ProblemError(f"ratio is {self.ratio}; cooling takes a ratio above 0 and at most 1: give one")
-            finite("temperature limit", self.limit, 0, hint)
-            if self.limit > self.start:
-                raise ProblemError(f"temperature limit is {self.limit}; cooling from {self.start} ends at or below it: "
-                                   "give a lower limit")
-
-    @classmethod
-    def constant(cls, temperature: float) -> Schedule:
-        return cls("constant", start=temperature)
-
-    @classmethod
-    def geometric(cls, start: float, ratio: float, limit: float) -> Schedule:
-        return cls("geometric", start=start, ratio=ratio, limit=limit)
-
-    @classmethod
-    def of_table(cls, table: tuple[float, ...], stride: int = 1) -> Schedule:
-        return cls("table", table=tuple(table), stride=stride)
-
-    @property
-    def hottest(self) -> float:
-        return max(self.table) if self.kind == "table" else self.start
-
-    @property
-    def coldest(self) -> float:
-        if self.kind == "table":
-            return min(self.table)
-        return self.limit if self.kind == "geometric" else self.start
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,13 +41,25 @@ class Problem(Recorded):
     or as floats of whole value, and masks of booleans or of whole numbers 0 and 1. The problem's own arrays are read-only,
     integer and bool, and do not change with the caller's; those that came frozen are not copied. ProblemError for anything else.
 
-    labels: L, 2..64. singleton1: (H, W) integers, each site's datum.
-    singleton2: (H2, W2) integers, the second image, with `offsets` (L, 2) as (row, column) per label, or
-    None with `constants` (L,), one datum per label. singleton2_origin: the (row, column) of the second image that
-    lies over site (0, 0), so s2(l) = singleton2[site + singleton2_origin + offset(l)].
-    singleton, doubleton: names from SINGLETONS, DOUBLETONS. vectors: (L, 2) integers for "squared".
-    alpha, beta: whole weights. tau: truncation of each doubleton, None for none.
-    energy_shift: bits dropped from the sum. out_of_range: E_singleton where the second image has no pixel.
+    labels: L, 2..256.
+
+    The data, one of three:
+    - singleton1: (H, W) integers, each site's datum, and singleton2: (H2, W2) integers, the second image, with `offsets` (L, 2) as
+      (row, column) per label. singleton2_origin: the (row, column) of the second image that lies over site (0, 0), so
+      s2(l) = singleton2[site + singleton2_origin + offset(l)].
+    - singleton1 with `constants` (L,), one datum per label.
+    - unary: (H, W, L) integers from 0, each site's E_singleton of each label. `mrfhw.field.costs` makes them of other numbers.
+    Images of up to 3 channels have shape (H, W, C), constants (L, C); E_singleton is the sum of the channels'.
+
+    singleton: how data are compared, from SINGLETONS: |s1 - s2|, its square, or the number of bits in which they differ.
+    alpha: whole weight. singleton_max: the most that E_singleton is before alpha, None for no limit. Each of the three is one value
+    for all channels, or one a channel. out_of_range: E_singleton of the first channel where the second image has no pixel; the
+    others have none there.
+    doubleton: from DOUBLETONS. vectors: (L, 2) integers for "squared". pairwise: (L, L) integers from 0 for "table", E_doubleton of
+    an edge by the label to the left or above (first) and that to the right or below. beta: whole weight. tau: truncation of each
+    doubleton, None for none. edges: (H, W, 2) whole weights 0..15 of each site's edge to the right and of the one below, each
+    doubleton times its edge's; None for 1 everywhere.
+    energy_shift: bits dropped from the sum.
     observed: (H, W) bool; False takes E_singleton = 0 for all labels. None: all observed.
     clamped: (H, W) bool; True keeps the initial label. None: none.
     schedule: temperature by sweep.
@@ -114,15 +67,19 @@ class Problem(Recorded):
     """
 
     labels: int
-    singleton1: np.ndarray
+    singleton1: np.ndarray | None = None
     singleton2: np.ndarray | None = None
     offsets: np.ndarray | None = None
     singleton2_origin: tuple[int, int] = (0, 0)
     constants: np.ndarray | None = None
-    singleton: str = "absolute"
+    unary: np.ndarray | None = None
+    singleton: str | tuple[str, ...] = "absolute"
+    singleton_max: int | tuple[int | None, ...] | None = None
     doubleton: str = "absolute"
     vectors: np.ndarray | None = None
-    alpha: int = 1
+    pairwise: np.ndarray | None = None
+    edges: np.ndarray | None = None
+    alpha: int | tuple[int, ...] = 1
     beta: int = 1
     tau: int | None = None
     energy_shift: int = 0
@@ -130,15 +87,53 @@ class Problem(Recorded):
     observed: np.ndarray | None = None
     clamped: np.ndarray | None = None
     schedule: Schedule = field(default_factory=Schedule)
+    channels: tuple[Channel, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.singleton not in SINGLETONS:
-            raise ProblemError(f"singleton is {self.singleton!r}; it must be one of {', '.join(SINGLETONS)}: choose one")
         if self.doubleton not in DOUBLETONS:
             raise ProblemError(f"doubleton is {self.doubleton!r}; it must be one of {', '.join(DOUBLETONS)}: choose one")
         self._check_numbers()
         self._keep_arrays()
-        if self.singleton1.ndim != 2 or 0 in self.singleton1.shape:
+        if self.unary is not None:
+            self._check_unary()
+        else:
+            self._check_data()
+        self._check_channels()
+        if self.doubleton == "squared" and _shape(self.vectors) != (self.labels, 2):
+            raise ProblemError(f"vectors has shape {_shape(self.vectors)}; the squared doubleton of {self.labels} "
+                               f"labels needs ({self.labels}, 2): give one vector a label")
+        if (self.doubleton == "table") != (self.pairwise is not None):
+            raise ProblemError("pairwise is the table of the doubleton table, and of no other: give both or none")
+        if self.pairwise is not None:
+            self._check_costs("pairwise", self.pairwise, (self.labels, self.labels), "a cost for each pair of labels")
+        for name in MASKS:
+            sites = getattr(self, name)
+            if sites is not None and sites.shape != self.shape:
+                raise ProblemError(f"{name} has shape {sites.shape}; the grid has {self.shape}: give a mask of that shape")
+        if self.edges is not None:
+            check_edges(self.edges, self.shape)
+
+    def _check_costs(self, name: str, costs: np.ndarray, shape: tuple[int, ...], what: str) -> None:
+        if costs.shape != shape:
+            raise ProblemError(f"{name} has shape {costs.shape}; {self.labels} labels need {shape}: give {what}")
+        if costs.size and costs.min() < 0:
+            raise ProblemError(f"{name} has the value {costs.min()}; costs are whole numbers from 0: add a number to all")
+
+    def _check_unary(self) -> None:
+        assert self.unary is not None
+        others = [name for name in ("singleton1", "singleton2", "offsets", "constants") if getattr(self, name) is not None]
+        if others:
+            raise ProblemError(f"unary and {others[0]} are given; unary has the whole singleton term: leave out {others[0]}")
+        if self.unary.ndim != 3 or 0 in self.unary.shape:
+            raise ProblemError(f"unary has shape {self.unary.shape}; it has rows, columns and labels: give (H, W, {self.labels})")
+        self._check_costs("unary", self.unary, (*self.unary.shape[:2], self.labels), "a cost for each site and label")
+        if self.singleton != "absolute":
+            raise ProblemError(f"singleton is {self.singleton!r}; unary costs are not compared with anything: leave it out")
+
+    def _check_data(self) -> None:
+        if self.singleton1 is None:
+            raise ProblemError("there are no data: give singleton1 with a second image or constants, or unary")
+        if self.singleton1.ndim not in (2, 3) or 0 in self.singleton1.shape:
             raise ProblemError(f"the first image has shape {self.singleton1.shape}; a grid has rows and columns: "
                                "give a two-dimensional array that is not empty")
         if (self.singleton2 is None) == (self.constants is None):
@@ -147,19 +142,33 @@ class Problem(Recorded):
             if self.offsets is None or _shape(self.offsets) != (self.labels, 2):
                 raise ProblemError(f"offsets has shape {_shape(self.offsets)}; {self.labels} labels need "
                                    f"({self.labels}, 2): give one (row, column) a label")
-            if self.singleton2.ndim != 2 or 0 in self.singleton2.shape:
+            if self.singleton2.ndim not in (2, 3) or 0 in self.singleton2.shape:
                 raise ProblemError(f"the second image has shape {self.singleton2.shape}; it has rows and columns: "
                                    "give a two-dimensional array that is not empty")
-        elif _shape(self.constants) != (self.labels,):
+
+    def _check_channels(self) -> None:
+        more = () if self.singleton1 is None else self.singleton1.shape[2:]
+        if more and not 1 <= more[0] <= CHANNELS_MAX:
+            raise ProblemError(f"the first image has {more[0]} channels; the limits are 1 to {CHANNELS_MAX}: give fewer")
+        if self.singleton2 is not None and self.singleton2.shape[2:] != more:
+            raise ProblemError(f"the second image has shape {self.singleton2.shape} and the first {_shape(self.singleton1)}; both "
+                               "have the same channels: give images of one kind")
+        if self.constants is not None and _shape(self.constants) != (self.labels, *more):
             raise ProblemError(f"constants has shape {_shape(self.constants)}; {self.labels} labels need "
-                               f"({self.labels},): give one a label")
-        if self.doubleton == "squared" and _shape(self.vectors) != (self.labels, 2):
-            raise ProblemError(f"vectors has shape {_shape(self.vectors)}; the squared doubleton of {self.labels} "
-                               f"labels needs ({self.labels}, 2): give one vector a label")
-        for name in MASKS:
-            sites = getattr(self, name)
-            if sites is not None and sites.shape != self.shape:
-                raise ProblemError(f"{name} has shape {sites.shape}; the grid has {self.shape}: give a mask of that shape")
+                               f"({', '.join(map(str, (self.labels, *more)))}{'' if more else ','}): give one a label")
+        count = more[0] if more else 1
+        channels = channels_of(self.alpha, self.singleton, self.singleton_max, count)
+        for name, values in (("alpha", [c.alpha for c in channels]), ("singleton", [c.singleton for c in channels]),
+                             ("singleton_max", [c.most for c in channels])):
+            object.__setattr__(self, name, values[0] if len(set(values)) == 1 else tuple(values))
+        object.__setattr__(self, "channels", channels)
+        for name in ("singleton1", "singleton2", "constants"):
+            data = getattr(self, name)
+            if data is None or data.min() >= 0:
+                continue
+            if any(channel.singleton == "hamming" for channel in channels):
+                raise ProblemError(f"{SPOKEN.get(name, name)} has the value {data.min()}; data that are compared bit by bit are "
+                                   "whole numbers from 0: give descriptors such as a census")
 
     def _check_numbers(self) -> None:
         """Whole numbers as Python's. The machine's narrower limits are those of `check_fits`."""
@@ -191,8 +200,10 @@ class Problem(Recorded):
 
     @property
     def record(self) -> Record:
-        named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.init}
         arrays = {name: array for name in (*DATA, *MASKS) if (array := named.pop(name)) is not None}
+        if self.singleton_max is None:  # a field that has none is the same field as before there was one
+            del named["singleton_max"]
         return Record("problem", {**named, "schedule": dataclasses.asdict(self.schedule)}, arrays)
 
     def save(self, path: str | os.PathLike[str], run: Run | None = None) -> None:
@@ -212,8 +223,15 @@ class Problem(Recorded):
 
     @property
     def shape(self) -> tuple[int, int]:
-        rows, cols = self.singleton1.shape
+        given = self.singleton1 if self.unary is None else self.unary
+        assert given is not None
+        rows, cols = given.shape[:2]
         return rows, cols
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the two labels of an edge may be exchanged."""
+        return self.pairwise is None or bool((self.pairwise == self.pairwise.T).all())
 
     def with_schedule(self, schedule: Schedule) -> Problem:
         """The same problem at other temperatures; what has been checked is not checked anew."""
@@ -223,7 +241,8 @@ class Problem(Recorded):
 
     @property
     def sites(self) -> int:
-        return self.singleton1.size
+        rows, cols = self.shape
+        return rows * cols
 
     @property
     def unclamped_sites(self) -> int:

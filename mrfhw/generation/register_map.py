@@ -23,6 +23,7 @@ from mrfhw.machine.registers import (
     STATUS_BITS,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
+    WRAP_COLUMN,
     LabelWord,
     LmemWord,
     Region,
@@ -48,6 +49,10 @@ REGION_TEXT = {
                  "+ word.",
     Region.RANDOM: "Generators, a word address a lane: four writes set x, y, z, w; four reads give and restore them.",
     Region.VECTORS: "Label vectors: u in bits 15:0, v in bits 31:16.",
+    Region.EDGES: "Weights of a site's edges, where the machine has them: up, down, left, right from bit 0 on, `edge` bits each. "
+                  "Offset: the site's address.",
+    Region.PAIRWISE: "The doubleton table, where the machine has one; only written. Offset: (label to the left or above << `label` "
+                     "bits) + label to the right or below.",
 }
 
 
@@ -73,11 +78,13 @@ def _chip_map(config: Config, a: AddressMap) -> dict[str, Any]:
         "temperature_modes": {t.name.lower(): t.value for t in Temperature},
         "tables": {
             "label": {"address": LABEL_TABLE, "entries": config.max_labels, "words": LABEL_TABLE_WORDS,
-                      "word": {w.name.lower(): w.value for w in LabelWord}},
+                      "word": {w.name.lower(): w.value for w in LabelWord}, "wrap_column": WRAP_COLUMN},
             "temperature": {"address": TEMPERATURE_TABLE, "entries": config.temperature_table, "words": 1},
             "tile_base": {"address": TILE_BASE_TABLE, "entries": config.spes, "words": 1},
         },
-        "widths": {"label": config.label_bits, "data": config.data_bits, "vector": config.vector_bits,
+        "widths": {"label": config.label_bits, "data": config.data_bits, "data_2": config.data_bits_2,
+                   "data_3": config.data_bits_3, "edge": config.edge_bits, "pairwise": config.pairwise_bits,
+                   "vector": config.vector_bits,
                    "counter": config.counter_bits, "temperature_fraction": config.temperature_fraction_bits,
                    "ratio_fraction": config.ratio_fraction_bits, "s2_address": config.s2_address_bits,
                    "lmem_address": config.lmem_address_bits, "site_address": config.site_address_bits},

@@ -31,7 +31,7 @@ class AddressWidths:
         """Word address within a memory of a tile."""
         c = Derived.of(self.config)
         return max(c.site_address_bits, c.s2_address_bits + self.bank_bits,
-                   c.lmem_address_bits + self.lmem_bank_bits + 1, c.label_bits)
+                   c.lmem_address_bits + self.lmem_bank_bits + 1, 2 * c.label_bits if c.pairwise_bits else c.label_bits)
 
     @property
     def region_bits(self) -> int:

@@ -45,6 +45,24 @@ def site_address(c: Derived) -> str | None:
     return None
 
 
+def difference(c: Derived) -> str | None:
+    """A difference of data is squared."""
+    if c.distance != "hamming" and c.data_bits > 8:
+        return (f"data_bits is {c.data_bits}; a machine that takes differences of data (distance = {c.distance}) has at most 8: "
+                "give distance = hamming, or fewer bits")
+    return None
+
+
+def channels(c: Derived) -> str | None:
+    """Channels follow one another, and a datum is one word of the bus."""
+    if c.data_bits_3 and not c.data_bits_2:
+        return f"data_bits_3 is {c.data_bits_3} and data_bits_2 is 0; the third channel follows the second: give data_bits_2"
+    if c.datum_bits > 31:
+        return (f"data_bits + data_bits_2 + data_bits_3 is {c.datum_bits}; the limit is 31, so that a datum and its flag are one "
+                "word of the bus: give fewer")
+    return None
+
+
 def line_bytes(c: Derived) -> str | None:
     """A line is whole bytes."""
     if c.line_bits % 8:
@@ -70,7 +88,7 @@ def line_message(c: Derived) -> str | None:
 
 # Each takes the numbers of parameters and returns the line of what is wrong, None where nothing is; the first broken one is said.
 CONSTRAINTS: tuple[Callable[[Derived], str | None], ...] = (
-    tile_rows, tile_cols, tile_sites, site_address, line_bytes, bus_address, line_message)
+    tile_rows, tile_cols, tile_sites, difference, channels, site_address, line_bytes, bus_address, line_message)
 
 
 def first_broken(config: Config) -> str | None:

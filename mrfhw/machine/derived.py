@@ -87,7 +87,18 @@ class Derived(Config):
     # -- widths
 
     @property
+    def channel_bits(self) -> tuple[int, ...]:
+        """Width of each channel of a datum."""
+        return tuple(bits for bits in (self.data_bits, self.data_bits_2, self.data_bits_3) if bits)
+
+    @property
+    def datum_bits(self) -> int:
+        """Width of a datum: its channels side by side, the first one lowest."""
+        return sum(self.channel_bits)
+
+    @property
     def data_max(self) -> int:
+        """The largest datum of the first channel."""
         return (1 << self.data_bits) - 1
 
     @property
@@ -100,14 +111,25 @@ class Derived(Config):
 
     @property
     def singleton_bits(self) -> int:
-        """Width of E_singleton: the squared difference of two data words."""
-        return 2 * self.data_bits
+        """Width of E_singleton of the first channel."""
+        return self.channel_singleton_bits(0)
+
+    def channel_singleton_bits(self, channel: int) -> int:
+        """Width of E_singleton of a channel: the squared difference of two data, or the number of their unlike bits."""
+        bits = self.channel_bits[channel]
+        return bits_for(bits + 1) if channel == 0 and self.distance == "hamming" else 2 * bits
+
+    @property
+    def singletons(self) -> tuple[str, ...]:
+        """How the first channel's data can be compared."""
+        return {"difference": ("absolute", "squared"), "hamming": ("hamming",),
+                "both": ("absolute", "squared", "hamming")}[self.distance]
 
     @property
     def doubleton_bits(self) -> int:
         """Width of one E_doubleton: a label distance or the squared distance of two vectors."""
         widest = 2 * ((1 << self.vector_bits) - 1) ** 2
-        return max(self.label_bits, bits_for(widest + 1))
+        return max(self.label_bits, bits_for(widest + 1), self.pairwise_bits)
 
     @property
     def shift_max(self) -> int:

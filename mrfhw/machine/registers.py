@@ -14,6 +14,7 @@ from mrfhw.machine.address_space import REGION_BITS
 __all__ = [
     "CONTROL_BITS",
     "MODE_BITS",
+    "MODE_WIDTHS",
     "REGISTERS",
     "STATUS_BITS",
     "LmemWord",
@@ -24,11 +25,11 @@ __all__ = [
 ]
 
 IDENTITY = int.from_bytes(b"MRFH", "big")
-INTERFACE_VERSION = 3  # raised with every change of a circuit (rtl_out/golden/history.json)
+INTERFACE_VERSION = 4  # raised with every change of a circuit (rtl_out/golden/history.json)
 
-LABEL_TABLE = 0x400
+TEMPERATURE_TABLE = 0x400
+LABEL_TABLE = 0x800
 LABEL_TABLE_WORDS = 8
-TEMPERATURE_TABLE = 0x800
 TILE_BASE_TABLE = 0x1000
 
 
@@ -68,7 +69,8 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("energy_shift", "rw", "Bits dropped from the weighted sum."),
     ("out_of_range", "rw", "E_singleton where the second image has no pixel."),
     ("mode", "rw", "Bit 0 squared singleton. Bit 1 one singleton-2 constant a label. Bits 3:2 doubleton: "
-                   "0 absolute, 1 squared, 2 Potts."),
+                   "0 absolute, 1 squared, 2 Potts, 3 table. Bits 5:4 squared singleton of the second and the third channel. Bit 6 "
+                   "the first channel's singleton is the number of unlike bits."),
     ("temperature", "rw", "Coefficient of sweep 0: T (race) or log2(e)/T (cdf), fixed point."),
     ("temperature_mode", "rw", "0 constant, 1 geometric, 2 table."),
     ("temperature_ratio", "rw", "Geometric: factor a sweep, fixed point (ratio_fraction_bits)."),
@@ -87,6 +89,11 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("messages_low", "r", "Log messages packed."),
     ("messages_high", "r", ""),
     ("lines", "r", "Log index: lines sent."),
+    ("alpha_2", "rw", "Weight of the second channel's singleton."),
+    ("alpha_3", "rw", "Weight of the third channel's singleton."),
+    ("singleton_max", "rw", "Limit of the first channel's E_singleton."),
+    ("singleton_max_2", "rw", "Limit of the second channel's."),
+    ("singleton_max_3", "rw", "Limit of the third channel's."),
 )
 
 REGISTERS: dict[str, Register] = {
@@ -95,8 +102,9 @@ REGISTERS: dict[str, Register] = {
 
 CONTROL_BITS = {"start": 0, "resume": 1, "stop": 2}
 STATUS_BITS = {"running": 0, "busy": 1}
-MODE_BITS = {"squared": 0, "constant": 1, "doubleton": 2}
-DOUBLETON_CODES = {"absolute": 0, "squared": 1, "potts": 2}
+MODE_BITS = {"squared": 0, "constant": 1, "doubleton": 2, "squared_2": 4, "squared_3": 5, "hamming": 6}
+MODE_WIDTHS = {"doubleton": 2}  # of fields that have more than one bit
+DOUBLETON_CODES = {"absolute": 0, "squared": 1, "potts": 2, "table": 3}
 
 
 class Temperature(IntEnum):
@@ -115,6 +123,8 @@ class Region(IntEnum):
     LMEM = 2
     RANDOM = 3
     VECTORS = 4
+    EDGES = 5
+    PAIRWISE = 6
 
 
 assert len(Region) <= 1 << REGION_BITS
@@ -123,11 +133,14 @@ assert len(Region) <= 1 << REGION_BITS
 class LabelWord(IntEnum):
     """Words of an entry of the label table: the singleton-2 offset table and the label's own data."""
 
-    ROW_THRESHOLD = 0
-    COLUMN = 1
+    WRAP = 0  # row threshold, and from bit WRAP_COLUMN on the column
+    CONSTANT = 1
     DELTA = 2  # four words, indexed by 2 x (row wraps) + (column wraps)
     DIRECTION = 6
-    DATA = 7
+    VECTOR = 7
+
+
+WRAP_COLUMN = 16
 
 
 class LmemWord(IntEnum):

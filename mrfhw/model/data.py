@@ -6,12 +6,12 @@ import contextlib
 
 import numpy as np
 
-from mrfhw.field.energy import doubleton_table
+from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.problem import Problem
-from mrfhw.model.kernel import fill_singles
+from mrfhw.model.kernel import KINDS, fill_singles
 from mrfhw.progress import working
 
-__all__ = ["compiling", "doubles", "energy_bound", "singles", "sources"]
+__all__ = ["compiling", "doubles", "edges", "energy_bound", "singles", "sources"]
 
 
 _ALL = np.empty(0, np.uint8)  # no label chosen
@@ -26,22 +26,25 @@ def compiling(*kernel: object) -> contextlib.AbstractContextManager[None]:
     return working("compiling the model")
 
 
-def sources(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, bool, int]:
-    """The data of E_singleton: s1 (H, W), s2 (H2, W2), offsets (L, 2), constants (L,), observed (H, W), alpha, squared,
-    out_of_range.
+def _channels(image: np.ndarray | None) -> np.ndarray:
+    """An image (H, W, C) int32, of size 0 for none."""
+    if image is None:
+        return np.empty((0, 0, 0), np.int32)
+    return np.ascontiguousarray(image, np.int32).reshape(*image.shape[:2], -1)
 
-    s1, s2, constants: int32. offsets: int64, with singleton2_origin added. Without a second image s2 has size 0, without
-    constants these, and observed where all sites are.
-    """
-    second, offsets, constants = np.empty((0, 0), np.int32), np.empty((0, 2), np.int64), np.empty(0, np.int32)
-    if problem.constants is None:
-        second = np.ascontiguousarray(problem.singleton2, np.int32)
+
+def sources(problem: Problem) -> tuple[tuple[int, int], np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray,
+                                       np.ndarray, int]:
+    """The data of E_singleton as `fill_singles` takes them, from `shape` on; offsets with singleton2_origin added."""
+    offsets, constants = np.empty((0, 2), np.int64), np.empty((0, 0), np.int32)
+    if problem.offsets is not None and problem.singleton2 is not None:
         offsets = np.asarray(problem.offsets, np.int64) + np.array(problem.singleton2_origin, np.int64)
-    else:
-        constants = np.ascontiguousarray(problem.constants, np.int32)
+    if problem.constants is not None:
+        constants = np.ascontiguousarray(problem.constants, np.int32).reshape(problem.labels, -1)
     observed = np.empty((0, 0), np.bool_) if problem.observed is None else np.ascontiguousarray(problem.observed)
-    return (np.ascontiguousarray(problem.singleton1, np.int32), second, offsets, constants, observed, int(problem.alpha),
-            problem.singleton == "squared", int(problem.out_of_range))
+    channels = np.array([(c.alpha, KINDS.index(c.singleton), -1 if c.most is None else c.most) for c in problem.channels], np.int64)
+    return (problem.shape, _channels(problem.singleton1), _channels(problem.singleton2), offsets, constants,
+            _channels(problem.unary), observed, channels, int(problem.out_of_range))
 
 
 def singles(problem: Problem, sites: np.ndarray, stride: int, kind: type[np.generic]) -> np.ndarray:
@@ -55,17 +58,44 @@ def singles(problem: Problem, sites: np.ndarray, stride: int, kind: type[np.gene
 
 
 def doubles(problem: Problem, kind: type[np.generic]) -> np.ndarray:
-    """(L + 1, L) beta E_doubleton by neighbour and label; the last row, 0, for a neighbour that does not exist."""
-    table: np.ndarray = np.zeros((problem.labels + 1, problem.labels), kind)
-    table[:-1] = (problem.beta * doubleton_table(problem)).T
-    return table
+    """beta E_doubleton as `site_energies` takes it: (1, L + 1, L), or (2, L + 1, L) for a table that is not symmetric."""
+    table = problem.beta * doubleton_table(problem)
+    both = table[None] if problem.symmetric else np.stack([table, table.T])
+    out: np.ndarray = np.zeros((len(both), problem.labels + 1, problem.labels), kind)
+    out[:, :-1] = both
+    return out
+
+
+def edges(problem: Problem, kind: type[np.generic] = np.uint8) -> np.ndarray:
+    """(H, W, 4): `edge_weights` as the loops take them; (0, 0, 4) where all weights are 1."""
+    return np.empty((0, 0, 4), kind) if problem.edges is None else edge_weights(problem).astype(kind)
+
+
+def _channel_bound(problem: Problem, number: int) -> int:
+    """A number that no |alpha E_singleton| of a channel exceeds."""
+    channel = problem.channels[number]
+
+    def of(data: np.ndarray) -> np.ndarray:
+        return data if problem.singleton1 is None or problem.singleton1.ndim == 2 else data[..., number]
+
+    if problem.unary is not None:
+        most = int(problem.unary.max())
+    else:
+        second = problem.singleton2 if problem.constants is None else problem.constants
+        assert second is not None
+        assert problem.singleton1 is not None
+        first, other = of(problem.singleton1), of(second)
+        apart = max(int(first.max()) - int(other.min()), int(other.max()) - int(first.min()), 0)
+        signed = min(int(first.min()), int(other.min())) < 0
+        most = {"absolute": apart, "squared": apart**2,
+                "hamming": 64 if signed else max(int(first.max()), int(other.max())).bit_length()}[channel.singleton]
+    if channel.most is not None:
+        most = min(most, channel.most)
+    return channel.alpha * max(most, int(problem.out_of_range) if number == 0 else 0)
 
 
 def energy_bound(problem: Problem) -> int:
     """A number that no alpha E_singleton + beta sum of E_doubleton exceeds."""
-    second = problem.singleton2 if problem.constants is None else problem.constants
-    assert second is not None
-    first = problem.singleton1
-    apart = max(int(first.max()) - int(second.min()), int(second.max()) - int(first.min()), 0)
-    single = max(apart if problem.singleton == "absolute" else apart**2, int(problem.out_of_range))
-    return int(problem.alpha) * single + 4 * int(problem.beta) * int(doubleton_table(problem).max())
+    heaviest = 4 if problem.edges is None else int(edge_weights(problem).sum(-1).max())
+    return (sum(_channel_bound(problem, number) for number in range(len(problem.channels)))
+            + heaviest * int(problem.beta) * int(doubleton_table(problem).max()))

@@ -20,7 +20,7 @@ from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Race
-from mrfhw.model.data import compiling, doubles, energy_bound, singles
+from mrfhw.model.data import compiling, doubles, edges, energy_bound, singles
 from mrfhw.model.kernel import count_labels, fill_flags, fill_uniforms, float_cdf, float_race
 from mrfhw.model.random import lane_states
 from mrfhw.model.sweeps import advance
@@ -114,6 +114,7 @@ class FloatTables:
         with compiling("load", kind):
             fill_flags(self.flags, rows, cols)
             self.singles, self.doubles = [singles(problem, sites, cols, kind) for sites in self.sites], doubles(problem, kind)
+        self.edges = edges(problem).reshape(-1, 4)
 
 
 class Chain:
@@ -151,7 +152,7 @@ class Chain:
                 drawn = (self._rng.random(len(t.sites[colour])) if self._hardware is None
                          else self._hardware.next(self.sweeps, colour))
                 draw(t.sites[colour], self.problem.shape[1], temperature, self._weights, t.singles[colour], t.doubles,
-                     t.flags.reshape(-1), flat, drawn)
+                     t.edges, t.flags.reshape(-1), flat, drawn)
         if self.sweeps >= self.run.burn_in:
             for sites in t.sites:
                 count_labels(self.counts.reshape(-1, self.problem.labels), sites, flat)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mrfhw.field.problem import Problem
-from mrfhw.model.data import doubles, sources
+from mrfhw.model.data import doubles, edges, sources
 from mrfhw.model.kernel import field_energy, fill_singles
 
 __all__ = ["FieldEnergy"]
@@ -16,10 +16,11 @@ class FieldEnergy:
 
     def __init__(self, problem: Problem) -> None:
         self._sources, self._doubles = sources(problem), doubles(problem, np.int64)
+        self._edges = edges(problem, np.int64).reshape(-1, 4)
         self._sites = np.arange(problem.sites, dtype=np.int32)
         self._singles = np.empty((problem.sites, 1), np.int64)
 
     def __call__(self, labels: np.ndarray) -> int:
         labels = np.ascontiguousarray(labels, np.uint8)
         fill_singles(self._singles, self._sites, labels.shape[1], labels.reshape(-1), *self._sources)
-        return int(field_energy(labels, self._singles, self._doubles))
+        return int(field_energy(labels, self._singles, self._doubles, self._edges))

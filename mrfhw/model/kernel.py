@@ -17,14 +17,14 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["BLOCK", "CLAMPED", "EXISTS", "KEY_LABEL_BITS", "count_labels", "draw_cdf", "draw_race", "field_energy", "fill_flags",
+__all__ = ["BLOCK", "CLAMPED", "EXISTS", "count_labels", "draw_cdf", "draw_race", "field_energy", "fill_flags",
            "fill_noise", "fill_singles", "fill_uniforms", "fill_weights", "float_cdf", "float_race", "output", "step", "sweep_cdf",
            "sweep_race", "write_label"]
 
 
 BLOCK = 16  # lanes whose generators step together
-KEY_LABEL_BITS = 6  # a key is score x 64 + label
-LABEL_MASK = (1 << KEY_LABEL_BITS) - 1
+KINDS = ("absolute", "squared", "hamming")  # of E_singleton, by the codes of the loops
+SQUARED, HAMMING = 1, 2
 EXISTS, CLAMPED, UP, DOWN, LEFT, RIGHT = (1 << bit for bit in range(6))  # flags of a site; the last four: its neighbours
 U = np.uint64
 Int = Any  # a Python or NumPy integer
@@ -123,10 +123,10 @@ def fill_uniforms(uniforms: np.ndarray, state: np.ndarray, bits: int) -> None:
 
 
 @numba.njit(cache=True)
-def fill_noise(noise: np.ndarray, table: np.ndarray, temperature: int, temperature_fraction: int) -> None:
-    """noise[u] = 64 (T G(u) >> t), the term of each uniform in a label's key: 64 score + label."""
+def fill_noise(noise: np.ndarray, table: np.ndarray, temperature: int, temperature_fraction: int, label_bits: int) -> None:
+    """noise[u] = (T G(u) >> t) 2^label_bits, the term of each uniform in a label's key: 2^label_bits score + label."""
     for u in range(len(table)):
-        noise[u] = ((table[u] * temperature) >> temperature_fraction) << KEY_LABEL_BITS
+        noise[u] = ((table[u] * temperature) >> temperature_fraction) << label_bits
 
 
 @numba.njit(cache=True)
@@ -154,17 +154,32 @@ def fill_flags(flags: np.ndarray, rows: int, cols: Int) -> None:
 # -- energies
 
 
+@numba.njit(cache=True, inline="always")
+def channel_energy(first: Int, second: Int, kind: int, most: int) -> Int:
+    """E_singleton of one channel (`mrfhw.field.terms.Channel`): kind by `KINDS`, most: its limit, negative for none."""
+    energy = np.int64(first) ^ np.int64(second) if kind == HAMMING else abs(np.int64(first) - np.int64(second))
+    if kind == SQUARED:
+        energy *= energy
+    elif kind == HAMMING:
+        bits, energy = np.uint64(energy), np.int64(0)
+        while bits:
+            bits &= bits - U(1)
+            energy += 1
+    return energy if most < 0 else min(energy, most)
+
+
 @numba.njit(cache=True, nogil=True)
-def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np.ndarray, s1: np.ndarray, s2: np.ndarray,
-                 offsets: np.ndarray, constants: np.ndarray, observed: np.ndarray, alpha: int, squared: bool,
-                 out_of_range: int) -> None:
+def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np.ndarray, shape: tuple[int, int], s1: np.ndarray,
+                 s2: np.ndarray, offsets: np.ndarray, constants: np.ndarray, unary: np.ndarray, observed: np.ndarray,
+                 channels: np.ndarray, out_of_range: int) -> None:
     """singles (n, L): alpha E_singleton of each of `sites` (n,), flat indices on a grid of `stride` columns.
 
     Rows of sites that are none (-1) or outside the image are left. chosen: (n,) the one label of each site that is wanted,
-    with singles (n, 1); or of size 0 for all. s1: (H, W) int32. s2: (H2, W2) int32, moved by offsets (L, 2) int64; of
-    size 0 with constants (L,) int32. observed: (H, W) bool, or of size 0 for all.
+    with singles (n, 1); or of size 0 for all. shape: (H, W). s1: (H, W, C) int32. s2: (H2, W2, C) int32, moved by offsets (L, 2)
+    int64; of size 0 with constants (L, C) int32. unary: (H, W, L) int32, or of size 0 with s1. observed: (H, W) bool, or of size 0
+    for all. channels: (C, 3) int64, of each its alpha, its kind and its limit.
     """
-    rows, cols = s1.shape
+    rows, cols = shape
     row, start = 0, 0  # most sites lie in the row of the one before, and a division is slow
     for n in range(len(sites)):
         if sites[n] < 0:
@@ -175,57 +190,73 @@ def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np
         col = sites[n] - start
         if row >= rows or col >= cols:
             continue
-        seen, datum = observed.size == 0 or observed[row, col], np.int64(s1[row, col])
+        seen = observed.size == 0 or observed[row, col]
         first = np.int64(chosen[n]) if chosen.size > 0 else 0
         for at in range(singles.shape[1]):
-            label, energy = first + at, np.int64(out_of_range)
-            if s2.size == 0:
-                energy = abs(datum - constants[label])
-            else:
-                r, c = row + offsets[label, 0], col + offsets[label, 1]
-                inside = 0 <= r < s2.shape[0] and 0 <= c < s2.shape[1]
-                if inside:
-                    energy = abs(datum - s2[r, c])
-                if inside and squared:
-                    energy *= energy
-            if s2.size == 0 and squared:
-                energy *= energy
-            singles[n, at] = alpha * energy if seen else 0
+            label, energy = first + at, np.int64(0)
+            if seen and unary.size > 0:
+                energy = channels[0, 0] * channel_energy(unary[row, col, label], 0, channels[0, 1], channels[0, 2])
+            elif seen and s2.size == 0:
+                for c in range(len(channels)):
+                    energy += channels[c, 0] * channel_energy(s1[row, col, c], constants[label, c], channels[c, 1], channels[c, 2])
+            elif seen:
+                r, q = row + offsets[label, 0], col + offsets[label, 1]
+                if 0 <= r < s2.shape[0] and 0 <= q < s2.shape[1]:
+                    for c in range(len(channels)):
+                        energy += channels[c, 0] * channel_energy(s1[row, col, c], s2[r, q, c], channels[c, 1], channels[c, 2])
+                else:
+                    energy = channels[0, 0] * out_of_range
+            singles[n, at] = energy
 
 
 @numba.njit(cache=True, nogil=True)
-def field_energy(labels: np.ndarray, singles: np.ndarray, doubles: np.ndarray) -> Int:
+def field_energy(labels: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray) -> Int:
     """Energy of a configuration (H, W) uint8: each site's alpha E_singleton, each edge's beta E_doubleton once; int64.
 
-    singles: (H x W, 1) int64, of the sites' own labels. doubles: as in `site_energies`, int64.
+    singles: (H x W, 1) int64, of the sites' own labels. doubles, edges: as in `site_energies`, int64.
     """
     rows, cols = labels.shape
     total = singles.sum()
+    weight = np.int64(1)
     for row in range(rows):
         for col in range(cols):
             label = labels[row, col]
             if col > 0:
-                total += doubles[labels[row, col - 1], label]
+                if edges.size > 0:
+                    weight = edges[row * cols + col, 2]
+                total += weight * doubles[0, labels[row, col - 1], label]
             if row > 0:
-                total += doubles[labels[row - 1, col], label]
+                if edges.size > 0:
+                    weight = edges[row * cols + col, 0]
+                total += weight * doubles[0, labels[row - 1, col], label]
     return total
 
 
 @numba.njit(cache=True, inline="always")
-def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.ndarray, flags: Int, labels: np.ndarray,
-                  site: Int, stride: Int, none: Int, shift: Int, e_max: Int, narrow: bool) -> None:
+def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.ndarray, edges: np.ndarray, flags: Int,
+                  labels: np.ndarray, site: Int, stride: Int, none: Int, shift: Int, e_max: Int, narrow: bool) -> None:
     """E(l) of the site with flat index `site` (Equation 3.1), its labels side by side.
 
-    energy: (L,), of the type of singles or wider. at: its row of singles. doubles: (L + 1, L), the last row, `none`, zeros for
-    a neighbour that does not exist. narrow: shift and e_max change something.
+    energy: (L,), of the type of singles or wider. at: its row of singles. doubles: (1 or 2, L + 1, L) beta E_doubleton by the
+    neighbour's label and the site's: of the neighbour above or to the left, and of the other two where they differ. The last row,
+    `none`, is zeros, for a neighbour that does not exist. edges: (sites, 4) weights of the edges up, down, left and right, or of
+    size 0 where all are 1. narrow: shift and e_max change something.
     """
     up = np.uint64(labels[site - stride]) if flags & UP else none
     down = np.uint64(labels[site + stride]) if flags & DOWN else none
     left = np.uint64(labels[site - U(1)]) if flags & LEFT else none
     right = np.uint64(labels[site + U(1)]) if flags & RIGHT else none
-    for label in range(none):
-        energy[label] = (singles[at, label] + doubles[up, label] + doubles[down, label] + doubles[left, label]
-                         + doubles[right, label])
+    after = U(doubles.shape[0] - 1)
+    if edges.size > 0:
+        above, below = energy.dtype.type(edges[site, 0]), energy.dtype.type(edges[site, 1])
+        before, behind = energy.dtype.type(edges[site, 2]), energy.dtype.type(edges[site, 3])
+        for label in range(none):
+            energy[label] = (singles[at, label] + above * doubles[0, up, label] + below * doubles[after, down, label]
+                             + before * doubles[0, left, label] + behind * doubles[after, right, label])
+    else:
+        for label in range(none):
+            energy[label] = (singles[at, label] + doubles[0, up, label] + doubles[after, down, label] + doubles[0, left, label]
+                             + doubles[after, right, label])
     if narrow:
         for label in range(none):
             energy[label] = min(energy[label] >> shift, e_max)
@@ -236,20 +267,20 @@ def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.
 
 @numba.njit(cache=True, nogil=True)
 def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
-              weights: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, flags: np.ndarray,
-              labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray, state: np.ndarray,
-              events: np.ndarray, messages: np.ndarray) -> int:
+              weights: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray,
+              flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray,
+              state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
     """Update a colour's sites of `blocks` blocks of lanes from `first_block` on; returns the number of messages.
 
     places: (turns,) the place of each turn, sites: (blocks, colours, places, lanes a block) the site of each place and
     lane, both from `VisitOrder`. stride: columns of the padded grid. widths: uniform bits, fraction bits of the table,
-    energy_shift, E_max, whether these two matter, count_max, BLOCK. weights: `fill_weights`.
-    singles: (*sites, L) alpha E_singleton. doubles: (L + 1, L) beta E_doubleton, by neighbour, label. flags, labels,
+    energy_shift, E_max, whether these two matter, count_max, BLOCK, bits of a label in a key. weights: `fill_weights`.
+    singles: (*sites, L) alpha E_singleton. doubles, edges: as in `site_energies`. flags, labels,
     mrp_count, lrp_label, lrp_count: (padded sites,). state: (lanes, 4) uint32. events: (turns, lanes) 1 where a message
     is sent. messages: (n, 3) flat site, label, count; a block after the other.
     """
     width, count = sites.shape[3], singles.shape[4]
-    bits, _, shift, e_max, narrow, count_max, _ = widths
+    bits, _, shift, e_max, narrow, count_max, _, _ = widths
     labels_n = U(count)
     energy, sums = np.empty(count, singles.dtype), np.empty(count, np.int32)
     sent = 0
@@ -265,7 +296,8 @@ def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, co
                 step(state, lane)
                 if flags[site] & (EXISTS | CLAMPED) != EXISTS:
                     continue
-                site_energies(energy, rows, at, doubles, flags[site], labels, site, U(stride), labels_n, shift, e_max, narrow != 0)
+                site_energies(energy, rows, at, doubles, edges, flags[site], labels, site, U(stride), labels_n, shift, e_max,
+                              narrow != 0)
                 least = energy[0]
                 for label in range(labels_n):
                     least = min(least, energy[label])
@@ -315,17 +347,18 @@ def block_noise(sequence: np.ndarray, uniforms: np.ndarray, noise: np.ndarray, t
 
 @numba.njit(cache=True, nogil=True)
 def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
-               table: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, flags: np.ndarray,
-               labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray, state: np.ndarray,
-               events: np.ndarray, messages: np.ndarray) -> int:
-    """As `sweep_cdf`; table: `fill_noise`, of a type that holds 64 x the scores. A block has at most BLOCK lanes."""
+               table: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray,
+               flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray,
+               state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
+    """As `sweep_cdf`; table: `fill_noise`, of a type that holds the keys. A block has at most BLOCK lanes."""
     width, count = sites.shape[3], singles.shape[4]
-    bits, fraction, shift, e_max, narrow, count_max, vector = widths
+    bits, fraction, shift, e_max, narrow, count_max, vector, label_bits = widths
     labels_n = U(count)
     energy, noise = np.empty(count, singles.dtype), np.empty((BLOCK, count), table.dtype)
     sequence, uniforms = np.zeros((count + 4) * BLOCK, np.uint32), np.empty(count * BLOCK, np.uint16)
     here = np.empty(width, np.int64)
-    left, down, most = table.dtype.type(fraction + KEY_LABEL_BITS), np.uint32(32 - bits), np.iinfo(table.dtype).max
+    left, down, most = table.dtype.type(fraction + label_bits), np.uint32(32 - bits), np.iinfo(table.dtype).max
+    label_mask = (np.int64(1) << label_bits) - 1
     sent = 0
     for block in range(first_block, first_block + blocks):
         own = sites[block, colour].reshape(-1)
@@ -343,14 +376,15 @@ def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, c
                 at, site = first + U(s), U(here[s])
                 if flags[site] & (EXISTS | CLAMPED) != EXISTS:
                     continue
-                site_energies(energy, rows, at, doubles, flags[site], labels, site, U(stride), labels_n, shift, e_max, narrow != 0)
+                site_energies(energy, rows, at, doubles, edges, flags[site], labels, site, U(stride), labels_n, shift, e_max,
+                              narrow != 0)
                 # The least key is the least score, and the lowest label on ties.
                 best = table.dtype.type(most)
                 for label in range(labels_n):
                     key = (table.dtype.type(energy[label]) << left) + table.dtype.type(label) - noise[U(s), label]
                     best = min(best, table.dtype.type(key))
                 old: Int = np.int64(labels[site])
-                drawn: Int = np.int64(best & LABEL_MASK)
+                drawn: Int = np.int64(best) & label_mask
                 labels[site] = drawn
                 if counted:
                     label, held = write_label(site, drawn, old, count_max, mrp_count, lrp_label, lrp_count)
@@ -369,17 +403,17 @@ def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, c
 
 @numba.njit(cache=True, nogil=True)
 def float_cdf(sites: np.ndarray, stride: Int, temperature: float, weights: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
-              flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
+              edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
     """Draw each of `sites` (n,): the first label whose running sum of weights exceeds uniform x total.
 
-    weights: exp(-d / T) of the energies d above the least; above the table it is computed. singles: (n, L). doubles:
-    (L + 1, L). flags, labels: (H x W,). uniforms: (n,) float64.
+    weights: exp(-d / T) of the energies d above the least; above the table it is computed. singles: (n, L). doubles,
+    edges: as in `site_energies`. flags, labels: (H x W,). uniforms: (n,) float64.
     """
     count = singles.shape[1]
     energy, running = np.empty(count, np.int64), np.empty(count)
     for n in range(len(sites)):
         site = U(sites[n])
-        site_energies(energy, singles, U(n), doubles, flags[site], labels, site, U(stride), U(count), 0, 0, False)
+        site_energies(energy, singles, U(n), doubles, edges, flags[site], labels, site, U(stride), U(count), 0, 0, False)
         least, total = energy.min(), 0.0
         for label in range(count):
             above = energy[label] - least
@@ -393,13 +427,13 @@ def float_cdf(sites: np.ndarray, stride: Int, temperature: float, weights: np.nd
 
 @numba.njit(cache=True, nogil=True)
 def float_race(sites: np.ndarray, stride: Int, temperature: float, table: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
-               flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
+               edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
     """As `float_cdf` by Gumbel-max: the least E / T - G(u), the lowest label on ties. table: G by uniform. uniforms: (n, L)."""
     count = singles.shape[1]
     energy = np.empty(count, np.int64)
     for n in range(len(sites)):
         site = U(sites[n])
-        site_energies(energy, singles, U(n), doubles, flags[site], labels, site, U(stride), U(count), 0, 0, False)
+        site_energies(energy, singles, U(n), doubles, edges, flags[site], labels, site, U(stride), U(count), 0, 0, False)
         best, winner = np.inf, 0
         for label in range(count):
             score = energy[label] / temperature - table[uniforms[n, label]]

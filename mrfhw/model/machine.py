@@ -15,11 +15,12 @@ import numpy as np
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
+from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
-from mrfhw.model.data import compiling, doubles, energy_bound, singles
-from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, KEY_LABEL_BITS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race
+from mrfhw.model.data import compiling, doubles, edges, energy_bound, singles
+from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race
 from mrfhw.model.log_timing import LogTiming
 from mrfhw.model.random import lane_states
 from mrfhw.model.sweeps import advance
@@ -61,13 +62,14 @@ if hasattr(os, "register_at_fork"):  # a forked child inherits the pool but not 
 class Tables:
     """Data of a placed problem for the sweeps, in the types and the order of the compiled loops (`mrfhw.model.kernel`).
 
-    wide: whether energies have 32 bits, not 16. sites, singles, doubles, flags: as `sweep_cdf` takes them.
+    wide: whether energies have 32 bits, not 16. sites, singles, doubles, edges, flags: as `sweep_cdf` takes them.
     """
 
     wide: bool
     sites: np.ndarray
     singles: np.ndarray
     doubles: np.ndarray
+    edges: np.ndarray
     flags: np.ndarray
 
     @classmethod
@@ -77,7 +79,7 @@ class Tables:
         if isinstance(kept, cls) and kept.wide >= wide:
             return kept
         made = cls._made(placement, wide)
-        if sum(array.nbytes for array in (made.sites, made.singles, made.doubles, made.flags)) <= placement.room:
+        if sum(array.nbytes for array in (made.sites, made.singles, made.doubles, made.edges, made.flags)) <= placement.room:
             placement.derived["tables"] = made
         return made
 
@@ -90,7 +92,10 @@ class Tables:
         with compiling("load", wide):
             fill_flags(flags, *problem.shape)
             loaded = singles(problem, sites, order.columns, energy_type)
-        return cls(wide, sites, loaded, doubles(problem, energy_type), flags.reshape(-1))
+        weights = edges(problem)
+        if weights.size:
+            weights = np.stack([placement.pad(weights[..., side]) for side in range(weights.shape[-1])], -1)
+        return cls(wide, sites, loaded, doubles(problem, energy_type), weights.reshape(-1, 4), flags.reshape(-1))
 
 
 def _bound(placement: Placement) -> int:
@@ -125,15 +130,16 @@ class Machine:
         fraction = sampler.fraction_bits if isinstance(sampler, Race) else sampler.exponent_fraction_bits
         largest = _bound(p)
         changed = problem.energy_shift > 0 or largest > c.energy_max
-        self._widths = np.array(
-            [sampler.uniform_bits, fraction, problem.energy_shift, c.energy_max, changed, c.count_max, BLOCK], np.int64)
+        self._key_label_bits = bits_for(problem.labels)
+        self._widths = np.array([sampler.uniform_bits, fraction, problem.energy_shift, c.energy_max, changed, c.count_max, BLOCK,
+                                 self._key_label_bits], np.int64)
         highest = min(largest >> problem.energy_shift, c.energy_max)
         wide = largest > np.iinfo(np.int16).max
         if isinstance(sampler, Race):
-            # Keys are 64 x score + label; a noise of 64 x T x G is of their size.
+            # Keys are 2^label_bits x score + label; the noise is of their size.
             hottest = coefficient(c, problem.schedule.hottest, problem.energy_shift)
             noise = int(np.abs(sampler.gumbel_table).max()) * hottest >> c.temperature_fraction_bits
-            wide |= (((highest << fraction) + noise + 2) << KEY_LABEL_BITS) > np.iinfo(np.int32).max
+            wide |= (((highest << fraction) + noise + 2) << self._key_label_bits) > np.iinfo(np.int32).max
         self._tables = Tables.of(p, bool(wide))
         self._wide = self._tables.wide
         self._table = (np.empty(len(sampler.gumbel_table), np.int64 if self._wide else np.int32) if isinstance(sampler, Race)
@@ -189,7 +195,7 @@ class Machine:
             return
         self._temperature = value
         if isinstance(sampler, Race):
-            fill_noise(self._table, sampler.gumbel_table, value, c.temperature_fraction_bits)
+            fill_noise(self._table, sampler.gumbel_table, value, c.temperature_fraction_bits, self._key_label_bits)
         else:
             fill_weights(self._table, sampler.exponent_table, value, sampler.exponent_fraction_bits, c.temperature_fraction_bits)
 
@@ -203,7 +209,7 @@ class Machine:
         def share(first: int, last: int) -> np.ndarray:
             buffer = self._buffer[first * width * turns:]
             sent = kernel(first, last - first, colour, places, counted, order.columns, self._widths, self._table, tables.sites,
-                          tables.singles, tables.doubles, tables.flags, *flat, self.random, self._events, buffer)
+                          tables.singles, tables.doubles, tables.edges, tables.flags, *flat, self.random, self._events, buffer)
             found = buffer[:sent].copy()
             row, col = np.divmod(found[:, 0], order.columns)
             found[:, 0] = row * self.problem.shape[1] + col  # the image's raster

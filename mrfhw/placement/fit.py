@@ -20,11 +20,8 @@ def check_fits(config: Config, problem: Problem) -> None:
                            f"{config.max_labels}: give fewer labels or wider ones")
     for name in WHOLE_NUMBERS:
         check_number(config, name, getattr(problem, name))
-    for name in ("singleton1", "singleton2", "constants"):
-        data, name = getattr(problem, name), SPOKEN.get(name, name)
-        if data is not None and (data.min() < 0 or data.max() > config.data_max):
-            raise ProblemError(f"{name} has values from {data.min()} to {data.max()}; data_bits = "
-                               f"{config.data_bits} takes 0 to {config.data_max}: scale the data")
+    _check_channels(config, problem)
+    _check_doubletons(config, problem)
     if problem.vectors is not None:
         reach = 1 << (config.vector_bits - 1)
         if problem.vectors.min() < -reach or problem.vectors.max() >= reach:
@@ -32,6 +29,53 @@ def check_fits(config: Config, problem: Problem) -> None:
                                f"vector_bits = {config.vector_bits} takes {-reach} to {reach - 1}: "
                                "give a wider vector_bits")
     check_schedule(config, problem)
+
+
+def _check_channels(config: Derived, problem: Problem) -> None:
+    if len(problem.channels) > len(config.channel_bits):
+        raise ProblemError(f"the data have {len(problem.channels)} channels; the machine takes {len(config.channel_bits)}: give "
+                           f"fewer, or a machine with data_bits_{len(problem.channels)}")
+    for number, channel in enumerate(problem.channels):
+        kinds, bits = config.singletons if number == 0 else ("absolute", "squared"), config.channel_bits[number]
+        if channel.singleton not in kinds:
+            raise ProblemError(f"singleton is {channel.singleton!r}; channel {number + 1} of a machine with distance = "
+                               f"{config.distance} takes {' or '.join(kinds)}: give one of them, or a machine with another "
+                               "distance")
+        check_number(config, "alpha", channel.alpha)
+        if channel.most is not None and not config.singleton_cap:
+            raise ProblemError(f"singleton_max is {channel.most}; a machine with singleton_cap = 0 has no limit: leave it out, or "
+                               "give a machine with singleton_cap = 1")
+        if channel.most is not None and channel.most < 0:
+            raise ProblemError(f"singleton_max is {channel.most}; a limit is a whole number from 0: give one")
+        name_bits = f"data_bits_{number + 1}" if number else "data_bits"
+        for name in ("singleton1", "singleton2", "constants", "unary"):
+            data, name = getattr(problem, name), SPOKEN.get(name, name)
+            if data is None:
+                continue
+            if name != "unary" and problem.singleton1 is not None and problem.singleton1.ndim == 3:
+                data = data[..., number]
+            if data.min() < 0 or data.max() >= 1 << bits:
+                raise ProblemError(f"{name} has values from {data.min()} to {data.max()}; {name_bits} = "
+                                   f"{bits} takes 0 to {(1 << bits) - 1}: scale the data")
+
+
+def _check_doubletons(config: Derived, problem: Problem) -> None:
+    if problem.pairwise is not None:
+        most = (1 << config.pairwise_bits) - 1
+        if not config.pairwise_bits:
+            raise ProblemError("the doubleton is a table; a machine with pairwise_bits = 0 has none: give absolute, squared or "
+                               "potts, or a machine with pairwise_bits")
+        if problem.pairwise.max() > most:
+            raise ProblemError(f"pairwise has values up to {problem.pairwise.max()}; pairwise_bits = {config.pairwise_bits} takes "
+                               f"0 to {most}: scale the table, and beta with it")
+    if problem.edges is not None:
+        most = (1 << config.edge_bits) - 1
+        if not config.edge_bits:
+            raise ProblemError("edges are given; a machine with edge_bits = 0 has no weights: leave them out, or give a machine "
+                               "with edge_bits")
+        if problem.edges.max() > most:
+            raise ProblemError(f"edges has values up to {problem.edges.max()}; edge_bits = {config.edge_bits} takes 0 to {most}: "
+                               "scale them, and beta with them")
 
 
 def check_schedule(config: Config, problem: Problem) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.field.energy import edge_weights
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
@@ -79,9 +80,11 @@ class Placement:
                                "window, more SPEs or larger tiles")
         used = len(self.patches) * self.patch_words
         if used > c.s2_bank_depth:
-            raise ProblemError(f"the labels reach over {len(self.patches)} patches of {self.patch_words * c.spus} singleton-2 "
-                               f"words; a tile holds {c.s2_bank_depth * c.spus}: give fewer labels, fewer SPEs or s2_words "
-                               f"= {used * c.spus} or more")
+            what = (f"the costs of {problem.labels} labels take {len(self.patches)} times" if problem.unary is not None
+                    else f"the labels reach over {len(self.patches)} patches of")
+            way = "fewer labels" if problem.unary is None else "fewer labels, a smaller window, the float reference"
+            raise ProblemError(f"{what} {self.patch_words * c.spus} singleton-2 words; a tile holds {c.s2_bank_depth * c.spus}: "
+                               f"give {way}, fewer SPEs or s2_words = {used * c.spus} or more")
         self._check_reach()
 
     def _check_reach(self) -> None:
@@ -270,6 +273,8 @@ class Placement:
     @cached_property
     def patches(self) -> list[tuple[int, int]]:
         """(row, column) tile offsets of the patches that each tile holds."""
+        if self.problem.unary is not None:
+            return [(0, 0)] * self.problem.labels  # each label's costs
         if self.problem.offsets is None:
             return []
         found: set[tuple[int, int]] = set()
@@ -282,6 +287,9 @@ class Placement:
     @cached_property
     def label_entries(self) -> list[LabelEntry]:
         """The offset table, one entry a label."""
+        if self.problem.unary is not None:
+            bases = [label * self.patch_words for label in range(self.problem.labels)]
+            return [LabelEntry(self.tile_rows, 0, (base, base, base, base), (0, 0), (0, 0)) for base in bases]
         h, w, spus = self.tile_rows, self.tile_cols, self.config.spus
         patch_index = {patch: i for i, patch in enumerate(self.patches)}
         entries = []
@@ -300,17 +308,42 @@ class Placement:
                 (patch_and_direction(col_tile)[1], patch_and_direction(col_tile + 1)[1])))
         return entries
 
-    def s2_patch(self, patch: tuple[int, int]) -> np.ndarray:
-        """(tile, local row, local column) words of a patch: datum, and a valid bit above it."""
-        assert self.problem.singleton2 is not None
-        c, (rows, cols) = self.config, self.problem.singleton2.shape
+    def words(self, data: np.ndarray) -> np.ndarray:
+        """Data of this problem, with its channels in the last axis where it has several, as words: channels side by side."""
+        bits, (*shape,) = self.config.channel_bits, data.shape if self._one_channel else data.shape[:-1]
+        channels = data.reshape(*shape, -1).astype(np.int64)
+        return np.asarray(sum(channels[..., n] << sum(bits[:n]) for n in range(channels.shape[-1])), np.uint32)
+
+    @property
+    def _one_channel(self) -> bool:
+        return self.problem.singleton1 is None or self.problem.singleton1.ndim == 2
+
+    def s2_words(self, number: int) -> np.ndarray:
+        """(tile, local row, local column) words of a patch of `patches`: datum, and a valid bit above it."""
+        c, problem = self.config, self.problem
+        if problem.unary is not None:
+            return self.tiles(self.pad(problem.unary[..., number].astype(np.uint32) | 1 << c.datum_bits))
+        assert problem.singleton2 is not None
+        patch, (rows, cols) = self.patches[number], problem.singleton2.shape[:2]
         origin_r, origin_c = (p * size + over for p, size, over in
                               zip(patch, (self.tile_rows, self.tile_cols), self.second_over, strict=True))
         r = np.arange(self.padded_shape[0])[:, None] + origin_r
         col = np.arange(self.padded_shape[1])[None, :] + origin_c
         valid = (r >= 0) & (r < rows) & (col >= 0) & (col < cols)
-        data = self.problem.singleton2[r.clip(0, rows - 1), col.clip(0, cols - 1)].astype(np.uint32)
-        return self.tiles(np.where(valid, data | 1 << c.data_bits, 0).astype(np.uint32))
+        data = self.words(problem.singleton2)[r.clip(0, rows - 1), col.clip(0, cols - 1)]
+        return self.tiles(np.where(valid, data | 1 << c.datum_bits, 0).astype(np.uint32))
+
+    @property
+    def s1_words(self) -> np.ndarray:
+        """(tile, local row, local column) words of singleton 1: datum, and whether the site is observed above it."""
+        data = np.zeros(self.problem.shape, np.uint32) if self.problem.singleton1 is None else self.words(self.problem.singleton1)
+        return np.asarray(self.tiles(self.pad(data)) | self.tiles(self.observed).astype(np.uint32) << self.config.datum_bits)
+
+    @property
+    def edge_words(self) -> np.ndarray:
+        """(tile, local row, local column) words of the edges' weights: up, down, left and right side by side."""
+        weights = edge_weights(self.problem)
+        return self.tiles(self.pad((weights << self.config.edge_bits * np.arange(4)).sum(-1).astype(np.uint32)))
 
     @property
     def replication(self) -> int:

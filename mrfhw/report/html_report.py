@@ -176,7 +176,9 @@ def _calibration(report: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
     words = ["<p>AUROC: how often a wrong pixel is more uncertain than a right one (0.5 by chance, 1 at best). AUSE: how far "
              "removal by uncertainty is from removal by the true error (0 at best), in units of the mean error.</p>"]
     if found["coverage"] is not None:
-        words.append(f"<p>The {100 * found['level']:g} % credible interval holds the truth at {_percent(found['coverage'])} of "
+        shares = found["coverage"] if isinstance(found["coverage"], list | tuple) else [found["coverage"]]
+        covered = " and ".join(_percent(share) for share in shares if share is not None)
+        words.append(f"<p>The {100 * found['level']:g} % credible interval holds the truth at {covered} of "
                      f"{_count(found['pixels'], 'pixel')}.</p>")
     return _section("Does uncertainty tell of error?", _table(rows, ("measure", "AUROC", "AUSE")), *words,
                     _figure(drawn["sparsification.png"], "Mean error of what remains when the most uncertain pixels are removed.",

@@ -30,7 +30,8 @@ FILES = ("estimate.png", "entropy.png", "labels.npy", "last.npy", "entropy.npy",
 ORDERED_FILES = ("std.png", "mean.npy", "std.npy", "interval.npy")
 TRUTH_FILES = ("truth.png", "error.png", "sparsification.png")
 TRACE_FILES = ("energy.png",)
-ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES)
+MAP_FILES = tuple(f"{name}.{end}" for name in ("occluded", "segments") for end in ("png", "npy"))  # of some applications
+ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES, *MAP_FILES)
 
 
 def plain(value: Any) -> Any:
@@ -52,7 +53,9 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class _Analysis:
-    """What is made of a solution. labels: (H, W) uint8, the estimate. error: (H, W) float64 or None. convergence: of `diagnose`."""
+    """What is made of a solution. labels: (H, W) uint8, the estimate. error: (H, W) float64 or None. convergence: of `diagnose`.
+    maps: as `Job.maps`.
+    """
 
     labels: np.ndarray
     uncertainty: Uncertainty
@@ -60,10 +63,12 @@ class _Analysis:
     metrics: dict[str, float | None]
     calibration: Calibration | None
     convergence: dict[str, Any] | None
+    maps: dict[str, np.ndarray]
 
 
 def _analyse(job: Job, solution: Solution) -> _Analysis:
-    uncertainty = quantify(solution.counts, solution.last, job.scale)
+    uncertainty = quantify(solution.counts, solution.last, job.scale, doubt=job.doubt,
+                           within=None if job.truth is None else job.truth.wrong_above)
     labels = solution.last if job.annealing else uncertainty.mode
     truth, trace = job.truth, solution.trace
     convergence = None
@@ -73,7 +78,8 @@ def _analyse(job: Job, solution: Solution) -> _Analysis:
     return _Analysis(
         labels=labels, uncertainty=uncertainty, error=None if truth is None else truth.error(labels),
         metrics={} if truth is None else truth.metrics(labels, uncertainty.mean),
-        calibration=None if truth is None else calibrate(uncertainty, labels, truth, job.scale), convergence=convergence)
+        calibration=None if truth is None else calibrate(uncertainty, labels, truth, job.scale), convergence=convergence,
+        maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
 
 
 HEADED = ("cycles", "label_evaluations", "stall_cycles", "gap_cycles", "lanes", "wall_seconds")  # entries of their own
@@ -141,13 +147,14 @@ def _draw(job: Job, solution: Solution, analysis: _Analysis) -> dict[str, bytes]
             {} if analysis.calibration is None else analysis.calibration.sparsification, job.truth.error_name)
     if solution.trace is not None and len(solution.trace.sweeps):
         drawn["energy.png"] = pictures.energy_by_sweep(solution.trace)
-    return drawn
+    return drawn | {f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}
 
 
 def _arrays(solution: Solution, analysis: _Analysis) -> dict[str, np.ndarray]:
     found = analysis.uncertainty
     arrays = {"labels.npy": analysis.labels, "last.npy": solution.last, "entropy.npy": found.entropy, "mean.npy": found.mean,
-              "std.npy": found.std, "interval.npy": found.interval}
+              "std.npy": found.std, "interval.npy": found.interval,
+              **{f"{name}.npy": array for name, array in analysis.maps.items()}}
     return {name: array for name, array in arrays.items() if array is not None}
 
 
@@ -160,7 +167,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     labels.npy, last.npy: (H, W) uint8 label indices, the estimate (the mode, of annealing the last sample) and the
     last sample of the first chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
     (H, W), interval.npy (H, W, D, 2) float64, see `Uncertainty`. histogram.npz: `counts` (H, W, L), all chains added,
-    in the least unsigned type that holds them (uint8, uint16 or uint32).
+    in the least unsigned type that holds them (uint8, uint16 or uint32). occluded: bool (H, W), segments: int32 (H, W), each as
+    .npy and as a picture of the same numbers.
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html.
     Raises OSError where the directory cannot be written.
     """

@@ -207,6 +207,16 @@ def _drawn(values: np.ndarray, scale: LabelScale) -> np.ndarray:
     return np.ma.masked_array(order[np.searchsorted(middles, np.where(known, values, 0.0))], ~known)
 
 
+def numbers(values: np.ndarray) -> bytes:
+    """A map (H, W) as a PNG file of the same size: booleans black and white, whole numbers from 0 to 65535 as 16-bit grey."""
+    from PIL import Image
+
+    image = values.astype(np.uint8) * 255 if values.dtype == bool else values.astype(np.uint16)
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "PNG")
+    return file.getvalue()
+
+
 def measure(values: np.ndarray, title: str, name: str, *, low: float = 0.0, high: float | None = None,
             colours: str = "magma") -> bytes:
     """A map of a quantity of at least `low` with its colour bar: a PNG file.

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mrfhw.field.problem import LABELS_MIN, ProblemError
+from mrfhw.field.problem import LABELS_MIN, Problem, ProblemError
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
@@ -27,6 +27,7 @@ from mrfhw.machine.registers import (
     STATUS_BITS,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
+    WRAP_COLUMN,
     LabelWord,
     LmemWord,
     Region,
@@ -213,33 +214,55 @@ class Driver:
             labels=problem.labels, tile_rows=rows, tile_groups=p.order.groups_per_row,
             label_stride=half if one else half // 2, label_wrap=(rows - 1) * half if one else (rows - 1) // 2 * (half // 2),
             site_stride=half, raster_stride=problem.shape[1], overlap=int(p.overlap), sweeps=p.run.sweeps,
-            burn_in=p.run.burn_in, alpha=problem.alpha, beta=problem.beta,
+            burn_in=p.run.burn_in, alpha=problem.channels[0].alpha, beta=problem.beta,
             tau=(1 << c.doubleton_bits) - 1 if problem.tau is None else problem.tau, energy_shift=shift,
             out_of_range=problem.out_of_range,
-            mode=(problem.singleton == "squared") << MODE_BITS["squared"]
-            | (problem.constants is not None) << MODE_BITS["constant"]
-            | DOUBLETON_CODES[problem.doubleton] << MODE_BITS["doubleton"],
+            mode=self._mode(problem),
             temperature=0 if schedule.kind == "table" else coefficient(c, schedule.start, shift),
             temperature_mode=mode[schedule.kind], temperature_ratio=ratio, temperature_limit=limit,
-            temperature_stride=schedule.stride, temperature_last=max(0, len(schedule.table) - 1))))
+            temperature_stride=schedule.stride, temperature_last=max(0, len(schedule.table) - 1),
+            **self._channel_registers(problem))))
+
+    @staticmethod
+    def _mode(problem: Problem) -> int:
+        fields = {"constant": problem.constants is not None, "doubleton": DOUBLETON_CODES[problem.doubleton],
+                  "hamming": problem.channels[0].singleton == "hamming"}
+        for number, channel in enumerate(problem.channels):
+            fields[f"squared_{number + 1}" if number else "squared"] = channel.singleton == "squared"
+        return sum(int(value) << MODE_BITS[name] for name, value in fields.items())
+
+    def _channel_registers(self, problem: Problem) -> dict[str, int]:
+        """Weights and limits of the channels that the machine has; a channel that the problem lacks has the weight 0."""
+        c, found = self.config, {}
+        for number in range(len(c.channel_bits)):
+            end = f"_{number + 1}" if number else ""
+            channel = problem.channels[number] if number < len(problem.channels) else None
+            if number:
+                found[f"alpha{end}"] = 0 if channel is None else channel.alpha
+            if c.singleton_cap:
+                highest = (1 << c.channel_singleton_bits(number)) - 1
+                found[f"singleton_max{end}"] = highest if channel is None or channel.most is None else min(channel.most, highest)
+        return found
 
     def _load_tables(self, p: Placement) -> None:
         c, problem = self.config, p.problem
         component = (1 << c.vector_bits) - 1
         vectors = np.zeros((problem.labels, 2), np.int64) if problem.vectors is None else np.asarray(problem.vectors)
-        constants = np.zeros(problem.labels, np.int64) if problem.constants is None else problem.constants
         table = np.zeros((problem.labels, LABEL_TABLE_WORDS), np.int64)
         for label, entry in enumerate(p.label_entries):
-            table[label, LabelWord.ROW_THRESHOLD] = entry.row_threshold
-            table[label, LabelWord.COLUMN] = entry.column
+            table[label, LabelWord.WRAP] = entry.row_threshold | entry.column << WRAP_COLUMN
             table[label, LabelWord.DELTA:LabelWord.DELTA + 4] = entry.deltas
             directions = (*entry.row_directions, *entry.column_directions)
             table[label, LabelWord.DIRECTION] = sum((d & 3) << 2 * i for i, d in enumerate(directions))
-        packed = (vectors[:, 0] & component) | (vectors[:, 1] & component) << c.vector_bits
-        table[:, LabelWord.DATA] = packed | constants.astype(np.int64) << 2 * c.vector_bits
+        table[:, LabelWord.VECTOR] = (vectors[:, 0] & component) | (vectors[:, 1] & component) << c.vector_bits
+        if problem.constants is not None:
+            table[:, LabelWord.CONSTANT] = p.words(problem.constants)
         self._write(LABEL_TABLE + np.arange(table.size), table.ravel())
         self._write(self.map.broadcast(Region.VECTORS) + np.arange(problem.labels),
                     (vectors[:, 0] & component) | (vectors[:, 1] & component) << 16)
+        if problem.pairwise is not None:
+            first, second = np.indices(problem.pairwise.shape)
+            self._write(np.asarray(self.map.broadcast(Region.PAIRWISE) + (first << c.label_bits | second)), problem.pairwise)
         if problem.schedule.table:
             values = [coefficient(c, t, problem.energy_shift) for t in problem.schedule.table]
             self._write(TEMPERATURE_TABLE + np.arange(len(values)), np.array(values))
@@ -248,12 +271,13 @@ class Driver:
     def _load_sites(self, p: Placement, lmem: np.ndarray | None) -> None:
         c = self.config
         tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
-        s1 = p.tiles(p.pad(p.problem.singleton1.astype(np.uint32))) | p.tiles(p.observed).astype(np.uint32) << c.data_bits
-        self._write(self.map.tile(tile, Region.S1, p.site_address(row, col)), s1)
-        for index, patch in enumerate(p.patches):
+        self._write(self.map.tile(tile, Region.S1, p.site_address(row, col)), p.s1_words)
+        if c.edge_bits:
+            self._write(self.map.tile(tile, Region.EDGES, p.site_address(row, col)), p.edge_words)
+        for index in range(len(p.patches)):
             bank, address = p.s2_address(row, col)
             offset = (bank << c.s2_address_bits) + address + index * p.patch_words
-            self._write(self.map.tile(tile, Region.S2, offset), p.s2_patch(patch))
+            self._write(self.map.tile(tile, Region.S2, offset), p.s2_words(index))
         labels = p.initial if lmem is None else lmem[..., 0]
         word = (p.tiles(p.pad(labels)).astype(np.uint32) << LmemWord.LABEL
                 | p.tiles(p.exists).astype(np.uint32) << LmemWord.EXISTS

@@ -8,7 +8,7 @@ import numpy as np
 from amaranth import Shape
 
 from mrfhw.field.problem import Problem, Run
-from mrfhw.gateware.control.ops import LogMessage, datum, vector
+from mrfhw.gateware.control.ops import KINDS, LogMessage, datum, edges, vector
 from mrfhw.gateware.control.singleton_address import label_table
 from mrfhw.gateware.control.write_backs import GroupInFlight
 from mrfhw.gateware.tile.labels import entry_layout
@@ -61,6 +61,8 @@ def memory_bits(config: Config) -> dict[str, int]:
         "energies and sums": c.lanes * 2 * c.max_labels * (c.energy_bits + sampler.total_bits(c.label_bits))}
     return {
         "lmem": c.spes * c.lmem_banks * c.lmem_rows * entry_layout(c).size, "s1": c.spes * c.site_rows * datum(c).size,
+        **({"edges": c.spes * c.site_rows * edges(c).size} if c.edge_bits else {}),
+        **({"doubleton tables": c.lanes * len(KINDS) * c.pairwise_bits << 2 * c.label_bits} if c.pairwise_bits else {}),
         "s2": c.spes * c.spus * c.s2_bank_depth * datum(c).size, "vectors": c.spes * c.max_labels * vector(c).size,
         **drawing, "log fifos": c.spes * c.log_depth * LogMessage(c, 0).size, "hubs": hubs, "label table": c.max_labels * label,
         "temperature table": c.temperature_table * c.temperature_bits, "tile bases": max(2, c.spes) * c.raster_bits,
@@ -75,5 +77,11 @@ def multipliers(config: Config) -> dict[str, tuple[int, int, int]]:
     drawing = {"noise": (n, sampler.gumbel_bits, c.temperature_bits)} if isinstance(sampler, Race) else {
         "exponent": (n, c.energy_bits, c.temperature_bits),
         "threshold": (n, sampler.total_bits(c.label_bits), sampler.uniform_bits)}
-    return {"squared singleton": (n, c.data_bits, c.data_bits), "weight of the singleton": (n, c.singleton_bits, c.weight_bits),
-            "weight of the doubletons": (n, c.doubleton_bits + 2, c.weight_bits), **drawing}
+    singles: dict[str, tuple[int, int, int]] = {}
+    for number, bits in enumerate(c.channel_bits):
+        end = f", channel {number + 1}" if number else ""
+        if number or c.distance != "hamming":
+            singles[f"squared singleton{end}"] = (n, bits, bits)
+        singles[f"weight of the singleton{end}"] = (n, c.channel_singleton_bits(number), c.weight_bits)
+    edge = {"weight of an edge": (n * len(KINDS), c.doubleton_bits, c.edge_bits)} if c.edge_bits else {}
+    return {**singles, **edge, "weight of the doubletons": (n, c.doubleton_bits + c.edge_bits + 2, c.weight_bits), **drawing}

@@ -62,13 +62,14 @@ class Window:
         def part(mask: np.ndarray | None) -> np.ndarray | None:
             return None if mask is None else mask[self.held]
 
-        singleton1 = problem.singleton1[self.held]
-        clamped = np.ones(singleton1.shape, bool)
+        rows, cols = self.held
+        clamped = np.ones((rows.stop - rows.start, cols.stop - cols.start), bool)
         clamped[self.interior] = False if problem.clamped is None else problem.clamped[self.drawn]
         clamped.flags.writeable = False  # so that the problem need not copy it
         origin = problem.singleton2_origin
         return dataclasses.replace(
-            problem, singleton1=singleton1, observed=part(problem.observed), clamped=clamped if clamped.any() else None,
+            problem, singleton1=part(problem.singleton1), unary=part(problem.unary), edges=part(problem.edges),
+            observed=part(problem.observed), clamped=clamped if clamped.any() else None,
             singleton2_origin=(origin[0] + self.rows[0], origin[1] + self.cols[0]))
 
 

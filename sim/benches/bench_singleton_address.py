@@ -44,7 +44,7 @@ class Memories:
         rows, cols = self.p.problem.singleton2.shape
         if not (0 <= r < rows and 0 <= c < cols):
             return 0
-        return int(self.p.problem.singleton2[r, c]) | 1 << self.config.data_bits
+        return int(self.p.problem.singleton2[r, c]) | 1 << self.config.datum_bits
 
 
 def check_slot(memories: Memories, slot: tuple[int, Group], found: dict[str, int]) -> None:
@@ -61,7 +61,7 @@ def check_slot(memories: Memories, slot: tuple[int, Group], found: dict[str, int
             r, col = divmod(int(p.order.flat(np.array(tile), np.array(group.row), np.array(group.columns[lane]))), p.order.columns)
             if r < p.problem.shape[0] and col < p.problem.shape[1]:
                 word, wanted = memories.word(tile, down, right, bank, address), memories.wanted(r, col, label)
-                valid = 1 << c.data_bits
+                valid = 1 << c.datum_bits
                 assert (word if word & valid else 0) == wanted, f"tile {tile}, slot {slot}, lane {lane}"
 
 

@@ -39,7 +39,7 @@ class Memories:
         config = Derived.of(config)
         c = self.config = config
         count = c.count_max << LmemWord.COUNT
-        self.masks = {Region.S1: [(2 << c.data_bits) - 1] * 2, Region.S2: [(2 << c.data_bits) - 1] * 2,
+        self.masks = {Region.S1: [(2 << c.datum_bits) - 1] * 2, Region.S2: [(2 << c.datum_bits) - 1] * 2,
                       Region.LMEM: [c.max_labels - 1 | 1 << LmemWord.EXISTS | 1 << LmemWord.CLAMPED | count,
                                     c.max_labels - 1 | count]}
         self.words: dict[tuple[Region, int], int] = {}

@@ -62,7 +62,7 @@ class Lane:
         for _ in range(sites):
             now += 0 if rng.random() < 0.5 else int(rng.integers(1, labels + 3))
             site = source.site(labels)
-            energies = site_energies(c, parameters, site.s1, site.s2, site.words, site.vectors)
+            energies = site_energies(c, parameters, site.s1, site.s2, site.words, site.vectors, site.edges)
             temperature = random_temperature(c, rng, energies)
             for label, operands in enumerate(site.labels()):
                 plan.inputs[now + label] = {**operands, "valid": 1, "first": int(label == 0), "last": int(label == labels - 1)}

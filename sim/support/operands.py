@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.gateware.control.ops import parameters
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import DOUBLETON_CODES
@@ -18,18 +19,23 @@ __all__ = ["Site", "SiteSource", "edge_parameters", "random_parameters", "random
 
 @dataclass
 class Site:
-    """What a lane is given for a site: its datum, one datum a label, the neighbours' label words, (L, 2) vectors."""
+    """What a lane is given for a site: its datum, one datum a label, the neighbours' label words, (L, 2) vectors.
+
+    edges: the weights of the edges to them; None where the machine has none.
+    """
 
     s1: dict[str, int]
     s2: list[dict[str, int]]
     words: list[dict[str, int]]
     vectors: np.ndarray
+    edges: list[int] | None = None
 
     def labels(self) -> Iterator[dict[str, Any]]:
         """The operand ports of EnergyPipeline, label by label."""
         neighbours = [{"word": word, "vector": self._vector(word["label"])} for word in self.words]
+        weights = {} if self.edges is None else {"edges": self.edges}
         for label, datum in enumerate(self.s2):
-            yield {"s1": self.s1, "s2": datum, "label": label, "vector": self._vector(label), "neighbours": neighbours}
+            yield {"s1": self.s1, "s2": datum, "label": label, "vector": self._vector(label), "neighbours": neighbours, **weights}
 
     def _vector(self, label: int) -> dict[str, int]:
         u, v = self.vectors[label]
@@ -44,8 +50,11 @@ class SiteSource:
         self.config, self.rng = config, rng
 
     def _datum(self, flagged: float) -> dict[str, int]:
-        top = self.config.data_max
-        value = int(self.rng.choice([0, top, *map(int, self.rng.integers(0, top + 1, 2))]))
+        value, low = 0, 0
+        for bits in self.config.channel_bits:
+            top = (1 << bits) - 1
+            value |= int(self.rng.choice([0, top, *map(int, self.rng.integers(0, top + 1, 2))])) << low
+            low += bits
         return {"value": value, "flag": int(self.rng.random() < flagged)}
 
     def site(self, labels: int) -> Site:
@@ -56,16 +65,36 @@ class SiteSource:
         present = rng.choice([0.0, 0.7, 1.0])
         words = [{"label": int(rng.choice([0, labels - 1, int(rng.integers(labels))])), "exists": int(rng.random() < present)}
                  for _ in range(4)]
-        return Site(self._datum(0.85), [self._datum(0.7) for _ in range(labels)], words, vectors)
+        return Site(self._datum(0.85), [self._datum(0.7) for _ in range(labels)], words, vectors, self._edges())
 
+    def _edges(self) -> list[int] | None:
+        most = (1 << self.config.edge_bits) - 1
+        return [int(n) for n in self.rng.choice([0, 1, most, int(self.rng.integers(most + 1))], 4)] if most else None
 
     def extreme(self, labels: int) -> Site:
         """Label 0 has the greatest energy that the widths allow: all differences at their ends, four neighbours."""
         low, high = -(1 << (self.config.vector_bits - 1)), (1 << (self.config.vector_bits - 1)) - 1
         vectors = np.full((labels, 2), high)
         vectors[0] = low
-        return Site({"value": 0, "flag": 1}, [{"value": self.config.data_max, "flag": 1}] * labels,
-                    [{"label": labels - 1, "exists": 1}] * 4, vectors)
+        weights = [(1 << self.config.edge_bits) - 1] * 4 if self.config.edge_bits else None
+        return Site({"value": 0, "flag": 1}, [{"value": (1 << self.config.datum_bits) - 1, "flag": 1}] * labels,
+                    [{"label": labels - 1, "exists": 1}] * 4, vectors, weights)
+
+
+def _codes(config: Config) -> list[int]:
+    """The doubletons that the machine has."""
+    return [code for name, code in DOUBLETON_CODES.items() if name != "table" or config.pairwise_bits]
+
+
+def _more(config: Derived, rng: np.random.Generator) -> dict[str, int]:
+    """Parameters that only some machines have."""
+    found = {}
+    for name, field in parameters(config):
+        if name.startswith(("alpha_", "squared_", "hamming")):
+            found[str(name)] = int(rng.integers(1 << field.width))
+        elif name.startswith("singleton_max"):
+            found[str(name)] = int(rng.choice([(1 << field.width) - 1, int(rng.integers(1 << field.width)), 0]))
+    return found
 
 
 def random_parameters(config: Config, rng: np.random.Generator) -> dict[str, int]:
@@ -78,7 +107,8 @@ def random_parameters(config: Config, rng: np.random.Generator) -> dict[str, int
         "alpha": weight(), "beta": weight(), "tau": int(rng.integers(1 << config.doubleton_bits) >> rng.integers(6)),
         "shift": int(rng.choice([0, 0, 1, 2, 4, config.shift_max])),
         "out_of_range": int(rng.integers(1 << config.singleton_bits)), "squared": int(rng.integers(2)),
-        "constant": int(rng.integers(2)), "doubleton": int(rng.choice(list(DOUBLETON_CODES.values()))), "temperature": 0,
+        "constant": int(rng.integers(2)), "doubleton": int(rng.choice(_codes(config))), "temperature": 0,
+        **_more(config, rng),
     }
 
 
@@ -96,8 +126,9 @@ def edge_parameters(config: Config) -> list[dict[str, int]]:
         {"alpha": 0, "beta": most, "tau": 0, "shift": 0, "out_of_range": 0},
         {"alpha": 1, "beta": 1, "tau": 1, "shift": 1, "out_of_range": 2},
     ]
-    return [{**end, "squared": squared, "constant": i % 2, "doubleton": code, "temperature": 0}
-            for code in DOUBLETON_CODES.values() for squared in (0, 1) for i, end in enumerate(ends)]
+    rng = np.random.default_rng(0)
+    return [{**end, "squared": squared, "constant": i % 2, "doubleton": code, "temperature": 0, **_more(config, rng)}
+            for code in _codes(config) for squared in (0, 1) for i, end in enumerate(ends)]
 
 
 def random_temperature(config: Config, rng: np.random.Generator, energies: Sequence[int]) -> int:

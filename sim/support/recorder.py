@@ -50,8 +50,8 @@ class Load:
         self.writes = recorder.writes
         names = list(REGISTERS)
         self.registers = {names[a]: word for a, word in self.writes if a < len(names)}
-        self.label_table = self._between(LABEL_TABLE, TEMPERATURE_TABLE)
-        self.temperature_table = self._between(TEMPERATURE_TABLE, TILE_BASE_TABLE)
+        self.label_table = self._between(LABEL_TABLE, TILE_BASE_TABLE)
+        self.temperature_table = self._between(TEMPERATURE_TABLE, LABEL_TABLE)
         self.tile_base = self._between(TILE_BASE_TABLE, GLOBAL_WORDS)
 
     def _between(self, low: int, high: int) -> list[tuple[int, int]]:

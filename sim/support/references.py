@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.energy import doubleton_table, limited, singleton_energies, summed
+from mrfhw.field.energy import doubleton_table, limited, singleton_energies
 from mrfhw.field.problem import Problem
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -47,24 +47,52 @@ class Twin:
 
 
 def site_energies(config: Config, parameters: dict[str, int], s1: dict[str, int], s2: Sequence[dict[str, int]],
-                  neighbours: Sequence[dict[str, int]], vectors: np.ndarray) -> list[int]:
+                  neighbours: Sequence[dict[str, int]], vectors: np.ndarray, edges: Sequence[int] | None = None,
+                  pairwise: np.ndarray | None = None) -> list[int]:
     """E(l) of every label of a site (Equation 3.1).
 
     parameters: fields of `ops.parameters`. s1: the site's datum; s2: one datum a label; neighbours: label
-    words. vectors: (L, 2), each label's.
+    words, up, down, left and right, edges: their weights. vectors: (L, 2), each label's. pairwise: the doubleton table.
     """
     config = Derived.of(config)
     p, labels = parameters, len(s2)
+    table = _DOUBLETON_NAMES[p["doubleton"]] == "table"
     problem = Problem(
-        labels=labels, singleton1=np.array([[s1["value"]]]), constants=np.array([word["value"] for word in s2]),
-        singleton="squared" if p["squared"] else "absolute", doubleton=_DOUBLETON_NAMES[p["doubleton"]], vectors=vectors,
-        tau=p["tau"])
+        labels=labels, singleton1=np.array([[_channels(config, s1["value"])]]),
+        constants=np.array([_channels(config, word["value"]) for word in s2]), **_compared(config, p),
+        doubleton=_DOUBLETON_NAMES[p["doubleton"]], vectors=vectors, tau=p["tau"],
+        pairwise=None if pairwise is None or not table else pairwise[:labels, :labels])
     single = singleton_energies(problem)[0, 0]
     inside = np.array([word["flag"] or p["constant"] for word in s2], bool)
-    single = np.where(inside, single, p["out_of_range"]) * s1["flag"]
-    energy = summed(p["alpha"] * single, p["beta"] * doubleton_table(problem),
-                    (np.array(word["label"]) for word in neighbours if word["exists"]))
+    energy = np.where(inside, single, p["alpha"] * p["out_of_range"]) * s1["flag"]
+    doubles = p["beta"] * doubleton_table(problem)
+    for number, word in enumerate(neighbours):
+        if word["exists"]:
+            weight = 1 if edges is None else edges[number]
+            # The labels above and to the left come first.
+            energy = energy + weight * (doubles[word["label"]] if number in (0, 2) else doubles[:, word["label"]])
     return [int(e) for e in limited(energy, p["shift"], config.energy_max)]
+
+
+def _channels(config: Derived, value: int) -> list[int]:
+    """The channels of a datum."""
+    found = []
+    for bits in config.channel_bits:
+        found.append(value & ((1 << bits) - 1))
+        value >>= bits
+    return found
+
+
+def _compared(config: Derived, p: dict[str, int]) -> dict[str, Any]:
+    """How a problem compares data, weighs and limits them, from fields of `ops.parameters`."""
+    kinds, alphas, most = [], [], []
+    for number in range(len(config.channel_bits)):
+        end = f"_{number + 1}" if number else ""
+        kind = "squared" if p[f"squared{end}"] else "absolute"
+        kinds.append("hamming" if number == 0 and (config.distance == "hamming" or p.get("hamming")) else kind)
+        alphas.append(p[f"alpha{end}"])
+        most.append(p.get(f"singleton_max{end}"))
+    return {"singleton": kinds, "alpha": alphas, "singleton_max": most}
 
 
 def race_label(config: Config, energies: Sequence[int], temperature: int, uniforms: Sequence[int]) -> int:

@@ -29,7 +29,9 @@ def write_mistaken_files(directory: Path) -> None:
     for name, grey in (("flat.png", 90), ("black.png", 0)):
         Image.new("L", (192, 144), grey).save(directory / name)
     steps = np.linspace(0, 1, 192 * 144).reshape(144, 192)
-    Image.fromarray(steps.astype(np.float32)).save(directory / "floats.tiff")
+    Image.fromarray((1.2 * steps).astype(np.float32)).save(directory / "floats.tiff")
+    Image.fromarray((4095 * steps).astype(np.uint16)).save(directory / "twelve.png")
+    Image.new("LA", (192, 144), (90, 128)).save(directory / "clear.png")
     Image.fromarray((70000 * steps).astype(np.int32)).save(directory / "deep.tiff")
     Image.new("RGB", (192, 144)).save(directory / "colour.png")
     write_flow(directory / "wide.flo", np.zeros((375, 450, 2)))

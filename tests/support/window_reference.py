@@ -97,7 +97,7 @@ def windowed_run(config: Config, problem: Problem, run: Run, visit: int) -> tupl
     table = sampler.gumbel_table if race else sampler.exponent_table
     widths = sampler.uniform_bits, sampler.fraction_bits if race else sampler.exponent_fraction_bits
     labels, counts = initial_labels(problem, run), np.zeros((*problem.shape, problem.labels), np.uint32)
-    fixed = (race, (*widths, c.temperature_fraction_bits), table, problem.alpha * singleton_energies(problem),
+    fixed = (race, (*widths, c.temperature_fraction_bits), table, singleton_energies(problem),
              problem.beta * doubleton_table(problem),
              np.zeros(problem.shape, bool) if problem.clamped is None else problem.clamped, labels, counts,
              lane_states(run.seed, c.lanes))

@@ -16,10 +16,11 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import MODE_BITS, MODE_WIDTHS
 
 __all__ = ["KINDS", "Direction", "LabelRead", "LabelSlot", "LogMessage", "LogStream", "NeighbourFetch", "NeighbourSwap",
            "Operation", "SingletonColumns", "SingletonRead", "SingletonRows", "SiteRead", "WriteBack", "bus_layout", "datum",
-           "downlink", "label_word", "neighbour", "operations", "parameters", "uplink", "vector"]
+           "downlink", "edges", "label_word", "mode_fields", "neighbour", "operations", "parameters", "site", "uplink", "vector"]
 
 KINDS = ("up", "down", "left", "right")
 
@@ -52,18 +53,43 @@ def neighbour(config: Config) -> data.StructLayout:
 
 
 def datum(config: Config) -> data.StructLayout:
-    """A singleton word: datum, and a flag (S1: observed; S2: inside the second image)."""
-    return data.StructLayout({"value": config.data_bits, "flag": 1})
+    """A singleton word: datum, its channels side by side, and a flag (S1: observed; S2: inside the second image)."""
+    return data.StructLayout({"value": Derived.of(config).datum_bits, "flag": 1})
+
+
+def edges(config: Config) -> data.ArrayLayout:
+    """The weights of a site's edges, by `KINDS`."""
+    return data.ArrayLayout(config.edge_bits, len(KINDS))
+
+
+def site(config: Config) -> data.StructLayout:
+    """What is fetched of a site that is drawn: its singleton 1, and the weights of its edges where a machine has them."""
+    return data.StructLayout({"datum": datum(config), **({"edges": edges(config)} if config.edge_bits else {})})
 
 
 def parameters(config: Config) -> data.StructLayout:
     """Run-time parameters of the SPUs; `temperature` changes from sweep to sweep, the others are constant during a run."""
     config = Derived.of(config)
+    more: dict[str, int] = {}
+    for number in range(len(config.channel_bits)):
+        end = f"_{number + 1}" if number else ""
+        if number:
+            more |= {f"alpha{end}": config.weight_bits, f"squared{end}": 1}
+        if config.singleton_cap:
+            more[f"singleton_max{end}"] = config.channel_singleton_bits(number)
+    if config.distance == "both":
+        more["hamming"] = 1
     return data.StructLayout({
         "alpha": config.weight_bits, "beta": config.weight_bits, "tau": config.doubleton_bits,
         "shift": bits_for(config.shift_max + 1), "out_of_range": config.singleton_bits,
-        "squared": 1, "constant": 1, "doubleton": 2, "temperature": config.temperature_bits,
+        "squared": 1, "constant": 1, "doubleton": 2, "temperature": config.temperature_bits, **more,
     })
+
+
+def mode_fields(config: Config) -> dict[str, tuple[int, int]]:
+    """(lowest bit, width) in the mode register of those of its fields that the machine has."""
+    members = parameters(config).members
+    return {name: (bit, MODE_WIDTHS.get(name, 1)) for name, bit in MODE_BITS.items() if name in members}
 
 
 def bus_layout(config: Config) -> data.StructLayout:
@@ -129,7 +155,7 @@ class LabelSlot(Operation):
         config = Derived.of(config)
         super().__init__(config.latency.label_cycle, {
             "enable": 1, "first": 1, "last": 1, "label": config.label_bits, "vector": vector(config),
-            "constant": config.data_bits})
+            "constant": config.datum_bits})
 
 
 class LabelRead(Operation):

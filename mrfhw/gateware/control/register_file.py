@@ -6,7 +6,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.control.ops import bus_layout, parameters
+from mrfhw.gateware.control.ops import bus_layout, mode_fields, parameters
 from mrfhw.gateware.control.run import RunStatus, TableWrites, problem_registers
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import GLOBAL_WORDS
@@ -17,7 +17,6 @@ from mrfhw.machine.registers import (
     IDENTITY,
     INTERFACE_VERSION,
     LABEL_TABLE,
-    MODE_BITS,
     REGISTERS,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
@@ -81,12 +80,11 @@ class RegisterFile(wiring.Component):
                     m.d.sync += value.eq(data)
                 m.d.comb += port[field].eq(value)
                 values[name] = value
-        mode = values["mode"] = Signal(MODE_BITS["doubleton"] + 2)
+        fields = mode_fields(self.config)
+        mode = values["mode"] = Signal(max(bit + width for bit, width in fields.values()))
         with m.If(write & (address == REGISTERS["mode"].index)):
             m.d.sync += mode.eq(data)
-        m.d.comb += [self.parameters.squared.eq(mode[MODE_BITS["squared"]]),
-                     self.parameters.constant.eq(mode[MODE_BITS["constant"]]),
-                     self.parameters.doubleton.eq(mode[MODE_BITS["doubleton"]:])]
+        m.d.comb += [self.parameters[name].eq(mode[bit:bit + width]) for name, (bit, width) in fields.items()]
         return values
 
     def _counters(self, m: Module, values: dict[str, Signal]) -> None:
@@ -130,7 +128,7 @@ class RegisterFile(wiring.Component):
                 with m.Case(register.index):
                     m.d.comb += [known.eq(1), value.eq(values.get(name, 0))]
         self._tables(m, register_write, index, data)
-        table = (index >= LABEL_TABLE) & (index < GLOBAL_WORDS)
+        table = (index >= TEMPERATURE_TABLE) & (index < GLOBAL_WORDS)
         m.d.comb += [
             self.tile_bus.write.eq(write), self.tile_bus.data.eq(data), self.tile_bus.offset.eq(index),
             self.tile_bus.region.eq(index >> amap.offset_bits), self.tile_bus.broadcast.eq(index[amap.broadcast_bit]),
@@ -154,9 +152,9 @@ class RegisterFile(wiring.Component):
     def _tables(self, m: Module, write: Signal, index: Signal, data: Signal) -> None:
         m.d.comb += [
             self.tables.data.eq(data), self.tables.address.eq(index),
-            self.tables.label.eq(write & (index >= LABEL_TABLE) & (index < TEMPERATURE_TABLE)),
-            self.tables.temperature.eq(write & (index >= TEMPERATURE_TABLE) & (index < TILE_BASE_TABLE)),
+            self.tables.temperature.eq(write & (index >= TEMPERATURE_TABLE) & (index < LABEL_TABLE)),
+            self.tables.label.eq(write & (index >= LABEL_TABLE) & (index < TILE_BASE_TABLE)),
             self.tile_base_write.eq(write & (index >= TILE_BASE_TABLE) & (index < GLOBAL_WORDS)),
         ]
         # The tables begin at multiples of their sizes, so their indices are low address bits.
-        assert LABEL_TABLE % (1 << 10) == TEMPERATURE_TABLE % (1 << 11) == TILE_BASE_TABLE % (1 << 12) == 0
+        assert TEMPERATURE_TABLE % (1 << 10) == LABEL_TABLE % (1 << 11) == TILE_BASE_TABLE % (1 << 12) == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth import Array, Module, Mux, ShapeLike, Signal, signed
+from typing import Any
+
+from amaranth import Array, Cat, Module, Mux, ShapeLike, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,7 +15,7 @@ from mrfhw.gateware.control.run import group_bits
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import LABEL_TABLE_WORDS, LabelWord
+from mrfhw.machine.registers import LABEL_TABLE_WORDS, WRAP_COLUMN, LabelWord
 
 __all__ = ["SingletonAddress", "label_table"]
 
@@ -21,10 +23,11 @@ __all__ = ["SingletonAddress", "label_table"]
 def label_table(config: Config) -> dict[int, ShapeLike]:
     """The words of a label in the label table by `registers.LabelWord`; each word has a memory of its own."""
     c = Derived.of(config)
-    shapes: dict[int, ShapeLike] = {LabelWord.ROW_THRESHOLD: bits_for(c.tile_rows + 1), LabelWord.COLUMN: bits_for(c.tile_cols + 1)}
+    wrap = data.StructLayout({"row_threshold": bits_for(c.tile_rows + 1), "column": bits_for(c.tile_cols + 1)})
+    shapes: dict[int, ShapeLike] = {LabelWord.WRAP: wrap, LabelWord.CONSTANT: c.datum_bits}
     return shapes | {LabelWord.DELTA + i: c.s2_address_bits for i in range(4)} | {
         LabelWord.DIRECTION: data.ArrayLayout(signed(2), 4),
-        LabelWord.DATA: data.StructLayout({"vector": vector(c), "constant": c.data_bits})}
+        LabelWord.VECTOR: vector(c)}
 
 
 class SingletonAddress(wiring.Component):
@@ -51,15 +54,17 @@ class SingletonAddress(wiring.Component):
         super().__init__({
             "label": In(config.label_bits), "row": In(self.row_bits), "group": In(self.group_bits), "odd": In(1),
             "base": In(address), "groups": In(self.group_bits),
-            "data_label": In(config.label_bits), "vector": Out(vector(config)), "constant": Out(config.data_bits),
+            "data_label": In(config.label_bits), "vector": Out(vector(config)), "constant": Out(config.datum_bits),
             "first": Out(address), "second": Out(address), "rotate": Out(bits_for(config.spus)),
             "left": Out(2), "right": Out(2), "up": Out(1), "down": Out(1),
             "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)),
             "table_data": In(32),
         })
 
-    def _table(self, m: Module) -> dict[int, Signal]:
+    def _table(self, m: Module) -> dict[int, Any]:
+        """The outputs of the table's memories, by word."""
         c = self.config
+        wrap = Cat(self.table_data[:self.row_bits], self.table_data[WRAP_COLUMN:WRAP_COLUMN + self.col_bits])
         word_bits = bits_for(LABEL_TABLE_WORDS)
         outputs = {}
         for word, shape in label_table(c).items():
@@ -67,9 +72,10 @@ class SingletonAddress(wiring.Component):
                 shape=shape, depth=c.max_labels, unused="the table is written between runs and read during them")
             write, read = memory.write_port(), memory.read_port()
             m.d.comb += [
-                write.addr.eq(self.table_address >> word_bits), write.data.eq(self.table_data),
+                write.addr.eq(self.table_address >> word_bits),
+                data.View(shape, write.data).as_value().eq(wrap) if word == LabelWord.WRAP else write.data.eq(self.table_data),
                 write.en.eq(self.table_write & (self.table_address[:word_bits] == word)),
-                read.addr.eq(self.data_label if word == LabelWord.DATA else self.label),
+                read.addr.eq(self.data_label if word in (LabelWord.VECTOR, LabelWord.CONSTANT) else self.label),
             ]
             outputs[int(word)] = read.data
         return outputs
@@ -78,8 +84,9 @@ class SingletonAddress(wiring.Component):
         m = Module()
         c = self.config
         table = self._table(m)
-        own = delayed(m, table[LabelWord.DATA], c.latency.label_data - 1, "own")
-        m.d.comb += [self.vector.eq(own.vector), self.constant.eq(own.constant)]
+        stages = c.latency.label_data - 1
+        m.d.comb += [self.vector.eq(delayed(m, table[LabelWord.VECTOR], stages, "own_vector")),
+                     self.constant.eq(delayed(m, table[LabelWord.CONSTANT], stages, "own_constant"))]
 
         # Stage 1, beside the table's read.
         row, group, odd, base = (Signal.like(s, reset_less=True) for s in (self.row, self.group, self.odd, self.base))
@@ -88,13 +95,13 @@ class SingletonAddress(wiring.Component):
         # Stage 2: which edges the offset passes.
         bank_bits = (c.spus - 1).bit_length()
         column, place = Signal(self.col_bits + 1), Signal(self.group_bits + 1)
-        m.d.comb += [column.eq(table[LabelWord.COLUMN] + odd), place.eq(group + (column >> (1 + bank_bits)))]
+        m.d.comb += [column.eq(table[LabelWord.WRAP].column + odd), place.eq(group + (column >> (1 + bank_bits)))]
         row_wraps, wraps_first, wraps_second = (Signal(reset_less=True) for _ in range(3))
         partial, rotate = Signal.like(self.base, reset_less=True), Signal.like(self.rotate, reset_less=True)
         deltas = [Signal.like(self.base, name=f"delta_{i}", reset_less=True) for i in range(4)]
         sides = [Signal(2, name=f"side_{i}", reset_less=True) for i in range(4)]
         m.d.sync += [
-            row_wraps.eq(row >= table[LabelWord.ROW_THRESHOLD]), wraps_first.eq(place >= self.groups),
+            row_wraps.eq(row >= table[LabelWord.WRAP].row_threshold), wraps_first.eq(place >= self.groups),
             wraps_second.eq(place + 1 >= self.groups),
             partial.eq(base + ((column >> (1 + bank_bits)) << 1) + column[0]),
             *(d.eq(table[LabelWord.DELTA + i]) for i, d in enumerate(deltas)),

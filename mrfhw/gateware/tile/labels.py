@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.ops import KINDS, Direction, datum, label_word, neighbour, vector
+from mrfhw.gateware.control.ops import KINDS, Direction, label_word, neighbour, site, vector
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -145,7 +145,8 @@ class Prefetch(wiring.Component):
 
     words: with one bank a word a cycle, four a lane (up, down, left, right); with four, a lane a cycle.
     fetch: words enter the shift register `Latency.vector_read` cycles later, together with their vectors from the vector table.
-    s1_fetch, s1_word: likewise for singleton 1, one word per lane, `Latency.s1_read` cycles after s1_fetch. Lanes come in order.
+    s1_fetch, s1_word: likewise for singleton 1 and the weights of the edges, one word per lane, `Latency.s1_read` cycles after
+    s1_fetch. Lanes come in order.
     swap: the collected words become `current` and `current_s1` after `Latency.swap` cycles; a word that
     enters in the same cycle as the swap belongs to the next sites.
     vector_write, vector_label, vector_data: the table label -> vector.
@@ -154,12 +155,12 @@ class Prefetch(wiring.Component):
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
-        site = data.ArrayLayout(neighbour(config), 4)
+        around = data.ArrayLayout(neighbour(config), 4)
         super().__init__({
             "words": In(data.ArrayLayout(label_word(config), config.lmem_banks)), "fetch": In(1), "swap": In(1),
-            "s1_word": In(datum(config)), "s1_fetch": In(1),
-            "current": Out(data.ArrayLayout(site, config.spus)),
-            "current_s1": Out(data.ArrayLayout(datum(config), config.spus)),
+            "s1_word": In(site(config)), "s1_fetch": In(1),
+            "current": Out(data.ArrayLayout(around, config.spus)),
+            "current_s1": Out(data.ArrayLayout(site(config), config.spus)),
             "vector_write": In(1), "vector_label": In(config.label_bits), "vector_data": In(vector(config)),
         })
 

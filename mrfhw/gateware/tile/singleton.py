@@ -17,21 +17,21 @@ __all__ = ["S1Mem", "S2Mem", "S2Switch"]
 
 
 class S1Mem(wiring.Component):
-    """Singleton 1 of the tile's sites: datum and observed flag, one word a site.
+    """What the tile holds of each site and a run does not change, one word a site: by default singleton 1, datum and observed flag.
 
     address -> word: `Latency.s1_read` cycles. write, write_data: stores at `address`.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, shape: data.Layout | None = None):
         config = Derived.of(config)
-        self.config = config
-        super().__init__({"address": In(config.site_address_bits), "word": Out(datum(config)),
-                          "write": In(1), "write_data": In(datum(config))})
+        self.config, self.shape = config, datum(config) if shape is None else shape
+        super().__init__({"address": In(config.site_address_bits), "word": Out(self.shape),
+                          "write": In(1), "write_data": In(self.shape)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.memory = memory = UnguardedMemory(
-            shape=datum(self.config), depth=self.config.site_rows, unused="the bus writes or reads, and both between runs")
+            shape=self.shape, depth=self.config.site_rows, unused="the bus writes or reads, and both between runs")
         read, write = memory.read_port(), memory.write_port()
         m.d.comb += [read.addr.eq(self.address), self.word.eq(delayed(m, read.data, self.config.latency.s1_read - 1, "word")),
                      write.addr.eq(self.address), write.data.eq(self.write_data), write.en.eq(self.write)]

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import Queue
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.ops import LogMessage, LogStream, datum, downlink, label_word, uplink
+from mrfhw.gateware.control.ops import LogMessage, LogStream, datum, downlink, edges, label_word, uplink
 from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch, entry_layout
 from mrfhw.gateware.tile.singleton import S1Mem, S2Mem, S2Switch
 from mrfhw.gateware.unit.spu import Spu
@@ -66,6 +66,9 @@ class Spe(wiring.Component):
         m = Module()
         c, down = self.config, self.down
         m.submodules.s1mem = s1mem = S1Mem(c)
+        self._edges: S1Mem | None = None
+        if c.edge_bits:
+            m.submodules.edges = self._edges = S1Mem(c, edges(c))
         m.submodules.s2mem = s2mem = S2Mem(c)
         m.submodules.s2switch = s2switch = S2Switch(c)
         m.submodules.lmem = lmem = LabelMemory(c)
@@ -83,8 +86,10 @@ class Spe(wiring.Component):
                 constant.eq(s2switch.chosen[lane]),
                 spu.valid.eq(down.label.enable), spu.first.eq(down.label.first), spu.last.eq(down.label.last),
                 spu.label.eq(down.label.label), spu.vector.eq(down.label.vector), spu.parameters.eq(down.parameters),
-                spu.s1.eq(prefetch.current_s1[lane]), spu.s2.eq(constant), spu.neighbours.eq(prefetch.current[lane]),
+                spu.s1.eq(prefetch.current_s1[lane].datum), spu.s2.eq(constant), spu.neighbours.eq(prefetch.current[lane]),
             ]
+            if c.edge_bits:
+                m.d.comb += spu.edges.eq(prefetch.current_s1[lane].edges)
             with m.If(down.parameters.constant):
                 m.d.comb += constant.value.eq(down.label.constant)
         write = self._write_back(m, lmem, [spu.result for spu in spus])
@@ -118,8 +123,10 @@ class Spe(wiring.Component):
             switch.source.eq(down.fetch.source), switch.up_bank.eq(down.fetch.up_bank),
             switch.left_bank.eq(down.fetch.left_bank), switch.cross.eq(down.fetch.cross),
             prefetch.words.eq(switch.chosen), prefetch.fetch.eq(down.fetch.enable), prefetch.swap.eq(down.swap.enable),
-            prefetch.s1_fetch.eq(down.site.enable), prefetch.s1_word.eq(s1mem.word),
+            prefetch.s1_fetch.eq(down.site.enable), prefetch.s1_word.datum.eq(s1mem.word),
         ]
+        if self._edges is not None:
+            m.d.comb += prefetch.s1_word.edges.eq(self._edges.word)
 
     def _write_back(self, m: Module, lmem: LabelMemory, results: list[Signal]) -> data.View:
         """Write back the drawn labels and send messages. Returns the write at LMem's port."""
@@ -152,17 +159,18 @@ class Spe(wiring.Component):
              write: data.View) -> None:
         """Bus access while no label is in flight: one word a strobe, read data `Latency.tile_read` cycles later."""
         c, bus, amap = self.config, self.down.bus, AddressMap(self.config)
-        region = {r: Signal(name=f"at_{r.name.lower()}") for r in (Region.S1, Region.S2, Region.LMEM, Region.RANDOM,
-                                                                   Region.VECTORS)}
+        there = {Region.S1, Region.S2, Region.LMEM, Region.RANDOM, Region.VECTORS}
+        there |= ({Region.EDGES} if c.edge_bits else set()) | ({Region.PAIRWISE} if c.pairwise_bits else set())
+        region = {r: Signal(name=f"at_{r.name.lower()}") for r in sorted(there)}
         for r, here in region.items():
             m.d.comb += here.eq(bus.strobe & (bus.region == r))
-        flag = bus.data[c.data_bits]
+        flag = bus.data[c.datum_bits]
         m.d.comb += [
             s1mem.address.eq(Mux(region[Region.S1], bus.offset, self.down.site.address)),
-            s1mem.write.eq(region[Region.S1] & bus.write), s1mem.write_data.eq(Cat(bus.data[:c.data_bits], flag)),
+            s1mem.write.eq(region[Region.S1] & bus.write), s1mem.write_data.eq(Cat(bus.data[:c.datum_bits], flag)),
             s2mem.bus_select.eq(region[Region.S2]), s2mem.write.eq(region[Region.S2] & bus.write),
             s2mem.bus_address.eq(bus.offset), s2mem.bus_bank.eq(bus.offset >> c.s2_address_bits),
-            s2mem.bus_data.eq(Cat(bus.data[:c.data_bits], flag)),
+            s2mem.bus_data.eq(Cat(bus.data[:c.datum_bits], flag)),
             prefetch.vector_write.eq(region[Region.VECTORS] & bus.write), prefetch.vector_label.eq(bus.offset),
             prefetch.vector_data.u.eq(bus.data[:c.vector_bits]), prefetch.vector_data.v.eq(bus.data[16:16 + c.vector_bits]),
         ]
@@ -171,6 +179,12 @@ class Spe(wiring.Component):
             here = region[Region.RANDOM] & (bus.offset[:bits_for(c.spus)] == lane)
             m.d.comb += [spu.random_load.eq(here & bus.write), spu.random_rotate.eq(here & ~bus.write),
                          spu.random_data.eq(bus.data)]
+        if self._edges is not None:
+            m.d.comb += [self._edges.address.eq(Mux(region[Region.EDGES], bus.offset, self.down.site.address)),
+                         self._edges.write.eq(region[Region.EDGES] & bus.write), self._edges.write_data.eq(bus.data)]
+        for spu in spus if c.pairwise_bits else []:
+            m.d.comb += [spu.pairwise_write.eq(region[Region.PAIRWISE] & bus.write), spu.pairwise_address.eq(bus.offset),
+                         spu.pairwise_data.eq(bus.data)]
         held, entry = Signal(entry_layout(c)), Signal(entry_layout(c))
         second, at_bank = bus.offset[0], bus.offset[1 + c.lmem_address_bits:]
         m.d.comb += [entry.eq(held), entry.mrp_label.eq(bus.data[LmemWord.LABEL:]), entry.exists.eq(bus.data[LmemWord.EXISTS]),
@@ -196,6 +210,8 @@ class Spe(wiring.Component):
         c, bus, stages = self.config, self.down.bus, self.config.latency
         after = {Region.S1: stages.s1_read, Region.S2: stages.s2_read, Region.LMEM: stages.lmem_read,
                  Region.RANDOM: stages.random_word}
+        if self._edges is not None:
+            after[Region.EDGES] = stages.s1_read
         at = {r: delayed(m, region[r] & ~bus.write, cycles, f"read_{r.name.lower()}") for r, cycles in after.items()}
         lane = delayed(m, bus.offset[:bits_for(c.spus)], stages.random_word, "read_lane")
         second = delayed(m, bus.offset[0], stages.lmem_read, "read_second")
@@ -211,6 +227,8 @@ class Spe(wiring.Component):
         before = Cat(entry.lrp_label, Const(0, LmemWord.COUNT - c.label_bits), entry.lrp_count)
         words = {Region.S1: s1mem.word.as_value(), Region.S2: s2mem.bus_word.as_value(), Region.LMEM: Mux(second, before, current),
                  Region.RANDOM: lanes[lane] if c.spus > 1 else lanes[0]}
+        if self._edges is not None:
+            words[Region.EDGES] = self._edges.word.as_value()
         answer: Value = Const(0, 32)
         for r, word in words.items():
             here = Signal(32, name=f"word_{r.name.lower()}")

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.ops import datum, neighbour, parameters, vector
+from mrfhw.gateware.control.ops import KINDS, datum, edges, neighbour, parameters, vector
+from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import DOUBLETON_CODES
 
-__all__ = ["EnergyPipeline"]
+__all__ = ["EnergyPipeline", "energy_inputs"]
+
+
+def energy_inputs(config: Config) -> dict[str, wiring.Member]:
+    """The ports that an energy pipeline has where its machine has weights of edges, or a table as its doubleton."""
+    found: dict[str, wiring.Member] = {"edges": In(edges(config))} if config.edge_bits else {}
+    if config.pairwise_bits:
+        found |= {"pairwise_write": In(1), "pairwise_address": In(2 * config.label_bits), "pairwise_data": In(config.pairwise_bits)}
+    return found
 
 
 class EnergyPipeline(wiring.Component):
-    """E = min(E_max, (alpha E_singleton + beta sum E_doubleton) >> shift), one label a cycle.
+    """E = min(E_max, (sum alpha E_singleton + beta sum w E_doubleton) >> shift), one label a cycle.
 
     s1: the site's datum, flag = observed (else E_singleton = 0). s2: the label's datum, flag = inside
-    the second image (else E_singleton = out_of_range). label, vector: the label and its 2-D vector.
-    neighbours: four labels with their vectors; one that does not exist adds nothing.
-    s1 and neighbours must be constant while the site's labels enter, parameters during a run.
+    the second image (else E_singleton = out_of_range in the first channel, 0 in the others). label, vector: the label and its 2-D
+    vector. neighbours: four labels with their vectors; one that does not exist adds nothing. edges: their weights w.
+    s1, neighbours and edges must be constant while the site's labels enter, parameters during a run.
+    pairwise_write, pairwise_address, pairwise_data: the doubleton table, at {label to the left or above, label to the right or
+    below}; each neighbour has a memory with it.
 
     energy follows its operands by `Latency.energy` cycles; registers that the drawing does not show lie behind the products.
 
     ::
 
-        |s1-s2| -> square -> select ------------------> x alpha -+
-        |l-x|, l!=x, |u-u'| |v-v'| -> squares -> min tau -> sum -> x beta -> add -> shift, cap
+        |s1-s2| -> square -> select, limit -----------> x alpha -+      a channel
+        s1^s2 -> ones ----^                                      |
+        |l-x|, l!=x, |u-u'| |v-v'| -> squares -> min tau -> x w, sum -> x beta -> add -> shift, cap
+        {l, x} -> table -----------------^
     """
 
     def __init__(self, config: Config):
@@ -37,26 +51,39 @@ class EnergyPipeline(wiring.Component):
         self._beyond = config.latency.beyond("energy", 9, "the energy pipeline")
         super().__init__({
             "s1": In(datum(config)), "s2": In(datum(config)), "label": In(config.label_bits),
-            "vector": In(vector(config)), "neighbours": In(data.ArrayLayout(neighbour(config), 4)),
-            "parameters": In(parameters(config)), "energy": Out(config.energy_bits),
+            "vector": In(vector(config)), "neighbours": In(data.ArrayLayout(neighbour(config), len(KINDS))),
+            "parameters": In(parameters(config)), "energy": Out(config.energy_bits), **energy_inputs(config),
         })
 
-    def _singleton(self, m: Module) -> Signal:
-        """E_singleton four cycles after its operands."""
+    def _singleton(self, m: Module, channel: int, flags: Signal) -> Signal:
+        """E_singleton of a channel four cycles after its operands. flags: inside and observed, two cycles after them."""
         c, p = self.config, self.parameters
-        distance, flags = Signal(c.data_bits, reset_less=True), Signal(2, reset_less=True)
-        value, flags_2 = Signal(c.singleton_bits, reset_less=True), Signal(2, reset_less=True)
-        chosen, held = (Signal(c.singleton_bits, reset_less=True) for _ in range(2))
-        s2 = Mux(p.constant, Cat(self.s2.value, 1), Cat(self.s2.value, self.s2.flag))
-        m.d.sync += [
-            distance.eq(Mux(self.s1.value > self.s2.value, self.s1.value - self.s2.value, self.s2.value - self.s1.value)),
-            flags.eq(Cat(s2[c.data_bits], self.s1.flag)),
-            value.eq(Mux(p.squared, distance * distance, distance)),
-            flags_2.eq(flags),
-            chosen.eq(Mux(flags_2[1], Mux(flags_2[0], value, p.out_of_range), 0)),
-            held.eq(chosen),
-        ]
+        end = f"_{channel + 1}" if channel else ""
+        low, bits, width = sum(c.channel_bits[:channel]), c.channel_bits[channel], c.channel_singleton_bits(channel)
+        first, second = (word.value[low:low + bits] for word in (self.s1, self.s2))
+        value, chosen, held = (Signal(width, name=f"{name}{end}", reset_less=True) for name in ("value", "chosen", "held"))
+        kinds = c.singletons if channel == 0 else ("absolute", "squared")
+        found: Value = Const(0, width)
+        if "absolute" in kinds:
+            distance = Signal(bits, name=f"distance{end}", reset_less=True)
+            m.d.sync += distance.eq(Mux(first > second, first - second, second - first))
+            found = Mux(p[f"squared{end}"], distance * distance, distance)
+        if "hamming" in kinds:
+            unlike = Signal(bits, name=f"unlike{end}", reset_less=True)
+            m.d.sync += unlike.eq(first ^ second)
+            ones = sum((unlike[bit] for bit in range(bits)), Const(0, 1))
+            found = Mux(p.hamming, ones, found) if "absolute" in kinds else ones
+        limit = p[f"singleton_max{end}"] if c.singleton_cap else None
+        limited = value if limit is None else Mux(value > limit, limit, value)
+        outside = Const(0, 1) if channel else p.out_of_range
+        m.d.sync += [value.eq(found), chosen.eq(Mux(flags[1], Mux(flags[0], limited, outside), 0)), held.eq(chosen)]
         return held
+
+    def _flags(self, m: Module) -> Signal:
+        """Whether the datum lies inside the second image, and whether the site is observed, two cycles after the operands."""
+        first, second = (Signal(2, name=name, reset_less=True) for name in ("flags", "flags_2"))
+        m.d.sync += [first.eq(Cat(self.s2.flag | self.parameters.constant, self.s1.flag)), second.eq(first)]
+        return second
 
     def _doubleton(self, m: Module, index: int) -> Signal:
         """One neighbour's E_doubleton three cycles after its operands."""
@@ -73,15 +100,30 @@ class EnergyPipeline(wiring.Component):
         raw, out = (Signal(c.doubleton_bits, reset_less=True) for _ in range(2))
         m.d.sync += [exists.eq(n.word.exists), exists_2.eq(exists)]
         squares = [self._square(m, d) for d in (du, dv)]
+        entry = self._pairwise(m, index) if c.pairwise_bits else None
         with m.Switch(p.doubleton):
             with m.Case(DOUBLETON_CODES["squared"]):
                 m.d.sync += raw.eq(squares[0] + squares[1])
             with m.Case(DOUBLETON_CODES["potts"]):
                 m.d.sync += raw.eq(gap.any())
+            if entry is not None:
+                with m.Case(DOUBLETON_CODES["table"]):
+                    m.d.sync += raw.eq(entry)
             with m.Default():
                 m.d.sync += raw.eq(gap)
         m.d.sync += out.eq(Mux(exists_2, Mux(raw > p.tau, p.tau, raw), 0))
         return out
+
+    def _pairwise(self, m: Module, index: int) -> Signal:
+        """The doubleton table's entry of the label and a neighbour's, one cycle after both."""
+        c, other = self.config, self.neighbours[index].word.label
+        m.submodules[f"pairwise_{KINDS[index]}"] = memory = UnguardedMemory(
+            shape=c.pairwise_bits, depth=1 << 2 * c.label_bits, unused="the table is written between runs and read during them")
+        write, read = memory.write_port(), memory.read_port()
+        comes_first = KINDS[index] in ("up", "left")
+        m.d.comb += [write.addr.eq(self.pairwise_address), write.data.eq(self.pairwise_data), write.en.eq(self.pairwise_write),
+                     read.addr.eq(Cat(self.label, other) if comes_first else Cat(other, self.label))]
+        return read.data
 
     def _square(self, m: Module, value: Signal) -> Signal:
         """value^2 as a table: a few bits are not worth a DSP block."""
@@ -92,26 +134,36 @@ class EnergyPipeline(wiring.Component):
                     m.d.comb += result.eq(i * i)
         return result
 
+    def _doubletons(self, m: Module) -> Signal:
+        """The sum of the neighbours' weighted E_doubleton, five cycles after the operands."""
+        c = self.config
+        terms: list[Value] = [self._doubleton(m, index) for index in range(len(KINDS))]
+        if c.edge_bits:
+            weights = delayed(m, self.edges, 3, "weights", reset_less=True)
+            terms = [term * weights[index] for index, term in enumerate(terms)]
+        pairs = [Signal(len(terms[0]) + 1, name=f"pair_{i}", reset_less=True) for i in range(2)]
+        total = Signal(len(terms[0]) + 2, name="doubletons", reset_less=True)
+        m.d.sync += [pairs[0].eq(terms[0] + terms[1]), pairs[1].eq(terms[2] + terms[3]), total.eq(pairs[0] + pairs[1])]
+        return total
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, p = self.config, self.parameters
-        singleton = self._singleton(m)
-        up, down, left, right = (self._doubleton(m, i) for i in range(4))
-        pairs = [Signal(c.doubleton_bits + 1, reset_less=True) for _ in range(2)]
-        doubletons = Signal(c.doubleton_bits + 2, reset_less=True)
-        singleton_2 = Signal.like(singleton)
-        m.d.sync += [pairs[0].eq(up + down), pairs[1].eq(left + right), doubletons.eq(pairs[0] + pairs[1]),
-                     singleton_2.eq(singleton)]
+        flags = self._flags(m)
+        weighted = []
+        for channel in range(len(c.channel_bits)):
+            single = self._singleton(m, channel, flags)
+            later = Signal.like(single, name=f"singleton_{channel}", reset_less=True)
+            m.d.sync += later.eq(single)
+            weighted.append((later, p[f"alpha_{channel + 1}" if channel else "alpha"]))
+        weighted.append((self._doubletons(m), p.beta))
         # Two registers behind each product, so that a DSP block takes both.
-        weighted = [(singleton_2, p.alpha), (doubletons, p.beta)]
         products = [[Signal(len(a) + c.weight_bits, reset_less=True) for _ in range(2)] for a, _ in weighted]
         for (a, weight), (first, second) in zip(weighted, products, strict=True):
             m.d.sync += [first.eq(a * weight), second.eq(delayed(m, first, self._beyond, "product", reset_less=True))]
-        total = Signal(max(len(q[0]) for q in products) + 1, reset_less=True)
+        total = Signal(max(len(q[0]) for q in products) + bits_for(len(products)), reset_less=True)
         shifted = Signal.like(total)
         m.d.comb += shifted.eq(total >> p.shift)
-        m.d.sync += [total.eq(products[0][1] + products[1][1]),
+        m.d.sync += [total.eq(sum((second for _, second in products[1:]), products[0][1])),
                      self.energy.eq(Mux(shifted > c.energy_max, c.energy_max, shifted))]
         return m
-
-

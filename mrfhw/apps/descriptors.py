@@ -1,0 +1,46 @@
+"""What a pixel is compared by, beside its grey: which of its neighbours are darker (census), and where the picture has edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+
+__all__ = ["CENSUS", "census", "edge_weights", "takes_census"]
+
+# (row, column) from the pixel to those that it is compared with; a bit each.
+CENSUS = ((-2, -1), (2, 1), (-1, 2), (1, -2), (-1, 0), (1, 0), (0, 1), (0, -1))
+
+
+def census(grey: np.ndarray, offsets: tuple[tuple[int, int], ...] = CENSUS) -> np.ndarray:
+    """Descriptors, uint32 (H, W): bit n is 1 where the pixel at `offsets[n]` is darker (census transform, Zabih and Woodfill 1994).
+
+    grey: (H, W) numbers. Beyond the edges the nearest pixel stands.
+    """
+    rows, cols = grey.shape
+    reach = max(max(map(abs, offset)) for offset in offsets)
+    padded = np.pad(np.asarray(grey), reach, mode="edge")
+    found = np.zeros((rows, cols), np.uint32)
+    for bit, (row, col) in enumerate(offsets):
+        darker = padded[reach + row:reach + row + rows, reach + col:reach + col + cols] < grey
+        found |= darker.astype(np.uint32) << np.uint32(bit)
+    return found
+
+
+def takes_census(config: Config) -> bool:
+    """Whether a machine compares descriptors of the bits of `CENSUS`."""
+    return "hamming" in Derived.of(config).singletons and config.data_bits >= len(CENSUS)
+
+
+def edge_weights(picture: np.ndarray, smooth: int, edge: int, threshold: float) -> np.ndarray:
+    """Weights of a grid's edges by contrast, uint8 (H, W, 2): to the right and below.
+
+    `smooth` where the two pixels of picture, (H, W) or (H, W, C), differ by at most `threshold` in every channel, else `edge`.
+    """
+    channels = np.asarray(picture, np.int32).reshape(*np.shape(picture)[:2], -1)
+    found = np.full((*channels.shape[:2], 2), smooth, np.uint8)
+    right, below = (np.abs(np.diff(channels, axis=axis)).max(-1) for axis in (1, 0))
+    found[:, :-1, 0][right > threshold] = edge
+    found[:-1, :, 1][below > threshold] = edge
+    return found

@@ -1,0 +1,37 @@
+"""Matching from the left picture to the right one and back: where the two agree, and what stands in where they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["filled", "mirrored", "unmatched"]
+
+
+def mirrored(image: np.ndarray) -> np.ndarray:
+    """An image (H, W) or (H, W, C) from right to left. A pair that is mirrored and exchanged is a pair again."""
+    return np.ascontiguousarray(image[:, ::-1])
+
+
+def unmatched(left: np.ndarray, right: np.ndarray, most: int) -> np.ndarray:
+    """Pixels of the left picture that the right one does not confirm, bool (H, W): occluded ones, and wrong ones.
+
+    left, right: (H, W) whole disparities of each picture's pixels; the pixel x of the left one lies at x - left[x] in the right
+    one. Confirmed: that position is in the picture, and its disparity differs by at most `most`.
+    """
+    column = np.arange(left.shape[1])[None] - left
+    there = np.take_along_axis(right, column.clip(0, left.shape[1] - 1), 1)
+    return (column < 0) | (column >= left.shape[1]) | (np.abs(there - left) > most)
+
+
+def filled(disparity: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Disparities (H, W) with those that are missing taken from the nearest pixels of the row to the left and to the right that are
+    not, the smaller one of the two: what is hidden lies behind. A row without any stays as it is.
+    """
+    columns = np.arange(disparity.shape[1])
+    before = np.maximum.accumulate(np.where(missing, -1, columns), 1)
+    behind = np.minimum.accumulate(np.where(missing, len(columns), columns)[:, ::-1], 1)[:, ::-1]
+    most = np.iinfo(np.int64).max
+    values = [np.where((at >= 0) & (at < len(columns)), np.take_along_axis(disparity, at.clip(0, len(columns) - 1), 1), most)
+              for at in (before, behind)]
+    found = np.minimum(*values)
+    return np.where(missing & (found != most), found, disparity)

@@ -1,0 +1,69 @@
+"""Temperature by sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mrfhw.errors import ProblemError
+from mrfhw.field.given import finite, whole_number
+
+__all__ = ["Schedule"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Temperature by sweep, in units of unshifted energy.
+
+    kind "constant": `start` throughout. "geometric": start x ratio^sweep, not beyond `limit`.
+    "table": `table[i]` for `stride` sweeps each; the last entry holds.
+    """
+
+    kind: str = "constant"
+    start: float = 1.0
+    ratio: float = 1.0
+    limit: float = 1.0
+    table: tuple[float, ...] = ()
+    stride: int = 1
+
+    def __post_init__(self) -> None:
+        hint = "give a positive temperature"
+        if self.kind not in ("constant", "geometric", "table"):
+            raise ProblemError(f"schedule is {self.kind!r}; it must be constant, geometric or table: choose one")
+        if self.kind == "table":
+            if not self.table:
+                raise ProblemError("the temperature table is empty; it needs at least 1 entry: give one")
+            for value in self.table:
+                finite("temperature", value, 0, hint)
+            whole_number("stride", self.stride, 1, (1 << 32) - 1, "give one of them",
+                         "a table entry holds for 1 to 2^32 - 1 sweeps")
+        else:
+            finite("temperature", self.start, 0, hint)
+        if self.kind == "geometric":
+            if not 0 < self.ratio <= 1:
+                raise ProblemError(f"ratio is {self.ratio}; cooling takes a ratio above 0 and at most 1: give one")
+            finite("temperature limit", self.limit, 0, hint)
+            if self.limit > self.start:
+                raise ProblemError(f"temperature limit is {self.limit}; cooling from {self.start} ends at or below it: "
+                                   "give a lower limit")
+
+    @classmethod
+    def constant(cls, temperature: float) -> Schedule:
+        return cls("constant", start=temperature)
+
+    @classmethod
+    def geometric(cls, start: float, ratio: float, limit: float) -> Schedule:
+        return cls("geometric", start=start, ratio=ratio, limit=limit)
+
+    @classmethod
+    def of_table(cls, table: tuple[float, ...], stride: int = 1) -> Schedule:
+        return cls("table", table=tuple(table), stride=stride)
+
+    @property
+    def hottest(self) -> float:
+        return max(self.table) if self.kind == "table" else self.start
+
+    @property
+    def coldest(self) -> float:
+        if self.kind == "table":
+            return min(self.table)
+        return self.limit if self.kind == "geometric" else self.start

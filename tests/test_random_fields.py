@@ -1,0 +1,21 @@
+"""Everything that a field may have beside one grey value: the compiled RTL equals the model on random machines and problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_random_machines import compare
+
+from mrfhw.sim.chip import CompiledChip
+from support.random_fields import random_field, random_field_machine
+
+SEEDS = (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("seed", [*SEEDS, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(10, 40))])
+def test_rtl_equals_model(seed: int, request: pytest.FixtureRequest) -> None:
+    rng = np.random.default_rng(seed)
+    config = random_field_machine(rng)
+    with CompiledChip(config, quick=True) as chip:
+        for _ in range(max(40, request.config.getoption("--problems"))):
+            compare(chip, random_field(rng, config))
