@@ -19,9 +19,10 @@ import numpy as np
 from mrfhw.analysis.trace import Trace
 from mrfhw.apps.job import LabelScale
 
-__all__ = ["NO_ARVIZ", "diagnose", "least_looks", "undiagnosed", "verdict"]
+__all__ = ["CONVERGED", "NO_ARVIZ", "diagnose", "least_looks", "undiagnosed", "verdict"]
 
 NO_ARVIZ = 'No convergence diagnostics, because ArviZ cannot be imported: pip install "mrfhw[apps]"'
+CONVERGED = 1.05  # an R-hat from here on is none of a converged chain
 LEAST_LOOKS = 8  # a split chain has two halves of at least four
 
 
@@ -152,7 +153,7 @@ def verdict(found: dict[str, Any]) -> str:
         words.append("The energy never changed after the burn-in.")
     elif energy["rhat"] < 1.01:
         words.append("The energy has converged (R-hat below 1.01).")
-    elif energy["rhat"] < 1.05:
+    elif energy["rhat"] < CONVERGED:
         words.append("The energy has nearly converged (R-hat below 1.05 but not 1.01): more sweeps would help.")
     else:
         words.append("The energy has not converged (R-hat 1.05 or more): use a longer burn-in and more sweeps.")

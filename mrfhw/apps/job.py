@@ -87,6 +87,7 @@ class Job:
     settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards.
     maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
+    ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8.
     """
 
@@ -103,6 +104,7 @@ class Job:
     prior: tuple[Result, ...] = ()
     maps: dict[str, np.ndarray] = field(default_factory=dict)
     doubt: np.ndarray | None = None
+    ends: tuple[np.ndarray, str] | None = None
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
 
     @property

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
+from mrfhw.analysis.convergence import CONVERGED, NO_ARVIZ
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import describe
@@ -96,14 +97,34 @@ def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
         return backends.solve(backend, job.config, job.problem, job.run, lambda done: bar.update(done - bar.n), visit=visit)
 
 
-def _summary(report: dict[str, Any], directory: Path) -> str:
+MANY_AT_AN_END = 0.2  # of the pixels
+
+
+def _summary(report: dict[str, Any], directory: Path, job: Job) -> str:
     lines = [f"{report['label_evaluations']} label evaluations in {report['wall_seconds']:.2f} s by {report['backend']}"]
     if report["cycles"] is not None:
         lines.append(f"{report['cycles']} cycles, utilization {report['utilization']:.4f}, "
                      f"{report['stall_cycles']} stall cycles, {report['log_messages']} log messages")
     lines += [describe(name, value) for name, value in report["metrics"].items() if value is not None]
+    if job.ends is not None and report["at_an_end"] > MANY_AT_AN_END:
+        lines.append(f"{100 * report['at_an_end']:.0f} % of the pixels are at an end of the range, which may be too small: "
+                     f"{job.ends[1]}")
+    lines += [line for line in (_convergence_line(report["convergence"]),) if line]
     return "\n".join([*lines, f"wrote {', '.join(report['files'])} to {directory}",
                       f"all of it on one page: {directory / 'report.html'}"])
+
+
+def _convergence_line(found: dict[str, Any] | None) -> str:
+    """A warning where the chains have not converged, or nothing can be said of it because ArviZ is missing; else nothing."""
+    if found is None:
+        return ""
+    if found["note"] is not None:
+        return NO_ARVIZ if found["note"] == NO_ARVIZ else ""
+    rhat = found["energy"]["rhat"]
+    if rhat is None or rhat < CONVERGED:
+        return ""
+    return (f"not converged: the energy's R-hat is {rhat:.2f}, {CONVERGED} or more; what the run says of probabilities may depend "
+            "on the seed (more --sweeps help)")
 
 
 def _command_line() -> str:
@@ -153,7 +174,7 @@ def run_command(app: Application) -> click.Command:
         if save_problem is not None:
             job.problem.save(save_problem, job.run)
         report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz)
-        click.echo(_summary(report, output))
+        click.echo(_summary(report, output, job))
 
     function = app.options_on(command)
     for option in reversed((
@@ -193,7 +214,7 @@ def verify_command(app: Application) -> click.Command:
             click.echo(f"different: {difference}")
         if output is not None:
             report = outputs.write_outputs(output, job, Solution(results=[rtl]), command=_command_line())
-            click.echo(_summary(report, output))
+            click.echo(_summary(report, output, job))
         click.get_current_context().exit(0 if difference is None else 1)
 
     function = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",

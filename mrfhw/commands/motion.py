@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import click
+import numpy as np
 
 from mrfhw.apps.descriptors import census, edge_weights, takes_census
 from mrfhw.apps.flow import read_flow
@@ -88,11 +89,19 @@ def job(*, first: str, second: str, vectors: str | None, centre: str | None, tru
     return Job(
         application="motion", config=common.config, problem=problem, run=run, annealing=common.anneal, inputs=pictures,
         scale=motion_scale(window.rows, window.cols, window.centre),
+        ends=(_outermost(window), "give more --vectors" if found else "give more --vectors, or none, so that they are found"),
         truth=MotionTruth(true[0], motion_vectors(window.rows, window.cols, window.centre)) if true else None,
         settings=common.settings("motion", problem.shape, schedule, first=first, second=second, labels=window.rows * window.cols,
                                  vectors=f"{window.rows}x{window.cols}", centre=f"{window.centre[0]},{window.centre[1]}",
                                  vectors_found=found, data="census" if by_census else "grey", truth=truth,
                                  stretched_from=inputs.stretched_from))
+
+
+def _outermost(window: MotionWindow) -> np.ndarray:
+    """The labels at the window's edges."""
+    row, col = np.divmod(np.arange(window.rows * window.cols), window.cols)
+    at_edge = (row == 0) | (row == window.rows - 1) if window.rows > 2 else np.zeros(len(row), bool)
+    return np.flatnonzero(at_edge | ((col == 0) | (col == window.cols - 1) if window.cols > 2 else False))
 
 
 APPLICATION = Application(

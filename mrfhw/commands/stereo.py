@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import numpy as np
 
 from mrfhw.apps.descriptors import census, takes_census
 from mrfhw.apps.images import load_disparity, load_inputs
@@ -57,7 +58,9 @@ def job(*, left: str, right: str, labels: int, min_disparity: int, truth: str | 
     two_ways = by_census and not one_way and not common.anneal
     return Job(
         application="stereo", config=common.config, problem=problem, run=common.run, annealing=common.anneal, inputs=pictures,
-        scale=disparity_scale(labels, min_disparity), truth=StereoTruth(true[0], min_disparity) if true else None,
+        scale=disparity_scale(labels, min_disparity),
+        ends=(np.array([0, labels - 1]), "give more --labels, or another --min-disparity"),
+        truth=StereoTruth(true[0], min_disparity) if true else None,
         first=both_ways(problem, common.run, min_disparity, pictures["left picture"]) if two_ways else None,
         settings=common.settings("stereo", problem.shape, schedule, left=left, right=right, labels=labels,
                                  min_disparity=min_disparity, truth=truth, truth_scale=truth_scale,

@@ -9,7 +9,7 @@ from mrfhw.machine.address_space import ADDRESS_LIMIT
 from mrfhw.machine.address_widths import AddressWidths
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
-from mrfhw.machine.derived import Derived
+from mrfhw.machine.derived import DIFFERENCE_BITS, Derived
 
 __all__ = ["CONSTRAINTS", "first_broken"]
 
@@ -47,9 +47,9 @@ def site_address(c: Derived) -> str | None:
 
 def difference(c: Derived) -> str | None:
     """A difference of data is squared."""
-    if c.distance != "hamming" and c.data_bits > 8:
-        return (f"data_bits is {c.data_bits}; a machine that takes differences of data (distance = {c.distance}) has at most 8: "
-                "give distance = hamming, or fewer bits")
+    if c.distance != "hamming" and c.data_bits > DIFFERENCE_BITS:
+        return (f"data_bits is {c.data_bits}; a machine that takes differences of data (distance = {c.distance}) has at most "
+                f"{DIFFERENCE_BITS}: give distance = hamming, or fewer bits")
     return None
 
 

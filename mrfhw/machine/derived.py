@@ -15,6 +15,7 @@ from mrfhw.machine.config import PRESETS, Config
 
 __all__ = ["Derived"]
 
+DIFFERENCE_BITS = 8  # of data whose difference is squared
 COUNTER_BITS = 48  # of the counters of cycles and messages: a month at 100 MHz
 
 

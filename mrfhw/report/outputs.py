@@ -110,6 +110,7 @@ def report(job: Job, solution: Solution, analysis: _Analysis) -> dict[str, Any]:
     cycles, stall_cycles, gap_cycles, label_evaluations, log_messages, wall_seconds: of all chains added; "chains" has
     those of each. metrics: those of the application's truth, else empty. uncertainty, convergence, calibration:
     `Uncertainty.summary`, `diagnose`, `Calibration.summary`; None where there is no trace or truth.
+    at_an_end: share of the pixels whose label is at an end of its range (`Job.ends`).
     speed: label evaluations, and for `rtl` also cycles, a second of wall-clock time.
     """
     run, results = job.run, solution.results
@@ -123,6 +124,7 @@ def report(job: Job, solution: Solution, analysis: _Analysis) -> dict[str, Any]:
         "config_digest": Derived.of(job.config).digest, **_hardware(results), "metrics": analysis.metrics,
         "uncertainty": analysis.uncertainty.summary(), "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
+        "at_an_end": None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean()),
         "estimate": "last sample" if job.annealing else "mode", "rows": job.problem.shape[0],
         "columns": job.problem.shape[1], "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
         "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,

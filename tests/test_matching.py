@@ -1,0 +1,141 @@
+"""What stereo and motion are made of: descriptors, weights by contrast, matching both ways, first labels, windows of motions."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mrfhw.apps.descriptors import CENSUS, census, edge_weights, takes_census
+from mrfhw.apps.motion import motion_problem
+from mrfhw.apps.motion_window import block_motions, find_window
+from mrfhw.apps.starts import box_start, box_sum
+from mrfhw.apps.stereo import CENSUS_ENERGY, DOUBT, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
+from mrfhw.apps.two_ways import filled, mirrored, unmatched
+from mrfhw.field.energy import singleton_energies
+from mrfhw.field.problem import Run
+from mrfhw.machine.config import Config
+from mrfhw.model.machine import solve
+from mrfhw.scenes import motion_scene, stereo_scene
+
+RNG = np.random.default_rng(3)
+
+
+def clamp(value, size):
+    return min(max(value, 0), size - 1)
+
+
+def test_census_in_plain_python():
+    grey = RNG.integers(0, 9, (7, 11))
+    found = census(grey)
+    for row, col in np.ndindex(7, 11):
+        bits = [grey[clamp(row + r, 7), clamp(col + c, 11)] < grey[row, col] for r, c in CENSUS]
+        assert found[row, col] == sum(1 << n for n, bit in enumerate(bits) if bit)
+    assert (census(grey + 100) == found).all()
+    assert (census(grey * 3) == found).all(), "only the order of greys counts"
+
+
+@pytest.mark.parametrize("channels", [(), (3,)])
+def test_edge_weights_in_plain_python(channels):
+    picture = RNG.integers(0, 256, (5, 6, *channels), dtype=np.uint8)
+    found = edge_weights(picture, 3, 1, 90)
+    for row, col in np.ndindex(5, 6):
+        for side, (r, c) in enumerate(((row, col + 1), (row + 1, col))):
+            if r < 5 and c < 6:
+                apart = np.abs(picture[row, col].astype(int) - picture[r, c].astype(int)).max()
+                assert found[row, col, side] == (1 if apart > 90 else 3)
+
+
+def test_who_takes_census():
+    assert not takes_census(Config())
+    assert takes_census(Config(**MACHINE))
+    assert not takes_census(Config(distance="hamming", data_bits=7))
+
+
+def test_both_ways_in_plain_python():
+    left, right = RNG.integers(0, 6, (2, 4, 15))
+    missing = unmatched(left, right, 1)
+    for row, col in np.ndindex(4, 15):
+        there = col - left[row, col]
+        assert missing[row, col] == (there < 0 or abs(right[row, there] - left[row, col]) > 1)
+    whole = filled(left, missing)
+    for row, col in np.ndindex(4, 15):
+        sides = [next((left[row, c] for c in cols if not missing[row, c]), None)
+                 for cols in (range(col, -1, -1), range(col, 15))]
+        wanted = min((value for value in sides if value is not None), default=left[row, col])
+        assert whole[row, col] == (wanted if missing[row, col] else left[row, col])
+    nothing = np.ones_like(missing)
+    assert (filled(left, nothing) == left).all()
+    assert (mirrored(mirrored(left)) == left).all()
+
+
+def test_box_sums_and_start_in_plain_python():
+    values = RNG.integers(-5, 9, (6, 9))
+    found = box_sum(values, 5)
+    for row, col in np.ndindex(6, 9):
+        assert found[row, col] == sum(values[clamp(row + r, 6), clamp(col + c, 9)] for r in range(-2, 3) for c in range(-2, 3))
+    scene = stereo_scene(30, 40, 6, 0)
+    problem = stereo_problem(census(scene.left), census(scene.right), labels=6, singleton="hamming", out_of_range=3)
+    sums = np.stack([box_sum(energies, 9) for energies in np.moveaxis(singleton_energies(problem), -1, 0)], -1)
+    assert (box_start(problem) == sums.argmin(-1)).all()
+
+
+def test_the_stereo_of_both_ways_finds_what_is_hidden():
+    """On the built-in scene: hidden pixels are marked, get no singleton and disparities of what lies behind."""
+    scene = stereo_scene(72, 96, 12, 0)
+    energy = {name: value for name, value in CENSUS_ENERGY.items() if name != "temperature"}
+    problem = stereo_problem(census(scene.left), census(scene.right), labels=12, temperature=CENSUS_ENERGY["temperature"], **energy)
+    config, run = Config(**MACHINE), Run(sweeps=60, burn_in=30, seed=1)
+    first = both_ways(problem, run, 0, scene.left)
+    assert [one.sweeps for _, one in first.runs] == [FIRST_SWEEPS] * 2
+    changes = first.then([solve(config, *pair) for pair in first.runs])
+    occluded = changes["maps"]["occluded"]
+    assert (changes["problem"].observed == ~occluded).all()
+    assert (changes["doubt"] == DOUBT * occluded).all()
+    wrong = [np.mean(np.abs(solve(config, one, r).counts.argmax(-1) - scene.disparity) > 1)
+             for one, r in ((problem, dataclasses.replace(run, sweeps=60 + 2 * FIRST_SWEEPS)), (changes["problem"], changes["run"]))]
+    assert wrong[1] < 0.95 * wrong[0]
+    column = np.arange(96) - np.rint(scene.disparity).astype(int)
+    beyond = column < 0
+    assert occluded[beyond].mean() > 0.8
+
+
+@pytest.mark.parametrize("motion", [(0, 0), (2, -3), (-5, 9), (0, 20)])
+def test_the_window_of_a_shift_holds_it(motion):
+    wide = RNG.integers(0, 256, (160, 200))
+    row, col = 40 + np.arange(96), 40 + np.arange(120)
+    first = wide[np.ix_(row, col)]
+    second = wide[np.ix_(row - motion[0], col - motion[1])]
+    found = find_window(first, second)
+    low = np.array(found.centre) - ((found.rows - 1) // 2, (found.cols - 1) // 2)
+    assert (low <= motion).all()
+    assert (motion <= low + (found.rows - 1, found.cols - 1)).all()
+    assert found.rows * found.cols <= 30
+
+
+def test_windows_of_what_moves_much_hold_no_more_vectors_than_labels():
+    scene = motion_scene(96, 128, 1)
+    assert find_window(scene.first, scene.second, 12).rows * find_window(scene.first, scene.second, 12).cols <= 12
+    flat = np.full((60, 70), 7)
+    assert find_window(flat, flat).centre == (0, 0)
+
+
+def test_block_motions_in_plain_python():
+    first, second = RNG.integers(0, 256, (2, 9, 10)).astype(np.uint32)
+    found = block_motions(first, second, range(-1, 2), range(-2, 3), 3)
+    for row, col in [(0, 0), (4, 5), (8, 9), (2, 7)]:
+        def cost(r, c, row=row, col=col):
+            return sum(bin(int(first[clamp(row + i, 9), clamp(col + j, 10)])
+                           ^ int(second[clamp(clamp(row + i, 9) + r, 9), clamp(clamp(col + j, 10) + c, 10)])).count("1")
+                       for i in (-1, 0, 1) for j in (-1, 0, 1))
+        motions = sorted(((r, c) for r in range(-1, 2) for c in range(-2, 3)), key=lambda m: m[0] ** 2 + m[1] ** 2)
+        assert tuple(found[row, col]) == min(motions, key=lambda m: cost(*m))
+
+
+def test_more_than_64_motions_on_a_machine():
+    first, second = RNG.integers(0, 64, (2, 12, 16))
+    problem = motion_problem(first, second, rows=9, cols=11, tau=3)
+    result = solve(Config(label_bits=7, vector_bits=5), problem, Run(sweeps=4, burn_in=1))
+    assert (result.counts.sum(-1) == 3).all()
+    assert result.last.max() > 64
