@@ -7,6 +7,7 @@ import pytest
 
 from mrfhw.field.costs import costs_of_probabilities, scaled_costs
 from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.schedule import Schedule
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.model.machine import solve
 from mrfhw.placement.fit import check_fits
@@ -74,7 +75,7 @@ TABLE = np.arange(9).reshape(3, 3)
     ({"singleton1": DATA, "constants": [1, 2, 3], "doubleton": "table", "pairwise": TABLE[:2]}, r"pairwise has shape \(2, 3\)"),
     ({"singleton1": DATA, "constants": [1, 2, 3], "doubleton": "table", "pairwise": TABLE - 1}, "pairwise has the value -1"),
     ({"singleton1": DATA, "constants": [1, 2, 3], "edges": np.ones((4, 6), int)}, r"edges has shape \(4, 6\); .* \(4, 6, 2\)"),
-    ({"singleton1": DATA, "constants": [1, 2, 3], "edges": np.full((4, 6, 2), 16)}, "edges has values from 16 to 16; the limits are 0"),
+    ({"singleton1": DATA, "constants": [1, 2, 3], "edges": np.full((4, 6, 2), 16)}, "edges has values from 16 to 16; the limits"),
     ({"singleton1": np.zeros((4, 6, 4), int), "constants": np.zeros((3, 4), int)}, "4 channels; the limits are 1 to 3"),
     ({"singleton1": np.zeros((4, 6, 2), int), "constants": [1, 2, 3]}, r"constants has shape \(3,\); 3 labels need \(3, 2\)"),
     ({"singleton1": np.zeros((4, 6, 2), int), "singleton2": DATA, "offsets": np.zeros((3, 2), int)}, "same channels"),
@@ -109,7 +110,7 @@ def test_what_a_machine_lacks_is_said(given, machine, message):
 def test_costs_that_do_not_fit_say_what_would():
     config = Config(mesh_rows=1, mesh_cols=1, tile_rows=8, tile_cols=8)
     problem = Problem(labels=9, unary=RNG.integers(0, 64, (8, 8, 9)))
-    with pytest.raises(ProblemError, match="the costs of 9 labels take 9 times 64 singleton-2 words; a tile holds 64: .* = 576 or"):
+    with pytest.raises(ProblemError, match=r"costs of 9 labels take 9 times 64 singleton-2 words; a tile holds 64: .* = 576 or"):
         Placement(config, problem, Run(sweeps=1))
     needed = needed_parameters(problem, config)
     assert needed == {"s2_words": 576}
@@ -122,10 +123,7 @@ def test_a_machine_with_what_a_field_needs_holds_it(seed):
     problem = random_field(rng, random_field_machine(rng)).problem
     start = Config(energy_bits=20, weight_bits=12, sampler="cdf", temperature_bits=24)
     config = start.changed(**needed_parameters(problem, start))
-    try:
-        check_fits(config, problem)
-    except ProblemError as error:
-        assert "temperature" in str(error)  # which is not looked at
+    check_fits(config, problem.with_schedule(Schedule.constant(100.0)))  # temperatures are not looked at
     assert needed_parameters(problem, config).keys() <= {"s2_words"}
 
 

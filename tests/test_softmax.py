@@ -18,7 +18,7 @@ def test_contrast_is_better_than_none_and_hardware_is_the_model(tmp_path, monkey
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
     text = DOCUMENT.read_text()
-    exec(compile(text.split("```python\n")[1].split("```")[0], "softmax.md", "exec"), {})  # noqa: S102
+    exec(compile(text.split("```python\n")[1].split("```")[0], "softmax.md", "exec"), {})
     said = capsys.readouterr().out
     wrong = {name: float(share) for name, share in re.findall(r"(\w+)(?: weights)?: ([\d.]+) % wrong", said)}
     assert wrong["contrast"] < wrong["equal"] < 0.5 * wrong["classifier"]

@@ -38,7 +38,7 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         several = problem.singleton1 is not None and problem.singleton1.ndim == 3
         widths = [_width(one[..., number] if several and one is not None else one) for one in data]
         at_least(f"data_bits_{number + 1}" if number else "data_bits", max(widths))
-    if found.get("data_bits", c.data_bits) > DIFFERENCE_BITS:  # which only descriptors can have
+    if found.get("data_bits", c.data_bits) > DIFFERENCE_BITS and c.distance != "hamming":  # which only descriptors can have
         found["distance"] = "hamming"
     if any(channel.most is not None for channel in problem.channels):
         at_least("singleton_cap", 1)
