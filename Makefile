@@ -22,7 +22,7 @@ $(VENV)/test: pyproject.toml | $(BIN)/python
 
 # The 16x2 machine's RTL, and a stereo scene of exact truth solved by its bit-exact model.
 demo: $(VENV)/run
-	$(BIN)/mrfhw generate --spes 16 --spus 2 -o rtl_out/mrfhw_16x2_race
+	$(BIN)/mrfhw generate --preset matching --spes 16 --spus 2 -o rtl_out/mrfhw_16x2_race
 	$(BIN)/mrfhw demo-scene -o out/scene
 	$(BIN)/mrfhw run stereo out/scene/left.png out/scene/right.png --labels 24 --spes 16 --spus 2 --backend model \
 	  --truth out/scene/disparity.png --truth-scale 2048 -o out/demo

@@ -57,7 +57,7 @@ def test_numpy_integers_are_integers():
 
 
 def test_unknown_preset_and_parameter():
-    with pytest.raises(ConfigError, match="the presets are default, paper-16x1"):
+    with pytest.raises(ConfigError, match="the presets are default, matching, colour, paper-16x1"):
         Config.preset("none")
     with pytest.raises(ConfigError, match="spe is not a parameter"):
         Config.from_dict({"spe": 1})

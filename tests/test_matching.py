@@ -140,3 +140,13 @@ def test_more_than_64_motions_on_a_machine():
     result = solve(Config(label_bits=7, vector_bits=5), problem, Run(sweeps=4, burn_in=1))
     assert (result.counts.sum(-1) == 3).all()
     assert result.last.max() > 64
+
+
+def test_the_machine_of_a_field_has_what_it_needs():
+    from mrfhw.apps import motion, segmentation, stereo
+
+    for app in (stereo, motion, segmentation):
+        config = Config(**app.MACHINE)
+        assert app.SMOOTH < 1 << config.edge_bits
+    assert takes_census(Config(**stereo.MACHINE))
+    assert motion.MACHINE == stereo.MACHINE

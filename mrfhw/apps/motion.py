@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.apps.descriptors import CENSUS
 from mrfhw.apps.flow import end_point_error
 from mrfhw.apps.job import Cooling, LabelScale
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
+from mrfhw.machine.config import PRESETS
 
 __all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "CONTRAST", "COOLING", "EDGE", "MACHINE", "SINGLETON_MAX", "SMOOTH", "SWEEPS",
            "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
@@ -23,7 +23,7 @@ COOLING = Cooling(1.3, 0.4)
 CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 4, "out_of_range": 3, "temperature": 1.7}
 SINGLETON_MAX = 5
 SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
-MACHINE = {"distance": "both", "data_bits": len(CENSUS), "edge_bits": SMOOTH.bit_length(), "singleton_cap": 1}  # for this field
+MACHINE = PRESETS["matching"]  # what this field needs
 
 
 def motion_vectors(rows: int, cols: int, centre: tuple[int, int] = (0, 0)) -> np.ndarray:

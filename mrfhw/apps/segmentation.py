@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from mrfhw.apps.job import Cooling, LabelScale
 from mrfhw.field.given import whole_array
 from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
+from mrfhw.machine.config import PRESETS
 
 __all__ = ["CONTRAST", "COOLING", "EDGE", "MACHINE", "SMOOTH", "SWEEPS", "SegmentationTruth", "class_means", "class_scale",
            "least_segment", "segmentation_problem", "segments", "variation_of_information"]
@@ -18,7 +19,7 @@ SWEEPS = 200
 COOLING = Cooling(1.5, 0.2)
 SMOOTH, EDGE, CONTRAST = 3, 1, 25  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
 LEAST_SEGMENT = 200  # a segment has at least this part of the pixels
-MACHINE = {"data_bits_2": 6, "data_bits_3": 6, "edge_bits": SMOOTH.bit_length()}  # what a field of colours needs
+MACHINE = PRESETS["colour"]  # what a field of colours needs
 
 
 def _data(image: ArrayLike) -> np.ndarray:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.apps.descriptors import CENSUS, edge_weights
+from mrfhw.apps.descriptors import edge_weights
 from mrfhw.apps.job import Cooling, First, LabelScale
 from mrfhw.apps.starts import box_start
 from mrfhw.apps.two_ways import filled, mirrored, unmatched
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.field.result import Result
+from mrfhw.machine.config import PRESETS
 
 __all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "FIRST_SWEEPS", "MACHINE", "SINGLETON_MAX", "SWEEPS", "StereoTruth",
            "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
@@ -29,7 +30,7 @@ FIRST_ENERGY: dict[str, Any] = {"beta": 2, "tau": 2, "schedule": Schedule.consta
 SINGLETON_MAX = 5
 SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
 DOUBT = 0.12  # probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it
-MACHINE = {"distance": "both", "data_bits": len(CENSUS), "edge_bits": SMOOTH.bit_length(), "singleton_cap": 1}  # for this field
+MACHINE = PRESETS["matching"]  # what this field needs
 
 
 def stereo_problem(

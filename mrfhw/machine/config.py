@@ -165,6 +165,9 @@ _PAPER: dict[str, Any] = dict(
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
+    # What the applications' own fields need: descriptors of 8 bits with weights of edges, and three colours with them.
+    "matching": dict(distance="both", data_bits=8, singleton_cap=1, edge_bits=2),
+    "colour": dict(data_bits_2=6, data_bits_3=6, edge_bits=2),
     "paper-16x1": {**_PAPER, "spus": 1},
     "paper-16x2": {**_PAPER, "spus": 2},
     "smallest": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=16, line_bits=64, hub_depth=1,

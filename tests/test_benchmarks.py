@@ -1,0 +1,86 @@
+"""Benchmarks that need no peer: the search over parameters, and the table of stereo with the peers that there are."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def run(*words, cwd):
+    return subprocess.run([sys.executable, BENCHMARKS / words[0], *words[1:]], cwd=cwd, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture
+def search(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("search")
+
+
+@pytest.mark.parametrize(("verb", "constant"), [("stereo", "EDGE 0"), ("motion", "EDGE 0"), ("segment", "LEAST_SEGMENT 100")])
+def test_search_prints_every_try_and_the_choice_once_held_back(verb, constant, tmp_path):
+    done = run("search.py", verb, "--quick", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    head, *tries = done.stdout.split("chosen: ")[0].splitlines()
+    chosen, held_back, *shown = done.stdout.split("chosen: ")[1].splitlines()
+    assert head.split() == [{"stereo": "bad_1", "motion": "epe", "segment": "vi"}[verb], "covered", "of", "1", "2"]
+    rows = [re.fullmatch(r"([*< ]) +([\d.]+) +([\d.]+|-)  ([\d. ]+)  (\S.*)", line) for line in tries]
+    assert all(rows), tries
+    assert rows[0][1] == "*"
+    assert rows[0][5] == "defaults"
+    assert any("--temperature" in row[5] for row in rows)
+    assert any(constant in row[5] for row in rows)
+    best = [row for row in rows if row[1] == "*"]
+    assert [float(row[2]) for row in best] == sorted((float(row[2]) for row in best), reverse=True)
+    assert chosen == best[-1][5]
+    assert held_back == "held back: 3"
+    assert [line.split("  ")[-1] for line in shown] == list(dict.fromkeys(["defaults", chosen]))
+
+
+def test_constants_hold_while_they_last_and_widen_the_machine(search):
+    stereo, command = search.modules("stereo")
+    before = {name: getattr(stereo, name) for name in ("SMOOTH", "FIRST_ENERGY", "MACHINE", "SINGLETON_MAX")}
+    with search.constants("stereo", {"SMOOTH": 4, "FIRST_ENERGY.tau": 3, "FIRST_ENERGY.schedule": 1.1, "SINGLETON_MAX": 6}):
+        assert stereo.SMOOTH == 4
+        assert command.MACHINE["edge_bits"] == stereo.MACHINE["edge_bits"] == 3
+        assert {**before["FIRST_ENERGY"], "tau": 3, "schedule": search.Schedule.constant(1.1)} == stereo.FIRST_ENERGY
+        assert command.SINGLETON_MAX == 6
+    assert before == {name: getattr(stereo, name) for name in before}
+    assert command.MACHINE is before["MACHINE"]
+    assert before["SINGLETON_MAX"] == command.SINGLETON_MAX
+
+
+def test_defaults_are_those_of_the_application(search):
+    for verb, space in search.SPACES.items():
+        found = search.defaults(verb, list(space.values))
+        assert all(value in space.values[name] for name, value in found.items()), found
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--data", "."), "scenes is missing"),
+    (("--data", ".", "--scenes", "moon"), "scenes has moon, whose scale is not known"),
+    (("--data", ".", "--scenes", "moon:4"), "left.png is missing"),
+    (("--data", ".", "--scenes", "moon:x"), "left.png is missing"),
+    (("--scenes", "1,2", "--held-back", "2"), "held-back has 2"),
+    (("--scenes", "teddy"), "scenes has a name that is no seed"),
+])
+def test_mistakes_are_one_line(words, said, tmp_path):
+    done = run("search.py", "stereo", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+def test_stereo_table_has_our_rows_and_those_of_the_peers_that_there_are(tmp_path):
+    done = run("stereo_peer.py", "--size", "48", "64", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    ours = [line for line in lines if line.startswith("built-in  mrfhw")]
+    assert len(ours) == 2
+    for module, row in (("cv2", "SGBM, filled"), ("gco", "gco, alpha-expansion"), ("thrml", "thrml, 2 chains")):
+        assert any(line.startswith(f"{module} is skipped") for line in lines) != any(row in line for line in lines)
