@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrfhw.analysis.calibration import auroc, calibrate, coverage, sparsification
+from mrfhw.analysis.calibration import auroc, calibrate, coverage, expected_calibration_error, sparsification
 from mrfhw.analysis.uncertainty import quantify
 from mrfhw.apps.job import LabelScale
 
@@ -132,3 +132,10 @@ def test_no_known_pixel():
     assert summary["coverage"] is None
     assert summary["auroc"] == {"entropy": None, "std": None}
     assert summary["ause"] == {"entropy": None, "std": None}
+
+
+def test_expected_calibration_error_by_hand():
+    believed, right = np.array([0.95, 0.95, 0.55, 1.0]), np.array([True, False, True, True])
+    # The last bin: beliefs of 0.95, 0.95 and 1, of which two are right; the one of 0.55: right.
+    assert expected_calibration_error(believed, right) == pytest.approx((abs(2.9 - 2) + abs(0.55 - 1)) / 4)
+    assert expected_calibration_error(believed[:0], right[:0]) is None

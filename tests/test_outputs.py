@@ -36,7 +36,7 @@ class Truth:
         self.picture = np.random.default_rng(5).uniform(10, 14, (ROWS, COLS, 1))
         self.picture[0, :3] = np.nan
 
-    def metrics(self, labels, mean):
+    def metrics(self, labels, mean, median=None):
         return {"bad_1": 12.5, "bad_2": None, "labels": float(labels.sum()), "mean": None if mean is None else float(mean.sum())}
 
     def error(self, labels):
@@ -128,7 +128,8 @@ def test_the_histogram_is_kept_whole(tmp_path, dtype, largest):
 
 def test_without_truth_and_trace(tmp_path):
     what = write(tmp_path)
-    assert names(tmp_path) == sorted({*FILES, "mean.npy", "std.npy", "std.png", "interval.npy"}) == sorted(what["files"])
+    ordered = {"mean.npy", "std.npy", "std.png", "interval.npy", "median.npy"}
+    assert names(tmp_path) == sorted({*FILES, *ordered}) == sorted(what["files"])
     assert what["metrics"] == {}
     assert what["calibration"] is None
     assert what["convergence"] is None
@@ -137,7 +138,7 @@ def test_without_truth_and_trace(tmp_path):
 
 def test_classes_have_no_mean(tmp_path):
     what = write(tmp_path, job("classes", truth=Truth()), trace=trace())
-    assert names(tmp_path) == sorted(set(EVERY) - {"mean.npy", "std.npy", "std.png", "interval.npy"})
+    assert names(tmp_path) == sorted(set(EVERY) - {"mean.npy", "std.npy", "std.png", "interval.npy", "median.npy"})
     assert what["metrics"]["mean"] is None
     assert list(what["calibration"]["auroc"]) == ["entropy"]
 
@@ -243,7 +244,7 @@ def test_no_speed_without_time(tmp_path):
 
 def test_json_never_has_nan(tmp_path):
     truth = Truth()
-    truth.metrics = lambda labels, mean: {"bad_1": float("nan")}
+    truth.metrics = lambda labels, mean, median: {"bad_1": float("nan")}
     settings = {"a": float("inf"), "b": np.float64("nan"), "c": (np.int64(3), np.bool_(True)), 4: Path("p")}
     stuck = dataclasses.replace(trace(), labels=np.array([0, 1], np.uint8)[:, None, None].repeat(40, 1).repeat(2, 2))
     write(tmp_path / "out", job(settings=settings, truth=truth), trace=stuck)

@@ -106,7 +106,7 @@ class Truth:
     def __init__(self, disparity):
         self.picture = disparity[..., None]
 
-    def metrics(self, labels, mean):
+    def metrics(self, labels, mean, median=None):
         return {f"bad_{k}": bad_pixels(labels, 0, self.picture[..., 0], k) for k in (1, 2)}
 
     def error(self, labels):
@@ -192,7 +192,7 @@ def test_windows_of_a_large_image(tmp_path):
 def test_what_users_write_is_escaped(tmp_path):
     nasty = '<script>alert("&")</script>'
     truth = Truth(np.zeros((4, 6)))
-    truth.metrics = lambda labels, mean: {nasty: 1.0}
+    truth.metrics = lambda labels, mean, median: {nasty: 1.0}
     job = small_job(truth=truth, inputs={nasty: np.zeros((4, 6), np.uint8)}, settings={nasty: nasty},
                     scale=LabelScale(values=np.arange(3.0)[:, None], name=nasty))
     write_outputs(tmp_path, job, Solution(results=[small_result()]), command=f"mrfhw run '{nasty}'")

@@ -169,3 +169,35 @@ def test_large_counts_do_not_overflow():
     assert found.mean[0, 0, 0] == pytest.approx(1)
     assert found.interval[0, 0, 0].tolist() == [0, 2]
     assert found.entropy[0, 0] == pytest.approx(1)
+
+
+def test_the_median_lies_between_values():
+    """Samples of a label are spread over a step around it; in plain Python, by bisection of the density."""
+    counts = np.random.default_rng(4).integers(0, 9, (3, 4, 6)).astype(np.uint32)
+    counts[0, 0] = [0, 0, 7, 0, 0, 0]
+    counts[0, 1] = [0, 0, 5, 5, 0, 0]
+    counts[..., 0] += 1
+    scale = LabelScale(values=2.0 + 0.5 * np.arange(6)[:, None], name="x")
+    found = quantify(counts, np.zeros((3, 4), np.uint8), scale).median
+    for row, col in np.ndindex(3, 4):
+        share = counts[row, col] / counts[row, col].sum()
+
+        def below(x, share=share):
+            return sum(p * min(1, max(0, (x - (2.0 + 0.5 * k - 0.25)) / 0.5)) for k, p in enumerate(share))
+
+        assert below(found[row, col]) == pytest.approx(0.5)
+    assert quantify(counts, np.zeros((3, 4), np.uint8), LabelScale(values=np.arange(6.0)[::-1, None], name="x")).median is None
+
+
+def test_doubt_is_spread_over_all_labels():
+    counts = np.array([[[0, 8, 2, 0], [0, 8, 2, 0]]], np.uint32)
+    scale = LabelScale(values=np.arange(4.0)[:, None], name="x")
+    found = quantify(counts, np.zeros((1, 2), np.uint8), scale, doubt=np.array([[0.0, 0.5]]), within=0.0)
+    plain = quantify(counts, np.zeros((1, 2), np.uint8), scale, within=0.0)
+    assert found.entropy[0, 0] == plain.entropy[0, 0]
+    share = 0.5 * np.array([0, 0.8, 0.2, 0]) + 0.5 / 4
+    assert found.entropy[0, 1] == pytest.approx(-(share * np.log2(share)).sum())
+    assert found.mean[0, 1, 0] == pytest.approx((share * np.arange(4)).sum())
+    assert found.confidence.tolist() == [[pytest.approx(0.8), pytest.approx(share[1])]]
+    assert (found.mode == plain.mode).all()
+    assert found.interval[0, 1].tolist() == [[0, 3]]

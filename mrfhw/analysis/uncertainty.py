@@ -36,6 +36,8 @@ class Uncertainty:
     deviation), of the histogram as it is (divided by n). interval: (H, W, D, 2) float64, lower and upper end of
     each component's equal-tailed credible interval: the shortest with at most (1 - level) / 2 of the samples below
     it and as many above it. Ends are values of labels and belong to it.
+    median: (H, W) float64, of D = 1 with values in even steps, else None: the median of the histogram as a density, each label's
+    samples spread evenly over a step around its value, so that it lies between values.
     confidence: (H, W) float64, the probability of all labels whose value is at most so far from the mode's as is asked for (of
     classes, of the mode); None where nothing is asked for.
     """
@@ -48,6 +50,7 @@ class Uncertainty:
     mean: np.ndarray | None = None
     std: np.ndarray | None = None
     interval: np.ndarray | None = None
+    median: np.ndarray | None = None
     confidence: np.ndarray | None = None
 
     @property
@@ -114,6 +117,24 @@ def _interval(counts: np.ndarray, values: np.ndarray, level: float) -> np.ndarra
     return values[order][np.stack([lower, upper], -1)]
 
 
+def _even(scale: LabelScale) -> bool:
+    """Whether labels are values of one component in even, rising steps."""
+    if not scale.ordered or scale.values.shape[1] != 1:
+        return False
+    steps = np.diff(scale.values[:, 0])
+    return bool((steps > 0).all() and np.allclose(steps, steps[0]))
+
+
+def _median(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(...): the interpolated median; counts: (..., L), values: (L,) in even steps."""
+    below = np.cumsum(counts, -1, dtype=np.int64)
+    half = below[..., -1:] / 2
+    at = (below < half).sum(-1, keepdims=True)
+    here = np.take_along_axis(counts, at, -1)
+    before = np.take_along_axis(below, at, -1) - here
+    return np.asarray((values[0] + (values[1] - values[0]) * (at - 0.5 + (half - before) / here))[..., 0])
+
+
 def _set_size(counts: np.ndarray, level: float) -> np.ndarray:
     falling = np.cumsum(np.sort(counts, -1)[..., ::-1], -1, dtype=np.int64)
     needed = np.ceil(falling[..., -1:] * level - 1e-6)
@@ -150,6 +171,7 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     assert values.shape[0] == labels
     counted = np.empty((rows, cols), bool)
     mode, set_size, confidence = np.empty((rows, cols), np.uint8), np.empty((rows, cols), np.uint16), np.empty((rows, cols))
+    median = np.empty((rows, cols)) if _even(scale) else None
     near = None if within is None else _near(scale, within)
     bits, std = np.empty((rows, cols)), np.empty((rows, cols))
     mean, interval = np.empty((rows, cols, dims)), np.empty((rows, cols, dims, 2))
@@ -169,8 +191,10 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
             confidence[part] = np.einsum("...l,...l", share, near[mode[part]])
         if scale.ordered:
             mean[part], std[part] = _moments(share, values)
+            if median is not None:
+                median[part] = _median(block, values[:, 0])
             for d in range(dims):
                 interval[part][:, :, d] = _interval(block, values[:, d], level)
     ordered = {"mean": mean, "std": std, "interval": interval} if scale.ordered else {}
-    return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, **ordered,
+    return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, **ordered, median=median,
                        confidence=None if near is None else confidence)

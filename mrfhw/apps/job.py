@@ -56,10 +56,11 @@ class Truth(Protocol):
     wrong_above: float  # an error above this is a wrong pixel
     picture: np.ndarray  # (H, W, D) float64 as LabelScale.values, NaN where unknown; what is shown beside the estimate
 
-    def metrics(self, labels: np.ndarray, mean: np.ndarray | None) -> dict[str, float | None]:
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
         """Quality by name, such as {"bad_1": percent}; None where nothing is known.
 
-        labels: (H, W) uint8, the estimate. mean: (H, W, D) float64, the posterior mean in values, or None.
+        labels: (H, W) uint8, the estimate. mean: (H, W, D) float64, the posterior mean in values, or None. median: (H, W) float64,
+        `Uncertainty.median`, or None.
         """
 
     def error(self, labels: np.ndarray) -> np.ndarray:

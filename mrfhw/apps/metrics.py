@@ -10,6 +10,7 @@ METRICS = {
     "bad_2": ("bad 2 px", "% of the pixels of known truth", 2),
     "epe": ("mean error", "px over the pixels of known truth", 3),
     "epe_mean": ("mean error of the posterior mean", "px", 3),
+    "epe_median": ("mean error of the interpolated median", "px", 3),
     "epe_least": ("mean error of the nearest labels", "px", 3),
     "vi": ("variation of information of the segments", "bits, averaged over the segmentations", 3),
     "vi_classes": ("variation of information of the classes", "bits, averaged over the segmentations", 3),

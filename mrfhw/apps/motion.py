@@ -96,7 +96,7 @@ class MotionTruth:
         """End-point error of (H, W) labels in pixels, float64 (H, W), NaN where unknown."""
         return end_point_error(self.vectors[labels], self.picture)
 
-    def metrics(self, labels: np.ndarray, mean: np.ndarray | None) -> dict[str, float | None]:
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 2) posterior mean."""
         quality = {"epe": self._mean(self.vectors[labels])}
         if mean is not None:

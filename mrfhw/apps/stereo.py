@@ -117,7 +117,8 @@ class StereoTruth:
     """True disparities. disparity: (H, W) float64 in pixels, 0 where unknown (Middlebury's convention).
 
     Quality: `bad_1` and `bad_2`, percent of known pixels, occluded ones included, that are off by more than 1 and 2
-    pixels; `epe`, their mean absolute error in pixels, and `epe_mean`, that of the posterior mean.
+    pixels; `epe`, their mean absolute error in pixels, `epe_mean`, that of the posterior mean, and `epe_median`, that of the
+    interpolated median, a disparity of parts of pixels.
     """
 
     error_name = "error of disparity (pixels)"
@@ -131,7 +132,7 @@ class StereoTruth:
         """|disparity - truth| in pixels, float64 (H, W), NaN where unknown; labels: (H, W)."""
         return np.abs(labels.astype(np.float64) + self.min_disparity - self.picture[..., 0])
 
-    def metrics(self, labels: np.ndarray, mean: np.ndarray | None) -> dict[str, float | None]:
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the disparity."""
         known = self.disparity > 0
         quality: dict[str, float | None] = {
@@ -140,4 +141,7 @@ class StereoTruth:
         if mean is not None:
             error = np.abs(mean - self.picture)[known]
             quality["epe_mean"] = float(error.mean()) if known.any() else None
+        if median is not None:
+            error = np.abs(median - self.picture[..., 0])[known]
+            quality["epe_median"] = float(error.mean()) if known.any() else None
         return quality

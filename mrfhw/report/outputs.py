@@ -27,7 +27,7 @@ __all__ = ["ALL_FILES", "FILES", "entropy", "plain", "report", "write_outputs"]
 
 # Of every run; of ordered labels; where there is truth; where the sweeps were seen.
 FILES = ("estimate.png", "entropy.png", "labels.npy", "last.npy", "entropy.npy", "histogram.npz", "report.json", "report.html")
-ORDERED_FILES = ("std.png", "mean.npy", "std.npy", "interval.npy")
+ORDERED_FILES = ("std.png", "mean.npy", "std.npy", "interval.npy", "median.npy")
 TRUTH_FILES = ("truth.png", "error.png", "sparsification.png")
 TRACE_FILES = ("energy.png",)
 MAP_FILES = tuple(f"{name}.{end}" for name in ("occluded", "segments") for end in ("png", "npy"))  # of some applications
@@ -77,7 +77,7 @@ def _analyse(job: Job, solution: Solution) -> _Analysis:
                                           "have no stationary distribution.") if job.cooled else diagnose(trace, job.scale))
     return _Analysis(
         labels=labels, uncertainty=uncertainty, error=None if truth is None else truth.error(labels),
-        metrics={} if truth is None else truth.metrics(labels, uncertainty.mean),
+        metrics={} if truth is None else truth.metrics(labels, uncertainty.mean, uncertainty.median),
         calibration=None if truth is None else calibrate(uncertainty, labels, truth, job.scale), convergence=convergence,
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
 
@@ -155,7 +155,7 @@ def _draw(job: Job, solution: Solution, analysis: _Analysis) -> dict[str, bytes]
 def _arrays(solution: Solution, analysis: _Analysis) -> dict[str, np.ndarray]:
     found = analysis.uncertainty
     arrays = {"labels.npy": analysis.labels, "last.npy": solution.last, "entropy.npy": found.entropy, "mean.npy": found.mean,
-              "std.npy": found.std, "interval.npy": found.interval,
+              "std.npy": found.std, "interval.npy": found.interval, "median.npy": found.median,
               **{f"{name}.npy": array for name, array in analysis.maps.items()}}
     return {name: array for name, array in arrays.items() if array is not None}
 
@@ -168,9 +168,9 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     those names from an earlier run that this one has no use for are removed.
     labels.npy, last.npy: (H, W) uint8 label indices, the estimate (the mode, of annealing the last sample) and the
     last sample of the first chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
-    (H, W), interval.npy (H, W, D, 2) float64, see `Uncertainty`. histogram.npz: `counts` (H, W, L), all chains added,
-    in the least unsigned type that holds them (uint8, uint16 or uint32). occluded: bool (H, W), segments: int32 (H, W), each as
-    .npy and as a picture of the same numbers.
+    (H, W), interval.npy (H, W, D, 2) and, of D = 1, median.npy (H, W) float64, see `Uncertainty`. histogram.npz: `counts`
+    (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). occluded: bool (H, W),
+    segments: int32 (H, W), each as .npy and as a picture of the same numbers.
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html.
     Raises OSError where the directory cannot be written.
     """

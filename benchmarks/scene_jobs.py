@@ -1,0 +1,130 @@
+"""Pictures of known truth as the jobs that `mrfhw run` makes of them, solved and judged as it does: for the other benchmarks.
+
+A directory of published scenes has stereo/NAME/{left,right,disp_left}.png, flow/NAME/{frame10.png,frame11.png,flow10.flo},
+bsds/images/NAME.jpg and bsds/labels/NAME_K.png. Without one, built-in scenes stand in, named by their seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from mrfhw.analysis.calibration import calibrate
+from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.uncertainty import quantify
+from mrfhw.apps.images import load_disparity
+from mrfhw.apps.job import Job
+from mrfhw.cli import APPLICATIONS
+from mrfhw.commands.application import prepared
+from mrfhw.errors import ProblemError
+from mrfhw.scenes import (
+    motion_scene,
+    segmentation_scene,
+    stereo_scene,
+    write_motion_scene,
+    write_scene,
+    write_segmentation_scene,
+)
+from mrfhw.sessions.sampling import sample
+
+SCALES = {"teddy": 4.0, "poster": 8.0, "art": 3.0, "art-348x278": 4.0}  # grey value of one pixel of true disparity
+CHAINS = 2  # of `mrfhw run`
+
+
+def published(verb: str, data: Path, name: str) -> list[str]:
+    """The words after `mrfhw run VERB` for a published scene; verb: stereo, motion or segment.
+
+    name: of stereo NAME, or NAME:SCALE with the grey value of one pixel of true disparity. Labels are the range of the truth.
+    Raises ProblemError for a scene that is not there, or whose scale is not known.
+    """
+    if verb == "segment":
+        truths = sorted((data / "bsds" / "labels").glob(f"{name}_*.png"))
+        words = [str(data / "bsds" / "images" / f"{name}.jpg"), *(word for path in truths for word in ("--truth", str(path)))]
+    elif verb == "motion":
+        folder = data / "flow" / name
+        words = [*(str(folder / f"frame{number}.png") for number in (10, 11)), "--truth", str(folder / "flow10.flo")]
+    else:
+        name, _, given = name.partition(":")
+        if not given and name not in SCALES:
+            raise ProblemError(f"scenes has {name}, whose scale is not known: give {name}:SCALE, the grey of one pixel of truth")
+        folder = data / "stereo" / name
+        words = [str(folder / f"{side}.png") for side in ("left", "right")]
+        if (folder / "disp_left.png").is_file():
+            words += stereo_range(folder / "disp_left.png", _scale(given) if given else SCALES[name])
+    missing = [word for word in words[:2] if not word.startswith("--") and not Path(word).is_file()]
+    if missing or "--truth" not in words:
+        raise ProblemError(f"scenes has {name}, of which {missing[0] if missing else 'the truth'} is missing: give another one")
+    return words
+
+
+def _scale(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ProblemError(f"scale is {text!r}; it is the grey value of one pixel of true disparity: give a number such as 4")
+    return value
+
+
+def stereo_range(truth: Path, scale: float) -> list[str]:
+    """Options of `mrfhw run stereo` for a picture of true disparities: the truth, and labels of its range in pixels."""
+    known = load_disparity(truth, scale)
+    known = known[known > 0]
+    least, most = int(np.floor(known.min())), int(np.rint(known.max()))
+    return ["--labels", str(most - least + 1), "--min-disparity", str(least), "--truth", str(truth), "--truth-scale", str(scale)]
+
+
+def built_in(verb: str, directory: Path, seed: int, rows: int = 144, cols: int = 192) -> list[str]:
+    """The words after `mrfhw run VERB` for the built-in scene of a seed and of rows x cols pixels, written into `directory`.
+
+    Stereo has cols // 8 disparities, 32 at most.
+    """
+    if verb == "stereo":
+        stereo = stereo_scene(rows, cols, min(32, cols // 8), seed)
+        left, right, truth = map(str, write_scene(stereo, directory))
+        return [left, right, "--labels", str(stereo.labels), "--truth", truth, "--truth-scale", str(stereo.truth_scale)]
+    if verb == "motion":
+        first, second, truth = map(str, write_motion_scene(motion_scene(rows, cols, seed), directory))
+        return [first, second, "--truth", truth]
+    image, truth = map(str, write_segmentation_scene(segmentation_scene(rows, cols, seed), directory))
+    return [image, "--truth", truth, "--classes", "4"]
+
+
+def job_of(verb: str, words: Sequence[str]) -> Job:
+    """The job that `mrfhw run VERB` makes of these words. Raises ProblemError or ConfigError."""
+    app = next(app for app in APPLICATIONS if app.verb == verb)
+    made: list[Job] = []
+    command = app.options_on(lambda **given: made.append(app.job(**given)))
+    click.command(verb)(command).main(list(words), standalone_mode=False)
+    return made[0]
+
+
+def solved(job: Job, traced: bool = True) -> tuple[Job, Solution]:
+    """The job with what comes first sampled, and the chains of its field, all by the bit-exact model."""
+    job = prepared("model", job, None)
+    return job, sample("model", job.config, job.problem, job.run, chains=CHAINS, traced=traced)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """labels: (H, W) uint8, the mode. metrics: by the names of `mrfhw.apps.metrics`. coverage: percent of the pixels of known truth
+    whose 90 % interval holds it, of motions the mean of rows and columns; None of classes.
+    """
+
+    labels: np.ndarray
+    metrics: dict[str, float | None]
+    coverage: float | None
+
+
+def judged(job: Job, counts: np.ndarray, last: np.ndarray) -> Judged:
+    """What `mrfhw run` says of histograms (H, W, L) of a job's field; last: (H, W), a last sample. The job has a truth."""
+    assert job.truth is not None
+    found = quantify(counts, last, job.scale, doubt=job.doubt)
+    covered = calibrate(found, found.mode, job.truth, job.scale).coverage
+    shares = [share for share in covered or () if share is not None]
+    return Judged(found.mode, job.truth.metrics(found.mode, found.mean), float(100 * np.mean(shares)) if shares else None)
