@@ -39,8 +39,8 @@ def tiny() -> Iterator[Board]:
 def test_stereo_over_a_pseudo_terminal(rows: int, cols: int, spes: int) -> None:
     """On SPEs of 2 SPUs, by a second program; the program ends cleanly."""
     config = Config(mesh_rows=1, mesh_cols=1, spus=2) if spes == 1 else Config(mesh_rows=2, mesh_cols=2, spus=2)
-    scene = stereo_scene(rows, cols, 16, 0)
-    problem, run = stereo_problem(scene.left >> 2, scene.right >> 2, labels=16), Run(sweeps=30, burn_in=10)
+    scene = stereo_scene(rows, cols, cols // 4, 0)
+    problem, run = stereo_problem(scene.left >> 2, scene.right >> 2, labels=cols // 4), Run(sweeps=30, burn_in=10)
     with board("pty", "--quick", "--spes", str(spes), "--spus", "2") as found:
         seen: list[int] = []
         result = backends.solve(found.address, config, problem, run, progress=seen.append)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from mrfhw.machine.registers import LABEL_TABLE, REGISTERS, Register
+from mrfhw.machine.registers import REGISTERS, TEMPERATURE_TABLE, Register
 
 __all__ = ["LOG_PAGE", "LOG_PAGE_WORDS", "LOG_REGISTERS", "LOG_STATUS_BITS", "WORD_BYTES", "LogTarget"]
 
 WORD_BYTES = 4  # a byte address is that many times a word address
 
 LOG_PAGE_WORDS = 16
-LOG_PAGE = LABEL_TABLE - LOG_PAGE_WORDS  # word address, a multiple of LOG_PAGE_WORDS
+LOG_PAGE = TEMPERATURE_TABLE - LOG_PAGE_WORDS  # word address, a multiple of LOG_PAGE_WORDS
 assert len(REGISTERS) <= LOG_PAGE
 assert LOG_PAGE % LOG_PAGE_WORDS == 0
 

@@ -27,7 +27,7 @@ class Group:
     s1_fetches: list[int]
     swap: int
     words: list[list[dict[str, int]]] = field(default_factory=list)  # lane, kind
-    s1: list[dict[str, int]] = field(default_factory=list)
+    s1: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Fetcher:
@@ -43,8 +43,10 @@ class Fetcher:
         top = self.config.max_labels
         return {"label": int(self.rng.choice([0, top - 1, int(self.rng.integers(top))])), "exists": int(self.rng.integers(2))}
 
-    def datum(self) -> dict[str, int]:
-        return {"value": int(self.rng.integers(self.config.data_max + 1)), "flag": int(self.rng.integers(2))}
+    def datum(self) -> dict[str, Any]:
+        word = {"value": int(self.rng.integers(1 << self.config.datum_bits)), "flag": int(self.rng.integers(2))}
+        most = 1 << self.config.edge_bits
+        return {"datum": word, **({"edges": [int(n) for n in self.rng.integers(0, most, 4)]} if most > 1 else {})}
 
     async def fill(self) -> None:
         """Reset and write the vector table."""

@@ -43,6 +43,10 @@ class Memories:
                       Region.LMEM: [c.max_labels - 1 | 1 << LmemWord.EXISTS | 1 << LmemWord.CLAMPED | count,
                                     c.max_labels - 1 | count]}
         self.words: dict[tuple[Region, int], int] = {}
+        absent = {r for r, bits in ((Region.EDGES, c.edge_bits), (Region.PAIRWISE, c.pairwise_bits)) if not bits}
+        self.regions = [r for r in Region if r not in absent]
+        self.kept = [r for r in self.regions if r not in (Region.RANDOM, Region.VECTORS, Region.PAIRWISE)]
+        self.masks[Region.EDGES] = [(1 << len(ops.KINDS) * c.edge_bits) - 1] * 2
         self.held = 0
         self.random = [[0] * 4 for _ in range(c.spus)]
 
@@ -53,7 +57,7 @@ class Memories:
             state.append(state[0] if word is None else word)
             first = state.pop(0)
             return first if word is None else 0
-        if region is Region.VECTORS:
+        if region in (Region.VECTORS, Region.PAIRWISE):
             return 0
         if word is None:
             return self.words.get((region, offset), 0)
@@ -69,14 +73,14 @@ class Memories:
     def offsets(self, region: Region) -> list[int]:
         """All words of a memory."""
         c = self.config
-        if region is Region.S1:
+        if region in (Region.S1, Region.EDGES):
             return list(range(c.site_rows))
         if region is Region.S2:
             return [(bank << c.s2_address_bits) + a for bank in range(c.spus) for a in range(c.s2_bank_depth)]
         if region is Region.LMEM:
             return [((bank << c.lmem_address_bits) + a) << 1 | second for bank in range(c.lmem_banks)
                     for a in range(c.lmem_rows) for second in (1, 0)]
-        return list(range(c.spus if region is Region.RANDOM else c.max_labels))
+        return list(range({Region.RANDOM: c.spus, Region.PAIRWISE: 1 << 2 * c.label_bits}.get(region, c.max_labels)))
 
 
 class Tile:
@@ -145,10 +149,10 @@ async def march_every_memory(dut: Any) -> None:
     """An access a cycle; read data `Latency.tile_read` cycles after the strobe and at no other time."""
     tile = Tile(dut, 1)
     await tile.bench.start()
-    for region in (Region.S1, Region.S2, Region.LMEM):
+    for region in tile.memories.kept:
         await tile.stream(march(tile.memories, region, tile.rng))
     # What one memory's march has written, the others' have not touched.
-    for region in (Region.S1, Region.S2, Region.LMEM):
+    for region in tile.memories.kept:
         await tile.stream((region, o, None) for o in tile.memories.offsets(region))
 
 
@@ -171,9 +175,9 @@ async def stress_random_accesses(dut: Any) -> None:
     """All memories in one another's way, with idle cycles; an entry without its second word has an empty one."""
     tile = Tile(dut, 3)
     await tile.bench.start()
-    rng, regions = tile.rng, list(Region)
+    rng, regions = tile.rng, tile.memories.regions
     offsets = {r: tile.memories.offsets(r) for r in regions}
-    for r in (Region.S1, Region.S2, Region.LMEM):
+    for r in tile.memories.kept:
         await tile.stream((r, o, int(rng.integers(1 << 32))) for o in offsets[r])
     for lane in offsets[Region.RANDOM]:
         await tile.stream([(Region.RANDOM, lane, 0)] * 4)
@@ -181,7 +185,7 @@ async def stress_random_accesses(dut: Any) -> None:
     for _ in range(1500):
         region = regions[int(rng.integers(len(regions)))]
         offset = int(rng.choice(offsets[region]))
-        word = int(rng.integers(1 << 32)) if rng.random() < 0.5 or region is Region.VECTORS else None
+        word = int(rng.integers(1 << 32)) if rng.random() < 0.5 or region in (Region.VECTORS, Region.PAIRWISE) else None
         accesses.append(None if rng.random() < 0.2 else (region, offset, word))
     # The last one leaves no second word held.
     await tile.stream([*accesses, (Region.LMEM, 0, 0)])

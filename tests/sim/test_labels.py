@@ -30,5 +30,5 @@ def test_label_switch(banks: int) -> None:
 @pytest.mark.parametrize("banks", [1, 4])
 @pytest.mark.parametrize("spus", [1, 2, 4])
 def test_prefetch(banks: int, spus: int) -> None:
-    config = Config.preset("smallest", lmem_banks=banks, spus=spus)
+    config = Config.preset("smallest", lmem_banks=banks, spus=spus, **({"edge_bits": 3, "data_bits_2": 4} if banks == 4 else {}))
     assert run_bench(Prefetch(config), "prefetch", "mrfhw.sim.benches.bench_prefetch") == 2
