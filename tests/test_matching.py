@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from mrfhw.apps.descriptors import CENSUS, census, edge_weights, takes_census
 from mrfhw.apps.motion import motion_problem
@@ -13,11 +14,13 @@ from mrfhw.apps.motion_window import block_motions, find_window
 from mrfhw.apps.starts import box_start, box_sum
 from mrfhw.apps.stereo import CENSUS_ENERGY, DOUBT, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
 from mrfhw.apps.two_ways import filled, mirrored, unmatched
+from mrfhw.cli import main
 from mrfhw.field.energy import singleton_energies
+from mrfhw.field.files import load_problem
 from mrfhw.field.problem import Run
 from mrfhw.machine.config import Config
 from mrfhw.model.machine import solve
-from mrfhw.scenes import motion_scene, stereo_scene
+from mrfhw.scenes import motion_scene, stereo_scene, write_scene
 
 RNG = np.random.default_rng(3)
 
@@ -87,7 +90,7 @@ def test_the_stereo_of_both_ways_finds_what_is_hidden():
     energy = {name: value for name, value in CENSUS_ENERGY.items() if name != "temperature"}
     problem = stereo_problem(census(scene.left), census(scene.right), labels=12, temperature=1.9, **energy)
     config, run = Config(**MACHINE), Run(sweeps=60, burn_in=30, seed=1)
-    first = both_ways(problem, run, 0, scene.left)
+    first = both_ways(problem, run, 0, edge_weights(scene.left, 2, 1, 15))
     assert [one.sweeps for _, one in first.runs] == [FIRST_SWEEPS] * 2
     changes = first.then([solve(config, *pair) for pair in first.runs])
     occluded = changes["maps"]["occluded"]
@@ -149,3 +152,17 @@ def test_the_machine_of_a_field_has_what_it_needs():
         config = Config(**app.MACHINE)
         assert config.edge_bits >= app.SMOOTH.bit_length()
     assert all(takes_census(Config(**app.MACHINE)) for app in (stereo, motion))
+
+
+@pytest.mark.parametrize("options", [("--edge-bits", "0"), ("--singleton-cap", "0"), ("--initial", "minimum")])
+def test_stereo_takes_what_the_machine_and_the_options_leave(tmp_path, options):
+    """No weights on a machine without them, no limit either, and the first labels that are asked for."""
+    write_scene(stereo_scene(24, 40, 8, 0), tmp_path)
+    pictures = [str(tmp_path / f"{side}.png") for side in ("left", "right")]
+    files = ["--save-problem", str(tmp_path / "p.npz"), "-o", str(tmp_path / "o")]
+    result = CliRunner().invoke(main, ["run", "stereo", *pictures, "--labels", "8", "--sweeps", "4", *options, *files])
+    assert result.exit_code == 0, result.output
+    problem, run = load_problem(tmp_path / "p.npz")
+    assert (problem.edges is None) == ("--edge-bits" in options)
+    assert (problem.singleton_max is None) == ("--singleton-cap" in options)
+    assert isinstance(run.initial, str) == ("--initial" in options)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.apps.descriptors import edge_weights
 from mrfhw.apps.job import Cooling, First, LabelScale
 from mrfhw.apps.starts import box_start
 from mrfhw.apps.two_ways import filled, mirrored, unmatched
@@ -67,12 +66,13 @@ def stereo_problem(
     )
 
 
-def both_ways(problem: Problem, run: Run, min_disparity: int, picture: np.ndarray) -> First:
+def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray | None, start: bool = True) -> First:
     """Matching from left to right and from right to left, from which follows what `problem`'s final run samples.
 
     problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on, occluded ones
-    above all, get no singleton; they start from the disparities beside them that are confirmed and, like all others, hold
-    together where the picture, uint8 (H, W) or (H, W, 3), has no edge. `then` gives problem, run, doubt and the map "occluded".
+    above all, get no singleton; they start from the disparities beside them that are confirmed, or where `start` is False all
+    pixels from the labels that `run` says. edges: weights of the final run's field. `then` gives problem, run, doubt and the map
+    "occluded".
     """
     assert problem.singleton1 is not None
     assert problem.singleton2 is not None
@@ -84,9 +84,9 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, picture: np.ndarra
     def then(results: list[Result]) -> dict[str, Any]:
         left, right = (result.counts.argmax(-1) for result in results)
         occluded = unmatched(left + min_disparity, mirrored(right) + min_disparity, 0)
-        start = filled(left, occluded)
-        final = dataclasses.replace(problem, observed=~occluded, edges=edge_weights(picture, SMOOTH, EDGE, CONTRAST))
-        return {"problem": final, "run": dataclasses.replace(run, initial=start), "doubt": DOUBT * occluded,
+        final = dataclasses.replace(problem, observed=~occluded, edges=edges)
+        last = dataclasses.replace(run, initial=filled(left, occluded)) if start else run
+        return {"problem": final, "run": last, "doubt": DOUBT * occluded,
                 "maps": {"occluded": occluded}}
 
     return First(runs, then)

@@ -7,15 +7,18 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.apps.descriptors import census, takes_census
+from mrfhw.apps.descriptors import census, edge_weights, takes_census
 from mrfhw.apps.images import load_disparity, load_inputs
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import (
     CENSUS_ENERGY,
     CENSUS_SWEEPS,
+    CONTRAST,
     COOLING,
+    EDGE,
     MACHINE,
     SINGLETON_MAX,
+    SMOOTH,
     SWEEPS,
     StereoTruth,
     both_ways,
@@ -23,6 +26,7 @@ from mrfhw.apps.stereo import (
     stereo_problem,
 )
 from mrfhw.commands.application import Application
+from mrfhw.commands.machine_options import is_given
 from mrfhw.commands.options import Common, default, label_machine, picture_options, same_size, say_range
 from mrfhw.machine.config import Config
 
@@ -56,12 +60,14 @@ def job(*, left: str, right: str, labels: int, min_disparity: int, truth: str | 
     problem = stereo_problem(left_data, right_data, labels=labels, min_disparity=min_disparity, schedule=schedule, **energy)
     say_range([left, right], inputs)
     two_ways = by_census and not one_way and not common.anneal
+    weighted = two_ways and common.config.edge_bits >= SMOOTH.bit_length()
+    edges = edge_weights(pictures["left picture"], SMOOTH, EDGE, CONTRAST) if weighted else None
     return Job(
         application="stereo", config=common.config, problem=problem, run=common.run, annealing=common.anneal, inputs=pictures,
         scale=disparity_scale(labels, min_disparity),
         ends=(np.array([0, labels - 1]), "give more --labels, or another --min-disparity"),
         truth=StereoTruth(true[0], min_disparity) if true else None,
-        first=both_ways(problem, common.run, min_disparity, pictures["left picture"]) if two_ways else None,
+        first=both_ways(problem, common.run, min_disparity, edges, not is_given("initial")) if two_ways else None,
         settings=common.settings("stereo", problem.shape, schedule, left=left, right=right, labels=labels,
                                  min_disparity=min_disparity, truth=truth, truth_scale=truth_scale,
                                  data="census" if by_census else "grey", both_ways=two_ways,
