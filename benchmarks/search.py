@@ -70,14 +70,14 @@ SPACES = {
 QUICK = {"stereo": ("--temperature", "EDGE"), "motion": ("--temperature", "EDGE"), "segment": ("--temperature", "LEAST_SEGMENT")}
 
 
-def modules(verb: str) -> list[Any]:
-    """Where the constants are, and where the command has imported them."""
-    return [importlib.import_module(name) for name in (f"mrfhw.apps.{SPACES[verb].module}", f"mrfhw.commands.{verb}")]
+def module_of(verb: str) -> Any:
+    """The application's module, which has the constants."""
+    return importlib.import_module(f"mrfhw.apps.{SPACES[verb].module}")
 
 
 def defaults(verb: str, names: list[str]) -> Choice:
     """The values without any change."""
-    home = modules(verb)[0]
+    home = module_of(verb)
     problem = next(app.problem for app in APPLICATIONS if app.verb == verb)
     assert problem is not None
     found: Choice = {}
@@ -94,15 +94,12 @@ def defaults(verb: str, names: list[str]) -> Choice:
 @contextlib.contextmanager
 def constants(verb: str, values: Choice) -> Iterator[None]:
     """While it lasts, the application has these values; the machine's weights of edges are at least as wide as they have to be."""
-    before: list[tuple[Any, str, Any]] = []
+    home, before = module_of(verb), dict[str, Any]()
 
     def change(name: str, value: Any) -> None:
-        for module in modules(verb):
-            if hasattr(module, name):
-                before.append((module, name, getattr(module, name)))
-                setattr(module, name, value)
+        before.setdefault(name, getattr(home, name))
+        setattr(home, name, value)
 
-    home = modules(verb)[0]
     try:
         for name, value in values.items():
             constant, _, entry = name.partition(".")
@@ -112,8 +109,8 @@ def constants(verb: str, values: Choice) -> Iterator[None]:
         change("MACHINE", {**home.MACHINE, "edge_bits": max(needed, home.MACHINE["edge_bits"])})
         yield
     finally:
-        for module, name, value in reversed(before):
-            setattr(module, name, value)
+        for name, value in before.items():
+            setattr(home, name, value)
 
 
 @dataclass(frozen=True)

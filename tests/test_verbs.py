@@ -238,3 +238,9 @@ def test_pictures_in_windows_are_looked_at_often_enough_for_diagnostics(tmp_path
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["extra"]["windows"] > 1
     assert report["convergence"]["note"] is None
+
+
+def test_more_than_64_means_are_taken():
+    means = ",".join(map(str, range(0, 240, 3)))
+    job = a_job("segment", "image.png", "--means", means, "--data-bits", "8")
+    assert (job.problem.labels, job.config.label_bits) == (80, 7)

@@ -7,11 +7,13 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import click
 import numpy as np
 
+from mrfhw.apps.descriptors import edge_weights
 from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
 from mrfhw.apps.job import Cooling
 from mrfhw.commands.machine_options import F, config_from_options, machine_is_given, split_options
@@ -23,8 +25,8 @@ from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
-__all__ = ["Common", "common_options", "default", "label_machine", "pair", "picture_options", "same_size", "say_range",
-           "schedule_from_options"]
+__all__ = ["Common", "common_options", "contrast_weights", "default", "label_machine", "pair", "picture_options", "same_size",
+           "say_range", "schedule_from_options"]
 
 Decorator = Callable[[F], F]
 
@@ -216,6 +218,13 @@ def label_machine(name: str, labels: int) -> dict[str, Any]:
     """The parameter of a machine that holds so many labels, given as `name`, where the default has not. Raises ProblemError."""
     check_labels(name, labels)
     return {"label_bits": bits_for(labels)} if labels > Derived.of(Config()).max_labels else {}
+
+
+def contrast_weights(app: ModuleType, config: Config, picture: np.ndarray) -> np.ndarray | None:
+    """The weights of edges that an application's constants say for a picture, None on a machine that holds none of them."""
+    if config.edge_bits < app.SMOOTH.bit_length():
+        return None
+    return edge_weights(picture, app.SMOOTH, app.EDGE, app.CONTRAST)
 
 
 def default(problem: Callable[..., Any], name: str) -> Any:

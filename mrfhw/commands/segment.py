@@ -7,25 +7,12 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.apps.descriptors import edge_weights
+from mrfhw.apps import segmentation
 from mrfhw.apps.images import load_inputs, load_segments
 from mrfhw.apps.job import Job
-from mrfhw.apps.segmentation import (
-    CONTRAST,
-    COOLING,
-    EDGE,
-    MACHINE,
-    SMOOTH,
-    SWEEPS,
-    SegmentationTruth,
-    class_means,
-    class_scale,
-    least_segment,
-    segmentation_problem,
-    segments,
-)
+from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, least_segment, segmentation_problem, segments
 from mrfhw.commands.application import Application
-from mrfhw.commands.options import Common, default, label_machine, picture_options, same_size, say_range
+from mrfhw.commands.options import Common, contrast_weights, default, label_machine, picture_options, same_size, say_range
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -59,7 +46,9 @@ def means_from_text(text: str, data_bits: int) -> np.ndarray:
 
 def job(*, image: str, classes: int, means: str | None, truth: tuple[str, ...], data: str | None, **others: Any) -> Job:
     """Check every option and read every file of a segmentation problem. Raises ProblemError or ConfigError."""
-    common = Common.of(others, label_machine("classes", classes) | ({} if data == "grey" or means is not None else MACHINE))
+    count = classes if means is None else min(max(means.count(",") + 1, LABELS_MIN), LABELS_MAX)  # what is wrong is said below
+    by_grey = data == "grey" or means is not None
+    common = Common.of(others, label_machine("classes", count) | ({} if by_grey else segmentation.MACHINE))
     bits = common.config.data_bits
     given = None if means is None else means_from_text(means, bits)
     inputs = load_inputs([image], bits, common.reading)
@@ -71,8 +60,8 @@ def job(*, image: str, classes: int, means: str | None, truth: tuple[str, ...], 
               **{f"truth {path}": load_segments(path) for path in truth}}
     values, shown, *by_hand = same_size(images, common.window)
     constants = class_means(values, classes) if given is None else given
-    schedule = common.schedule(default(segmentation_problem, "temperature"), COOLING)
-    edges = edge_weights(shown, SMOOTH, EDGE, CONTRAST) if colours and common.config.edge_bits >= SMOOTH.bit_length() else None
+    schedule = common.schedule(default(segmentation_problem, "temperature"), segmentation.COOLING)
+    edges = contrast_weights(segmentation, common.config, shown) if colours else None
     problem = segmentation_problem(values, constants, schedule=schedule, edges=edges, **common.energy)
     scale = class_scale(constants, bits)
     say_range([image], inputs)
@@ -92,7 +81,7 @@ def _takes_colours(config: Config) -> bool:
 
 APPLICATION = Application(
     verb="segment", summary="Divide IMAGE into classes of grey or colour: one for each pixel, and how sure it is.",
-    arguments=("image",), problem=segmentation_problem, sweeps=SWEEPS, job=job,
+    arguments=("image",), problem=segmentation_problem, sweeps=segmentation.SWEEPS, job=job,
     options=(
         *picture_options(),
         click.option("--classes", type=int, default=3, show_default=True, metavar="K", help="Classes told apart, 2 to 256."),

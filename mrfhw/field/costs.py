@@ -32,6 +32,17 @@ class Scaled:
     cut: float
 
 
+def _of_labels(name: str, numbers: Any) -> np.ndarray:
+    """(H, W, L) float64. Raises ProblemError for anything else."""
+    try:
+        given = np.asarray(numbers, np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise ProblemError(f"{name} is no array of numbers: give a NumPy array (H, W, L)") from None
+    if given.ndim != 3 or 0 in given.shape:
+        raise ProblemError(f"{name} has shape {given.shape}; it has rows, columns and labels: give (H, W, L)")
+    return given
+
+
 def scaled_costs(costs: Any, most: int = 255, largest: float | None = None) -> Scaled:
     """`costs`, (H, W, L) finite numbers, as whole numbers from 0 to `most` for `Problem(unary=...)`.
 
@@ -40,12 +51,7 @@ def scaled_costs(costs: Any, most: int = 255, largest: float | None = None) -> S
     Raises ProblemError for another shape, for NaN and infinite costs, and for a largest that is not above 0.
     """
     most = whole_number("most", most, 1, (1 << 31) - 1, "give one of them")
-    try:
-        given = np.asarray(costs, np.float64)
-    except (ValueError, TypeError, OverflowError):
-        raise ProblemError("costs is no array of numbers: give a NumPy array (H, W, L)") from None
-    if given.ndim != 3 or 0 in given.shape:
-        raise ProblemError(f"costs has shape {given.shape}; it has rows, columns and labels: give (H, W, L)")
+    given = _of_labels("costs", costs)
     if not np.isfinite(given).all():
         strange = given[~np.isfinite(given)]
         raise ProblemError(f"costs has {strange.size} values that are not finite, such as {strange.flat[0]}: replace them, "
@@ -65,12 +71,7 @@ def costs_of_probabilities(probabilities: Any, least: float = LEAST_PROBABILITY)
 
     Raises ProblemError for values outside 0..1, NaN, and another shape.
     """
-    try:
-        given = np.asarray(probabilities, np.float64)
-    except (ValueError, TypeError, OverflowError):
-        raise ProblemError("probabilities is no array of numbers: give a NumPy array (H, W, L)") from None
-    if given.ndim != 3 or 0 in given.shape:
-        raise ProblemError(f"probabilities has shape {given.shape}; it has rows, columns and labels: give (H, W, L)")
+    given = _of_labels("probabilities", probabilities)
     if not (np.isfinite(given).all() and given.min() >= 0 and given.max() <= 1):
         raise ProblemError("probabilities has values that are no numbers from 0 to 1: give what a softmax gives")
     return np.asarray(-np.log(np.maximum(given, least)))

@@ -60,22 +60,18 @@ def _check_channels(config: Derived, problem: Problem) -> None:
 
 
 def _check_doubletons(config: Derived, problem: Problem) -> None:
-    if problem.pairwise is not None:
-        most = (1 << config.pairwise_bits) - 1
-        if not config.pairwise_bits:
-            raise ProblemError("the doubleton is a table; a machine with pairwise_bits = 0 has none: give absolute, squared or "
-                               "potts, or a machine with pairwise_bits")
-        if problem.pairwise.max() > most:
-            raise ProblemError(f"pairwise has values up to {problem.pairwise.max()}; pairwise_bits = {config.pairwise_bits} takes "
-                               f"0 to {most}: scale the table, and beta with it")
-    if problem.edges is not None:
-        most = (1 << config.edge_bits) - 1
-        if not config.edge_bits:
-            raise ProblemError("edges are given; a machine with edge_bits = 0 has no weights: leave them out, or give a machine "
-                               "with edge_bits")
-        if problem.edges.max() > most:
-            raise ProblemError(f"edges has values up to {problem.edges.max()}; edge_bits = {config.edge_bits} takes 0 to {most}: "
-                               "scale them, and beta with them")
+    for name, width, lacking in (
+            ("pairwise", "pairwise_bits", "the doubleton is a table; a machine with pairwise_bits = 0 has none: give absolute, "
+                                          "squared or potts"),
+            ("edges", "edge_bits", "edges are given; a machine with edge_bits = 0 has no weights: leave them out")):
+        values, bits = getattr(problem, name), getattr(config, width)
+        if values is None:
+            continue
+        if not bits:
+            raise ProblemError(f"{lacking}, or give a machine with {width}")
+        if values.max() >= 1 << bits:
+            raise ProblemError(f"{name} has values up to {values.max()}; {width} = {bits} takes 0 to {(1 << bits) - 1}: scale "
+                               "them, and beta with them")
 
 
 def check_schedule(config: Config, problem: Problem) -> None:

@@ -1,0 +1,85 @@
+"""What the verbs that match two pictures share: how pixels are compared, on which machine, and with which energies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import click
+import numpy as np
+
+from mrfhw.apps.descriptors import census, takes_census
+from mrfhw.apps.images import Inputs, load_inputs
+from mrfhw.commands.options import Common, contrast_weights, default, same_size
+from mrfhw.field.schedule import Schedule
+from mrfhw.machine.config import Config
+
+__all__ = ["DATA_OPTION", "Matching", "found_energies"]
+
+DATA_OPTION = click.option("--data", type=click.Choice(["census", "grey"]), help="What pixels are compared by: which of their "
+                           "neighbours are darker, or their own grey.  [default: census, where a preset's machine can]")
+
+
+def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, str]:
+    """`Application.found`: the defaults that depend on what is compared."""
+    energies = {name: f"{value} of census, {grey} of grey" for name, value in app.CENSUS_ENERGY.items()
+                if (grey := default(problem, name)) != value}
+    return {"sweeps": f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey", **energies}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matching:
+    """A pair as its field takes it.
+
+    data: (H, W) descriptors or greys of both pictures, then what else is cut to the window. pictures: what is shown of them, by
+    caption. energy: arguments of the application's problem, without the schedule. edges: weights by the first picture's contrast,
+    None of greys and on a machine that holds none.
+    """
+
+    common: Common
+    by_census: bool
+    inputs: Inputs
+    data: list[np.ndarray]
+    pictures: dict[str, np.ndarray]
+    schedule: Schedule
+    energy: dict[str, Any]
+    edges: np.ndarray | None
+
+    @classmethod
+    def of(cls, app: ModuleType, problem: Callable[..., Any], files: Mapping[str, str], captions: tuple[str, str],
+           others: dict[str, Any], data: str | None, needed: dict[str, Any], more: Mapping[str, np.ndarray],
+           finest: Inputs | None = None) -> Matching:
+        """Of the options of a verb. Raises ProblemError or ConfigError.
+
+        app: the application's module, which has the constants of its field of census. files: by what messages call the pictures.
+        needed: parameters of the machine for whatever is compared. more: further images of the pictures' size, by what messages
+        call them. finest: the pictures at 8 bits, where they have been read.
+        """
+        wanted = others["singleton"]
+
+        def by_census_on(config: Config) -> bool:
+            return data == "census" or (data is None and wanted in (None, "hamming") and takes_census(config))
+
+        by_grey = data == "grey" or wanted in ("absolute", "squared")  # descriptors are compared bit by bit
+        common = Common.of(others, needed | ({} if by_grey else app.MACHINE),
+                           lambda config: app.CENSUS_SWEEPS if by_census_on(config) else app.SWEEPS)
+        by_census, config = by_census_on(common.config), common.config
+        inputs = finest if by_census and finest is not None else load_inputs(
+            list(files.values()), 8 if by_census else config.data_bits, common.reading)
+        images = dict(zip(files, map(census, inputs.data) if by_census else inputs.data, strict=True))
+        cut = same_size({**images, **more}, common.window)
+        shown = same_size(dict(zip(captions, inputs.pictures, strict=True)), common.window)
+        standard = app.CENSUS_ENERGY if by_census else {"temperature": default(problem, "temperature")}
+        energy = {**{name: value for name, value in standard.items() if name != "temperature"}, **common.energy}
+        if by_census and config.singleton_cap:
+            energy["singleton_max"] = app.SINGLETON_MAX
+        return cls(common=common, by_census=by_census, inputs=inputs, data=cut, pictures=dict(zip(captions, shown, strict=True)),
+                   schedule=common.schedule(standard["temperature"], app.COOLING), energy=energy,
+                   edges=contrast_weights(app, config, shown[0]) if by_census else None)
+
+    def settings(self, verb: str, shape: tuple[int, int], **others: Any) -> dict[str, Any]:
+        """Every option, for the report; `others` are the application's own."""
+        return self.common.settings(verb, shape, self.schedule, data="census" if self.by_census else "grey",
+                                    stretched_from=self.inputs.stretched_from, **others)
