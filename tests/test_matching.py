@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -166,3 +167,6 @@ def test_stereo_takes_what_the_machine_and_the_options_leave(tmp_path, options):
     assert (problem.edges is None) == ("--edge-bits" in options)
     assert (problem.singleton_max is None) == ("--singleton-cap" in options)
     assert isinstance(run.initial, str) == ("--initial" in options)
+    first = json.loads((tmp_path / "o" / "report.json").read_text())["first"]
+    assert first["label_evaluations"] == 2 * FIRST_SWEEPS * 24 * 40 * 8
+    assert f"{first['label_evaluations']} before that, in " in result.stdout

@@ -102,6 +102,8 @@ MANY_AT_AN_END = 0.2  # of the pixels
 
 def _summary(report: dict[str, Any], directory: Path, job: Job) -> str:
     lines = [f"{report['label_evaluations']} label evaluations in {report['wall_seconds']:.2f} s by {report['backend']}"]
+    if report["first"] is not None:
+        lines.append(f"{report['first']['label_evaluations']} before that, in {report['first']['wall_seconds']:.2f} s")
     if report["cycles"] is not None:
         lines.append(f"{report['cycles']} cycles, utilization {report['utilization']:.4f}, "
                      f"{report['stall_cycles']} stall cycles, {report['log_messages']} log messages")

@@ -202,7 +202,7 @@ class Problem(Recorded):
     def record(self) -> Record:
         named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.init}
         arrays = {name: array for name in (*DATA, *MASKS) if (array := named.pop(name)) is not None}
-        if self.singleton_max is None:  # a field that has none is the same field as before there was one
+        if self.singleton_max is None:  # its digest is that of a file without the entry
             del named["singleton_max"]
         return Record("problem", {**named, "schedule": dataclasses.asdict(self.schedule)}, arrays)
 

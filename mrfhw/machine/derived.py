@@ -123,8 +123,12 @@ class Derived(Config):
     @property
     def singletons(self) -> tuple[str, ...]:
         """How the first channel's data can be compared."""
+        return self.channel_singletons(0)
+
+    def channel_singletons(self, channel: int) -> tuple[str, ...]:
+        """How a channel's data can be compared; all but the first by their difference."""
         return {"difference": ("absolute", "squared"), "hamming": ("hamming",),
-                "both": ("absolute", "squared", "hamming")}[self.distance]
+                "both": ("absolute", "squared", "hamming")}["difference" if channel else self.distance]
 
     @property
     def doubleton_bits(self) -> int:

@@ -8,7 +8,8 @@ import numpy as np
 
 from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.problem import Problem
-from mrfhw.model.kernel import KINDS, fill_singles
+from mrfhw.field.terms import SINGLETONS
+from mrfhw.model.kernel import fill_singles
 from mrfhw.progress import working
 
 __all__ = ["compiling", "doubles", "edges", "energy_bound", "singles", "sources"]
@@ -42,7 +43,8 @@ def sources(problem: Problem) -> tuple[tuple[int, int], np.ndarray, np.ndarray, 
     if problem.constants is not None:
         constants = np.ascontiguousarray(problem.constants, np.int32).reshape(problem.labels, -1)
     observed = np.empty((0, 0), np.bool_) if problem.observed is None else np.ascontiguousarray(problem.observed)
-    channels = np.array([(c.alpha, KINDS.index(c.singleton), -1 if c.most is None else c.most) for c in problem.channels], np.int64)
+    channels = np.array([(c.alpha, SINGLETONS.index(c.singleton), -1 if c.most is None else c.most)
+                         for c in problem.channels], np.int64)
     return (problem.shape, _channels(problem.singleton1), _channels(problem.singleton2), offsets, constants,
             _channels(problem.unary), observed, channels, int(problem.out_of_range))
 

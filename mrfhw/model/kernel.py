@@ -17,14 +17,15 @@ from typing import Any
 import numba
 import numpy as np
 
+from mrfhw.field.terms import SINGLETONS
+
 __all__ = ["BLOCK", "CLAMPED", "EXISTS", "count_labels", "draw_cdf", "draw_race", "field_energy", "fill_flags",
            "fill_noise", "fill_singles", "fill_uniforms", "fill_weights", "float_cdf", "float_race", "output", "step", "sweep_cdf",
            "sweep_race", "write_label"]
 
 
 BLOCK = 16  # lanes whose generators step together
-KINDS = ("absolute", "squared", "hamming")  # of E_singleton, by the codes of the loops
-SQUARED, HAMMING = 1, 2
+SQUARED, HAMMING = (SINGLETONS.index(name) for name in ("squared", "hamming"))  # the loops' codes of E_singleton
 EXISTS, CLAMPED, UP, DOWN, LEFT, RIGHT = (1 << bit for bit in range(6))  # flags of a site; the last four: its neighbours
 U = np.uint64
 Int = Any  # a Python or NumPy integer
@@ -156,7 +157,7 @@ def fill_flags(flags: np.ndarray, rows: int, cols: Int) -> None:
 
 @numba.njit(cache=True, inline="always")
 def channel_energy(first: Int, second: Int, kind: int, most: int) -> Int:
-    """E_singleton of one channel (`mrfhw.field.terms.Channel`): kind by `KINDS`, most: its limit, negative for none."""
+    """E_singleton of one channel (`mrfhw.field.terms.Channel`). kind: index in SINGLETONS. most: its limit, negative for none."""
     energy = np.int64(first) ^ np.int64(second) if kind == HAMMING else abs(np.int64(first) - np.int64(second))
     if kind == SQUARED:
         energy *= energy

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mrfhw.errors import ProblemError
 from mrfhw.field.given import whole_number
 from mrfhw.field.problem import SPOKEN, WHOLE_NUMBERS, Problem
+from mrfhw.machine.bits import of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.temperature import least_ratio, realized_limits
@@ -36,7 +37,7 @@ def _check_channels(config: Derived, problem: Problem) -> None:
         raise ProblemError(f"the data have {len(problem.channels)} channels; the machine takes {len(config.channel_bits)}: give "
                            f"fewer, or a machine with data_bits_{len(problem.channels)}")
     for number, channel in enumerate(problem.channels):
-        kinds, bits = config.singletons if number == 0 else ("absolute", "squared"), config.channel_bits[number]
+        kinds, bits = config.channel_singletons(number), config.channel_bits[number]
         if channel.singleton not in kinds:
             raise ProblemError(f"singleton is {channel.singleton!r}; channel {number + 1} of a machine with distance = "
                                f"{config.distance} takes {' or '.join(kinds)}: give one of them, or a machine with another "
@@ -47,7 +48,7 @@ def _check_channels(config: Derived, problem: Problem) -> None:
                                "give a machine with singleton_cap = 1")
         if channel.most is not None and channel.most < 0:
             raise ProblemError(f"singleton_max is {channel.most}; a limit is a whole number from 0: give one")
-        name_bits = f"data_bits_{number + 1}" if number else "data_bits"
+        name_bits = of_channel("data_bits", number)
         for name in ("singleton1", "singleton2", "constants", "unary"):
             data, name = getattr(problem, name), SPOKEN.get(name, name)
             if data is None:

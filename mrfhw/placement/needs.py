@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.field.problem import Problem
-from mrfhw.machine.bits import bits_for
+from mrfhw.machine.bits import bits_for, of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import DIFFERENCE_BITS, Derived
 
@@ -37,7 +37,7 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         data = [problem.singleton1, problem.singleton2, problem.constants, problem.unary]
         several = problem.singleton1 is not None and problem.singleton1.ndim == 3
         widths = [_width(one[..., number] if several and one is not None else one) for one in data]
-        at_least(f"data_bits_{number + 1}" if number else "data_bits", max(widths))
+        at_least(of_channel("data_bits", number), max(widths))
     if found.get("data_bits", c.data_bits) > DIFFERENCE_BITS and c.distance != "hamming":  # which only descriptors can have
         found["distance"] = "hamming"
     if any(channel.most is not None for channel in problem.channels):

@@ -104,14 +104,22 @@ def _hardware(results: list[Result]) -> dict[str, Any]:
     }
 
 
+def _first(job: Job) -> dict[str, Any] | None:
+    """Numbers of what was sampled before the field itself, all runs added; None where nothing was."""
+    if not job.prior:
+        return None
+    total = added(map(numbers, job.prior))
+    return {name: total[name] for name in HEADED}
+
+
 def report(job: Job, solution: Solution, analysis: _Analysis) -> dict[str, Any]:
     """What report.json holds. Quantities that there are none of are None (null), never NaN.
 
     cycles, stall_cycles, gap_cycles, label_evaluations, log_messages, wall_seconds: of all chains added; "chains" has
-    those of each. metrics: those of the application's truth, else empty. uncertainty, convergence, calibration:
-    `Uncertainty.summary`, `diagnose`, `Calibration.summary`; None where there is no trace or truth.
-    at_an_end: share of the pixels whose label is at an end of its range (`Job.ends`).
-    speed: label evaluations, and for `rtl` also cycles, a second of wall-clock time.
+    those of each. first: the same of what was sampled before (`Job.first`), which is not in these. metrics: those of the
+    application's truth, else empty. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
+    `Calibration.summary`; None where there is no trace or truth. at_an_end: share of the pixels whose label is at an end of
+    its range (`Job.ends`). speed: label evaluations, and for `rtl` also cycles, a second of wall-clock time.
     """
     run, results = job.run, solution.results
     chains = [{
@@ -121,7 +129,8 @@ def report(job: Job, solution: Solution, analysis: _Analysis) -> dict[str, Any]:
     } for number, r in enumerate(results)]
     return {
         "version": __version__, "application": job.application, "backend": results[0].backend,
-        "config_digest": Derived.of(job.config).digest, **_hardware(results), "metrics": analysis.metrics,
+        "config_digest": Derived.of(job.config).digest, **_hardware(results), "first": _first(job),
+        "metrics": analysis.metrics,
         "uncertainty": analysis.uncertainty.summary(), "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
         "at_an_end": None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean()),

@@ -13,6 +13,7 @@ import numpy as np
 from mrfhw.field.problem import LABELS_MIN, Problem, ProblemError
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.bits import of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import (
@@ -228,20 +229,20 @@ class Driver:
         fields = {"constant": problem.constants is not None, "doubleton": DOUBLETON_CODES[problem.doubleton],
                   "hamming": problem.channels[0].singleton == "hamming"}
         for number, channel in enumerate(problem.channels):
-            fields[f"squared_{number + 1}" if number else "squared"] = channel.singleton == "squared"
+            fields[of_channel("squared", number)] = channel.singleton == "squared"
         return sum(int(value) << MODE_BITS[name] for name, value in fields.items())
 
     def _channel_registers(self, problem: Problem) -> dict[str, int]:
         """Weights and limits of the channels that the machine has; a channel that the problem lacks has the weight 0."""
         c, found = self.config, {}
         for number in range(len(c.channel_bits)):
-            end = f"_{number + 1}" if number else ""
             channel = problem.channels[number] if number < len(problem.channels) else None
             if number:
-                found[f"alpha{end}"] = 0 if channel is None else channel.alpha
+                found[of_channel("alpha", number)] = 0 if channel is None else channel.alpha
             if c.singleton_cap:
                 highest = (1 << c.channel_singleton_bits(number)) - 1
-                found[f"singleton_max{end}"] = highest if channel is None or channel.most is None else min(channel.most, highest)
+                most = highest if channel is None or channel.most is None else min(channel.most, highest)
+                found[of_channel("singleton_max", number)] = most
         return found
 
     def _load_tables(self, p: Placement) -> None:

@@ -43,7 +43,7 @@ def _data(rng: np.random.Generator, config: Derived, problem: Problem) -> dict[s
         return channels[..., 0] if count == 1 and rng.random() < 0.5 else channels
 
     found: dict[str, Any] = {
-        "singleton": tuple(str(rng.choice(config.singletons if n == 0 else ("absolute", "squared"))) for n in range(count)),
+        "singleton": tuple(str(rng.choice(config.channel_singletons(n))) for n in range(count)),
         "alpha": tuple(int(rng.integers(0, config.weight_max + 1) >> rng.integers(0, 4)) for _ in range(count))}
     if config.singleton_cap and rng.random() < 0.7:
         found["singleton_max"] = tuple(None if rng.random() < 0.3 else int(rng.integers(0, 1 << int(rng.integers(

@@ -13,7 +13,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.machine.address_map import AddressMap
-from mrfhw.machine.bits import bits_for
+from mrfhw.machine.bits import bits_for, of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import MODE_BITS, MODE_WIDTHS
@@ -72,11 +72,10 @@ def parameters(config: Config) -> data.StructLayout:
     config = Derived.of(config)
     more: dict[str, int] = {}
     for number in range(len(config.channel_bits)):
-        end = f"_{number + 1}" if number else ""
         if number:
-            more |= {f"alpha{end}": config.weight_bits, f"squared{end}": 1}
+            more |= {of_channel("alpha", number): config.weight_bits, of_channel("squared", number): 1}
         if config.singleton_cap:
-            more[f"singleton_max{end}"] = config.channel_singleton_bits(number)
+            more[of_channel("singleton_max", number)] = config.channel_singleton_bits(number)
     if config.distance == "both":
         more["hamming"] = 1
     return data.StructLayout({

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import KINDS, datum, edges, neighbour, parameters, vector
-from mrfhw.machine.bits import bits_for
+from mrfhw.machine.bits import bits_for, of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import DOUBLETON_CODES
@@ -58,22 +58,22 @@ class EnergyPipeline(wiring.Component):
     def _singleton(self, m: Module, channel: int, flags: Signal) -> Signal:
         """E_singleton of a channel four cycles after its operands. flags: inside and observed, two cycles after them."""
         c, p = self.config, self.parameters
-        end = f"_{channel + 1}" if channel else ""
         low, bits, width = sum(c.channel_bits[:channel]), c.channel_bits[channel], c.channel_singleton_bits(channel)
         first, second = (word.value[low:low + bits] for word in (self.s1, self.s2))
-        value, chosen, held = (Signal(width, name=f"{name}{end}", reset_less=True) for name in ("value", "chosen", "held"))
-        kinds = c.singletons if channel == 0 else ("absolute", "squared")
+        value, chosen, held = (Signal(width, name=of_channel(name, channel), reset_less=True)
+                               for name in ("value", "chosen", "held"))
+        kinds = c.channel_singletons(channel)
         found: Value = Const(0, width)
         if "absolute" in kinds:
-            distance = Signal(bits, name=f"distance{end}", reset_less=True)
+            distance = Signal(bits, name=of_channel("distance", channel), reset_less=True)
             m.d.sync += distance.eq(Mux(first > second, first - second, second - first))
-            found = Mux(p[f"squared{end}"], distance * distance, distance)
+            found = Mux(p[of_channel("squared", channel)], distance * distance, distance)
         if "hamming" in kinds:
-            unlike = Signal(bits, name=f"unlike{end}", reset_less=True)
+            unlike = Signal(bits, name=of_channel("unlike", channel), reset_less=True)
             m.d.sync += unlike.eq(first ^ second)
             ones = sum((unlike[bit] for bit in range(bits)), Const(0, 1))
             found = Mux(p.hamming, ones, found) if "absolute" in kinds else ones
-        limit = p[f"singleton_max{end}"] if c.singleton_cap else None
+        limit = p[of_channel("singleton_max", channel)] if c.singleton_cap else None
         limited = value if limit is None else Mux(value > limit, limit, value)
         outside = Const(0, 1) if channel else p.out_of_range
         m.d.sync += [value.eq(found), chosen.eq(Mux(flags[1], Mux(flags[0], limited, outside), 0)), held.eq(chosen)]
@@ -155,7 +155,7 @@ class EnergyPipeline(wiring.Component):
             single = self._singleton(m, channel, flags)
             later = Signal.like(single, name=f"singleton_{channel}", reset_less=True)
             m.d.sync += later.eq(single)
-            weighted.append((later, p[f"alpha_{channel + 1}" if channel else "alpha"]))
+            weighted.append((later, p[of_channel("alpha", channel)]))
         weighted.append((self._doubletons(m), p.beta))
         # Two registers behind each product, so that a DSP block takes both.
         products = [[Signal(len(a) + c.weight_bits, reset_less=True) for _ in range(2)] for a, _ in weighted]
