@@ -7,11 +7,9 @@ Improved R-hat for Assessing Convergence of MCMC, Bayesian Analysis 16(2), 2021.
 
 from __future__ import annotations
 
-import importlib
 import math
 import warnings
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ __all__ = ["CONVERGED", "NO_ARVIZ", "diagnose", "least_looks", "undiagnosed", "v
 
 NO_ARVIZ = 'No convergence diagnostics, because ArviZ cannot be imported: pip install "mrfhw[apps]"'
 CONVERGED = 1.05  # an R-hat from here on is none of a converged chain
+TAILS = (0.05, 0.95)  # quantiles of the tail's effective sample size
 LEAST_LOOKS = 8  # a split chain has two halves of at least four
 
 
@@ -31,14 +30,13 @@ def least_looks(chains: int) -> int:
     return LEAST_LOOKS if chains > 1 else 2 * LEAST_LOOKS
 
 
-def _arviz() -> ModuleType | None:
-    with warnings.catch_warnings():
-        # Once a day it announces its next version, and keeps a file in the user's cache about it, which may be read-only.
-        warnings.filterwarnings("ignore", message=r"\s*ArviZ is undergoing", category=FutureWarning)
-        try:
-            return importlib.import_module("arviz")
-        except (ImportError, OSError):
-            return None
+def _arviz() -> Any:
+    """The diagnostics of ArviZ on arrays, which need NumPy and SciPy alone; None without it."""
+    try:
+        from arviz_stats.base import array_stats
+    except ImportError:
+        return None
+    return array_stats
 
 
 def _quantities(labels: np.ndarray, scale: LabelScale) -> np.ndarray:
@@ -60,7 +58,7 @@ def _split_if_alone(series: np.ndarray) -> np.ndarray:
     return np.stack([series[0, :half], series[0, -half:]])
 
 
-def _of_series(arviz: ModuleType, series: np.ndarray) -> tuple[float, float, float]:
+def _of_series(arviz: Any, series: np.ndarray) -> tuple[float, float, float]:
     """R-hat, bulk ESS and tail ESS of (chains, n) values that are not all equal.
 
     R-hat is infinite where no half of a chain moves: the variance within is 0, which rounding would hide.
@@ -69,9 +67,9 @@ def _of_series(arviz: ModuleType, series: np.ndarray) -> tuple[float, float, flo
     stuck = not any(np.ptp(part, axis=1).any() for part in (series[:, :half], series[:, -half:]))
     # A folded series may not vary at all; ArviZ then takes the other one, but divides by zero on the way.
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=RuntimeWarning, module="arviz")
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module="arviz_stats")
         rhat = math.inf if stuck else float(arviz.rhat(_split_if_alone(series), method="rank"))
-        return rhat, float(arviz.ess(series, method="bulk")), float(arviz.ess(series, method="tail"))
+        return rhat, float(arviz.ess(series, method="bulk")), float(arviz.ess(series, method="tail", prob=TAILS))
 
 
 def _statistic(function: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:
@@ -79,7 +77,7 @@ def _statistic(function: Callable[[np.ndarray], Any], values: np.ndarray) -> flo
     return float(function(known)) if known.size else None
 
 
-def _of_sites(arviz: ModuleType, trace: Trace, scale: LabelScale, swept: int) -> dict[str, Any]:
+def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int) -> dict[str, Any]:
     labels = trace.labels[:, trace.counted]
     rows = []
     for site in range(labels.shape[2]):
