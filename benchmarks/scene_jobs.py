@@ -19,7 +19,6 @@ from mrfhw.analysis.uncertainty import quantify
 from mrfhw.apps.images import load_disparity
 from mrfhw.apps.job import Job
 from mrfhw.cli import APPLICATIONS
-from mrfhw.commands.application import prepared
 from mrfhw.errors import ProblemError
 from mrfhw.scenes import (
     motion_scene,
@@ -29,6 +28,7 @@ from mrfhw.scenes import (
     write_scene,
     write_segmentation_scene,
 )
+from mrfhw.sessions.first import prepared
 from mrfhw.sessions.sampling import sample
 
 SCALES = {"teddy": 4.0, "poster": 8.0, "art": 3.0, "art-348x278": 4.0}  # grey value of one pixel of true disparity

@@ -31,9 +31,9 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.cli import APPLICATIONS
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.commands.options import default
 from mrfhw.errors import ProblemError
 from mrfhw.field.problem import Schedule
+from mrfhw.jobs.options import default
 from mrfhw.machine.config import ConfigError
 
 Choice = dict[str, Any]  # values of all parameters of a space, by name
@@ -78,7 +78,7 @@ def module_of(verb: str) -> Any:
 def defaults(verb: str, names: list[str]) -> Choice:
     """The values without any change."""
     home = module_of(verb)
-    problem = next(app.problem for app in APPLICATIONS if app.verb == verb)
+    problem = next(app.task.problem for app in APPLICATIONS if app.verb == verb)
     assert problem is not None
     found: Choice = {}
     for name in names:

@@ -44,9 +44,9 @@ from scene_jobs import CHAINS, built_in, job_of, judged, published, solved
 from mrfhw.apps.images import load_grey
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import StereoTruth
-from mrfhw.commands.application import prepared
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.model.field_energy import FieldEnergy
+from mrfhw.sessions.first import prepared
 from mrfhw.sessions.sampling import sample
 
 SCENES = "teddy,poster,art"

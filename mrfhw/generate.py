@@ -15,12 +15,13 @@ from typing import Any
 import click
 
 from mrfhw import __version__
-from mrfhw.commands.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, machine_options
 from mrfhw.files import check_writable, staged
 from mrfhw.generation import register_map
 from mrfhw.generation.generated import TOOLS
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.register_map import MemoryPort
+from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived

@@ -16,9 +16,10 @@ from mrfhw import __version__, cli
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import disparity_scale
 from mrfhw.commands import application
-from mrfhw.commands.machine_options import MESH_FIELDS, NAMES, config_from_options
-from mrfhw.commands.options import schedule_from_options
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.generate import manifest
+from mrfhw.jobs.machine import MESH_FIELDS, NAMES, config_from_options
+from mrfhw.jobs.options import schedule_from_options
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.model import exact
 from mrfhw.report.outputs import FILES
@@ -118,16 +119,16 @@ def test_options_reach_the_problem(pictures, monkeypatch):
     assert job.config == Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, spus=1)
 
 
-@pytest.mark.parametrize("app", [app for app in cli.APPLICATIONS if app.problem], ids=lambda app: app.verb)
+@pytest.mark.parametrize("app", [app for app in cli.APPLICATIONS if app.task.problem], ids=lambda app: app.verb)
 @pytest.mark.parametrize("group", ["run", "verify"])
 def test_defaults_are_the_librarys(group, app):
-    library = {name: p.default for name, p in inspect.signature(app.problem).parameters.items()}
+    library = {name: p.default for name, p in inspect.signature(app.task.problem).parameters.items()}
     verb = cli.main.get_command(None, group).get_command(None, app.verb)
     options = {p.name: p.default for p in verb.params}
     for name in ("alpha", "beta", "tau", "singleton", "doubleton", "energy_shift"):
-        assert options[name] == (None if name in app.found else library[name]), name
+        assert options[name] == (None if name in app.task.found else library[name]), name
     for name in ("out_of_range", "min_disparity"):
-        assert options.get(name) == (None if name in app.found else library.get(name)), name
+        assert options.get(name) == (None if name in app.task.found else library.get(name)), name
     if app.verb == "stereo":
         assert options["labels"] == library["labels"]
 
@@ -284,7 +285,27 @@ def test_an_unknown_backend_is_refused():
 def test_every_field_of_a_machine_has_an_option():
     names = [parameter.name for parameter in Config.space()]
     assert {field.name for field in dataclasses.fields(Config)} < set(names)
-    assert sorted(NAMES) == sorted({*names, "preset", "spes", "mesh"} - set(MESH_FIELDS))
+    assert sorted(NAMES) == sorted({*names, "machine", "preset", "spes", "mesh"} - set(MESH_FIELDS))
+
+
+def test_a_manifest_stands_for_all_options_of_a_machine(tmp_path):
+    config = Config.preset("smallest", label_bits=4, sampler="cdf")
+    path = tmp_path / "manifest.json"
+    held = manifest(config, {})
+    path.write_text(json.dumps(held))
+    assert config_from_options(machine=path) == config == config_from_options(machine=config)
+    options = ("--preset", "smallest", "--label-bits", 4, "--sampler", "cdf")
+    assert invoke("estimate", "--machine", path).stdout == invoke("estimate", *options).stdout
+    for changed, message in [
+            ("{", "is no manifest of a machine"), ([], "is no manifest"), ({**held, "interface": 1}, "has interface 1"),
+            ({**held, "parameters": 3}, "parameters of no machine"),
+            ({**held, "parameters": {**held["parameters"], "label_bits": 5}}, "was changed by hand"),
+            ({**held, "parameters": {**held["parameters"], "label_bits": 99}}, "label_bits is 99")]:
+        path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+        with pytest.raises(ConfigError, match=message):
+            config_from_options(machine=path)
+    with pytest.raises(ConfigError, match="machine is given, and preset, label_bits too"):
+        config_from_options(machine=path, preset="smallest", label_bits=3)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -23,8 +23,8 @@ from mrfhw.apps.stereo import stereo_problem
 from mrfhw.cli import main
 from mrfhw.commands import application, board, build
 from mrfhw.commands import statistics as statistics_table
-from mrfhw.commands.machine_options import NAMES
 from mrfhw.field.problem import Run
+from mrfhw.jobs.machine import NAMES
 from mrfhw.placement.fit import check_fits
 from mrfhw.reproduce import command as reproduce
 from mrfhw.scenes import stereo_scene, write_scene
@@ -49,7 +49,7 @@ PLACES = ["new", "new/below", "here", "here/deeper/down", "left.png", "left.png/
           "x" * 300, "a\nb", "\udcff"]
 FILES = ["left.png", "right.png", "field.npz", "colour.png", "wide.tiff", "floats.tiff", "flow.flo", "text.png", "empty.png",
          "missing.png", ".", "pipe", "/dev/null", "/dev/zero", "/proc/self/mem", "", "\0", "a\nb", "é.png", "\udcff", "x" * 300]
-FILE_NAMES = {"left", "right", "first", "second", "image", "mask", "truth", "records", "file", "resume"}
+FILE_NAMES = {"left", "right", "first", "second", "image", "mask", "truth", "records", "file", "machine", "resume"}
 # Words that options of text take, beside wrong ones.
 WORDS = {
     "singleton": ["absolute", "squared", "potts"], "doubleton": ["absolute", "squared", "potts"], "initial": ["random", "minimum"],

@@ -11,6 +11,7 @@ from PIL import Image
 
 from mrfhw.cli import main
 from mrfhw.commands import denoise, motion, stereo
+from mrfhw.jobs.denoise import TASK
 
 LEFT = np.random.default_rng(0).integers(0, 256, (12, 24), dtype=np.uint8)
 LEFT[0, :2] = 0, 255
@@ -77,10 +78,7 @@ def test_a_narrow_pair_is_stretched_by_one_map(here, verb):
 def test_the_clean_picture_follows_the_noisy_one(here):
     save("n.png", (LEFT // 8 + 100))
     save("c.png", (RIGHT // 8 + 100))
-    common = dict(levels=8, mask=None, noise=4.0, truth="c.png", preset="default", sweeps=4, burn_in=None, seed=0,
-                  initial="random", window=None, anneal=False, temperature=None, final_temperature=None, cooling_ratio=None,
-                  cooling_table=None, cooling_stride=1, singleton="squared", depth=None, stretch=True)
-    job = denoise.job(image="n.png", **common)
+    job = TASK.job_of(dict(image="n.png", levels=8, noise=4.0, truth="c.png", sweeps=4, stretch=True))
     wanted = np.rint((np.stack([LEFT, RIGHT]) // 8).astype(float) * 255 / 31)
     assert np.array_equal(job.inputs["noisy picture"], wanted[0])
     assert np.array_equal(job.truth.clean, wanted[1])

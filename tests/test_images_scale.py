@@ -25,6 +25,10 @@ def saved(path, values, **options):
     return path
 
 
+def named(paths):
+    return {str(path): path for path in paths}
+
+
 def refused(message, call, *arguments, **options):
     """The call is answered with one line that ends as `message`, a text."""
     with pytest.raises(ProblemError) as error:
@@ -164,12 +168,12 @@ def test_a_pair_has_one_depth(tmp_path):
     left = saved(tmp_path / "l.png", np.array([[0, 900]], np.uint16))
     right = saved(tmp_path / "r.png", np.array([[0, 4000]], np.uint16))
     refused("l.png has values up to 900; 16-bit grey goes to 65535: give depth 12, or depth 16 if it is that dark",
-            load_inputs, [left, right])
-    found = load_inputs([left, right], 8, Reading(depth=12))
+            load_inputs, named([left, right]))
+    found = load_inputs(named([left, right]), 8, Reading(depth=12))
     assert [data.tolist() for data in found.data] == [[[0, 56]], [[0, 250]]]
     bright = saved(tmp_path / "b.png", np.array([[0, 60000]], np.uint16))
-    refused("16-bit grey goes to 65535: give depth 16 if it is that dark", load_inputs, [bright, left])
-    assert [data.tolist() for data in load_inputs([bright, left], 8, Reading(depth=16)).data] == [[[0, 234]], [[0, 3]]]
+    refused("16-bit grey goes to 65535: give depth 16 if it is that dark", load_inputs, named([bright, left]))
+    assert [data.tolist() for data in load_inputs(named([bright, left]), 8, Reading(depth=16)).data] == [[[0, 234]], [[0, 3]]]
 
 
 @pytest.mark.parametrize(("first", "second"), [(np.array([[0, 0.5]]), np.array([[0, 200.0]])),
@@ -183,13 +187,13 @@ def test_a_pair_without_one_scale(first, second):
 def test_a_stretch_is_one_map_for_all(tmp_path):
     left, right = np.array([[100, 110, 118]], np.uint8), np.array([[102, 110, 120]], np.uint8)
     paths = [saved(tmp_path / "l.png", left), saved(tmp_path / "r.png", right)]
-    found = load_inputs(paths, 8, Reading(stretch=True))
+    found = load_inputs(named(paths), 8, Reading(stretch=True))
     assert [data.tolist() for data in found.data] == [[[0, 128, 230]], [[26, 128, 255]]]
     assert [picture.tolist() for picture in found.pictures] == [data.tolist() for data in found.data]
-    assert [data.tolist() for data in load_inputs(paths, 6, Reading(stretch=True)).data] == [[[0, 32, 57]], [[6, 32, 63]]]
+    assert [data.tolist() for data in load_inputs(named(paths), 6, Reading(stretch=True)).data] == [[[0, 32, 57]], [[6, 32, 63]]]
     assert [data.tolist() for data in grey_data(left, right, data_bits=8, stretch=True)] == [data.tolist() for data in found.data]
     assert (found.range, found.stretched, found.narrow) == (pytest.approx((100, 120)), True, False)
-    alone = load_inputs(paths[:1], 8, Reading(stretch=True), also=paths[1:])  # cut off where the first ends
+    alone = load_inputs(named(paths[:1]), 8, Reading(stretch=True), also=named(paths[1:]))  # cut off where the first ends
     assert [data.tolist() for data in alone.data] == [[[0, 142, 255]], [[28, 142, 255]]]
     assert alone.range == pytest.approx((100, 118))
 
@@ -220,7 +224,7 @@ def test_a_stretch_of_one_grey(tmp_path):
                                                      (0, 255, False)])
 def test_narrow_ranges_are_told(tmp_path, low, high, narrow):
     paths = [saved(tmp_path / f"{grey}.png", np.full((2, 2), grey, np.uint8)) for grey in (low, high)]
-    assert load_inputs(paths).narrow == narrow
+    assert load_inputs(named(paths)).narrow == narrow
 
 
 # Arrays

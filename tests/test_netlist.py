@@ -87,12 +87,9 @@ def test_the_own_machine_s_netlist_equals_the_model(name: str, tmp_path: Path, r
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("family", ["ice40", "ecp5"])
+@pytest.mark.parametrize("family", BOARD_MACHINES)
 def test_the_netlist_of_a_machine_for_any_field_equals_the_model(family: str, tmp_path: Path) -> None:
-    """Unlike bits and differences, two channels, limits, costs, a doubleton table and weights of edges.
-
-    Gowin's netlist of it has a block RAM of two ports (DPB), for which there is no model.
-    """
+    """Unlike bits and differences, two channels, limits, costs, a doubleton table and weights of edges."""
     board, rng = BOARD_MACHINES[family][0], np.random.default_rng(7)
     config = Config.preset("smallest", tile_rows=8, tile_cols=8, label_bits=3, data_bits=4, data_bits_2=3, distance="both",
                            singleton_cap=1, edge_bits=2, pairwise_bits=3, s2_words=256, counter_bits=2)

@@ -9,9 +9,9 @@ import pytest
 
 from mrfhw.apps.images import grey_data, load_grey, load_segments
 from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, segmentation_problem, variation_of_information
-from mrfhw.commands.segment import means_from_text
 from mrfhw.field.energy import doubleton_table, singleton_energies
 from mrfhw.field.problem import ProblemError, Run
+from mrfhw.jobs.segment import means_from_text
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import solve

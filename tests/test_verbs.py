@@ -11,9 +11,9 @@ from PIL import Image
 from mrfhw import cli
 from mrfhw.apps.job import Cooling
 from mrfhw.apps.metrics import METRICS, describe
-from mrfhw.commands import denoise, motion, segment, stereo
-from mrfhw.commands.options import Common
 from mrfhw.field.problem import Problem, Schedule
+from mrfhw.jobs import denoise, motion, segment, stereo
+from mrfhw.jobs.options import COMMON, Common
 from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import (
     denoising_scene,
@@ -148,9 +148,7 @@ def test_temperatures(options, schedule):
 
 @pytest.mark.parametrize(("held", "first", "last"), [(10.0, 15.0, 1.0), (900.0, 1024.0, 90.0), (0.1, 0.15, 0.0391)])
 def test_annealing_stays_within_the_machine(held, first, last):
-    common = Common.of({"preset": "default", "sweeps": 100, "burn_in": None, "seed": 0, "initial": "random", "window": None,
-                        "anneal": True, "temperature": None, "final_temperature": None, "cooling_ratio": None,
-                        "cooling_table": None, "cooling_stride": 1})
+    common = Common.of({**COMMON, "preset": "default", "sweeps": 100, "anneal": True, "temperature": None}, lambda config: 0)
     schedule = common.schedule(held, Cooling(1.5, 0.1))
     assert (schedule.start, schedule.limit) == pytest.approx((first, last), rel=1e-3)
     check_fits(common.config, Problem(labels=2, singleton1=np.zeros((4, 4), int), constants=np.array([0, 1]), schedule=schedule))

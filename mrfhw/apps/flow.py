@@ -6,14 +6,16 @@ comes with it.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mrfhw.errors import ProblemError
 from mrfhw.input_files import read_plain
 
-__all__ = ["end_point_error", "read_flow", "write_flow"]
+__all__ = ["end_point_error", "flow_of", "read_flow", "write_flow"]
 
 MAGIC = 202021.25  # the first four bytes, which read "PIEH"
 UNKNOWN = 1e9  # a component beyond this stands for an unknown motion
@@ -44,6 +46,23 @@ def read_flow(path: str | Path) -> np.ndarray:
     flow = u_v[..., ::-1].copy()
     # "Not at most" rather than "above", so that a NaN in the file is unknown too.
     flow[~(np.abs(flow) <= UNKNOWN).all(-1)] = np.nan
+    return flow
+
+
+def flow_of(given: Any) -> np.ndarray:
+    """True motions, float64 (H, W, 2), (row, column) in pixels, NaN where unknown.
+
+    given: the path of a .flo file, or an array (H, W, 2) as OpenCV has motions, along columns and then along rows, not finite where
+    unknown. Raises ProblemError for anything else.
+    """
+    if isinstance(given, (str, os.PathLike)):
+        return read_flow(Path(given))
+    array = np.asarray(given)
+    if array.dtype.kind not in "biuf" or array.ndim != 3 or array.shape[2] != 2 or array.size == 0:
+        raise ProblemError(f"the true motions are of type {array.dtype} and shape {array.shape}; they are (rows, columns, 2), "
+                           "along columns and then along rows: give such an array, or a .flo file")
+    flow = array[..., ::-1].astype(np.float64)
+    flow[~np.isfinite(flow).all(-1)] = np.nan
     return flow
 
 

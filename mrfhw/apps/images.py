@@ -6,9 +6,11 @@ Every failure is a `ProblemError` of one line.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,8 @@ from mrfhw.apps.picture_depth import Grey, grey_bytes, grey_range, whites
 from mrfhw.apps.picture_files import check_opaque, converted, decode, is_grey, numbers
 from mrfhw.errors import ProblemError
 
-__all__ = ["Inputs", "Reading", "Window", "crop", "grey_data", "load_disparity", "load_grey", "load_input", "load_inputs",
-           "load_mask", "load_segments", "parse_window"]
+__all__ = ["Inputs", "Reading", "Window", "crop", "disparity_of", "grey_data", "is_path", "load_disparity", "load_grey",
+           "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window", "segments_of"]
 
 NARROW = 64  # greys of 256: pictures with fewer have use for a stretch
 
@@ -62,15 +64,29 @@ class Inputs:
         return not self.stretched and 0 < self.range[1] - self.range[0] < NARROW
 
 
-def load_inputs(paths: Sequence[str | Path], data_bits: int = 6, reading: Reading = Reading(),
-                also: Sequence[str | Path] = ()) -> Inputs:
-    """The pictures of a run, such as a pair, by one scale: `load_grey` says how each is read.
+def is_path(given: Any) -> bool:
+    """Whether it names a file, and is no picture itself."""
+    return isinstance(given, (str, os.PathLike))
 
-    also: further files, appended to the results, that are read by the same map and do not change it, such as the clean picture
-    behind a noisy one. Raises ProblemError for what `load_grey` refuses, for pictures without a common scale, and for a stretch of
-    one grey.
+
+def name_of(given: Any, name: str) -> str:
+    """What messages and reports call a picture: its file, or else `name`."""
+    return os.fspath(given) if is_path(given) else name
+
+
+def _grey_of(given: Any, name: str) -> Grey:
+    return grey_of_image(decode(given)) if is_path(given) else grey_of_array(given, name)
+
+
+def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),
+                also: Mapping[str, Any] = MappingProxyType({})) -> Inputs:
+    """The pictures of a run, such as a pair, by one scale: `load_grey` says how each file is read, `grey_data` each array.
+
+    pictures: paths, arrays or Pillow images by what messages call them. also: further ones, appended to the results, that are read
+    by the same map and do not change it, such as the clean picture behind a noisy one. Raises ProblemError for what `load_grey` and
+    `grey_data` refuse, for pictures without a common scale, and for a stretch of one grey.
     """
-    return _inputs([grey_of_image(decode(path)) for path in (*paths, *also)], len(paths), data_bits, reading)
+    return _inputs([_grey_of(given, name) for name, given in (*pictures.items(), *also.items())], len(pictures), data_bits, reading)
 
 
 def _inputs(greys: list[Grey], count: int, data_bits: int, reading: Reading) -> Inputs:
@@ -118,7 +134,7 @@ def load_grey(path: str | Path, data_bits: int = 6, reading: Reading = Reading()
     Raises ProblemError where the scale is in doubt (16-bit values all below 16384, floats that end between 1 and 16), for 32-bit
     values outside 0..65535, floats outside 0..255 or not finite, transparent pixels, other modes, and for what is not an image.
     """
-    return load_inputs([path], data_bits, reading).data[0]
+    return load_inputs({str(path): path}, data_bits, reading).data[0]
 
 
 def load_input(path: str | Path, data_bits: int = 6, reading: Reading = Reading()) -> tuple[np.ndarray, np.ndarray]:
@@ -126,7 +142,7 @@ def load_input(path: str | Path, data_bits: int = 6, reading: Reading = Reading(
 
     picture: uint8, (H, W) grey or (H, W, 3) colour. Raises ProblemError for what `load_grey` refuses.
     """
-    found = load_inputs([path], data_bits, reading)
+    found = load_inputs({str(path): path}, data_bits, reading)
     return found.data[0], found.pictures[0]
 
 
@@ -162,14 +178,56 @@ def load_disparity(path: str | Path, scale: float = 1.0) -> np.ndarray:
 
     Raises ProblemError for what is not such an image, for 32-bit values beyond 65535 and for a scale that is not a positive number.
     """
-    if not (math.isfinite(scale) and scale > 0):
-        raise ProblemError(f"truth-scale is {scale}; it must be a finite number above 0: "
-                           "give the grey value that one pixel of disparity has")
+    _check_scale(scale)
     image = decode(path).image
     if image.mode not in ("L", "P", "I", "I;16", "I;16B", "I;16L"):
         raise ProblemError(f"{path} has pixels of mode {image.mode}; true disparities are one grey value of 8 or 16 "
                            "bits a pixel: convert it to grey")
     return numbers(image.convert("L") if image.mode == "P" else image, str(path)).astype(np.float64) / scale
+
+
+def _plain(given: Any, name: str, what: str) -> np.ndarray:
+    """A (H, W) array of numbers."""
+    try:
+        array = np.asarray(given)
+    except (ValueError, TypeError, OverflowError):
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf" or array.ndim != 2 or array.size == 0:
+        raise ProblemError(f"the {name} is of type {array.dtype} and shape {array.shape}; it is {what}: give a path, or an array "
+                           "(rows, columns) of numbers")
+    return array
+
+
+def mask_of(given: Any, name: str) -> np.ndarray:
+    """A mask, bool (H, W): of a file as `load_mask` reads it, of an array False where it is 0. Raises ProblemError."""
+    return load_mask(given) if is_path(given) else _plain(given, name, "0 where a pixel is unknown") != 0
+
+
+def segments_of(given: Any, name: str) -> np.ndarray:
+    """Numbers of segments, int64 (H, W), 0 where unknown: of a file as `load_segments` reads it, or an array of whole numbers."""
+    if is_path(given):
+        return load_segments(given)
+    array = _plain(given, name, "the number of a segment at each pixel, 0 where unknown")
+    if array.dtype.kind == "f" or int(array.min()) < 0:
+        raise ProblemError(f"the {name} has values of type {array.dtype} from {array.min():g}; numbers of segments are whole and "
+                           "not negative: number the segments from 1, 0 where unknown")
+    return array.astype(np.int64)
+
+
+def disparity_of(given: Any, scale: float, name: str) -> np.ndarray:
+    """True disparities in pixels, float64 (H, W), 0 where unknown: of a file as `load_disparity` reads it, or an array of
+    disparities times `scale`, in which what is not finite is unknown as well."""
+    if is_path(given):
+        return load_disparity(given, scale)
+    _check_scale(scale)
+    array = _plain(given, name, "a disparity at each pixel, 0 where unknown").astype(np.float64)
+    return np.where(np.isfinite(array), array, 0.0) / scale
+
+
+def _check_scale(scale: float) -> None:
+    if not (math.isfinite(scale) and scale > 0):
+        raise ProblemError(f"truth-scale is {scale}; it must be a finite number above 0: "
+                           "give the grey value that one pixel of disparity has")
 
 
 def parse_window(text: str) -> Window:

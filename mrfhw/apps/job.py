@@ -89,7 +89,7 @@ class Job:
     maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
-    drawn_from: further maps made of the estimate, (H, W) uint8.
+    drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
     """
 
     application: str
@@ -107,6 +107,7 @@ class Job:
     doubt: np.ndarray | None = None
     ends: tuple[np.ndarray, str] | None = None
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def cooled(self) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,43 +17,40 @@ from mrfhw.analysis.convergence import CONVERGED, NO_ARVIZ
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import describe
-from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, clock_hz, given_options, machine_options
 from mrfhw.commands.options import common_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.field.result import Result, first_difference
 from mrfhw.files import check_replaceable, check_writable
+from mrfhw.jobs.task import Task
 from mrfhw.report import outputs
 from mrfhw.sessions import backends, sampling
 from mrfhw.sessions.checkpoint import EVERY, Keeping, pauses_of
+from mrfhw.sessions.first import first_sweeps, prepared
 
 __all__ = ["Application", "run_command", "solve_with_bar", "verify_command"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Application:
-    """What the command line knows of an application.
+    """An application on the command line: its task, and its own click options."""
 
-    verb: as in `mrfhw run VERB`. summary: what it does, in one line. arguments: the files that it takes, in order.
-    options: its own click options. problem: its function from images to a Problem, whose signature holds the defaults
-    of the energies; None where the problem is not made here. sweeps: by default.
-    found: energies that it finds from the data, each with what from.
-    job: all options, by name, to a checked Job; raises ProblemError or ConfigError.
-    """
-
-    verb: str
-    summary: str
-    arguments: tuple[str, ...]
+    task: Task
     options: tuple[Callable[[Any], Any], ...]
-    problem: Callable[..., Any] | None
-    sweeps: int
-    job: Callable[..., Job]
-    found: dict[str, str] = field(default_factory=dict)
 
-    def options_on(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """`function` with the arguments and options of the application and of the machine."""
+    @property
+    def verb(self) -> str:
+        return self.task.verb
+
+    def job(self, **options: Any) -> Job:
+        """The job of all options of the command under way. Raises ProblemError or ConfigError."""
+        return self.task.job(**options, given=given_options())
+
+    def options_on(self, function: Callable[..., Any], run: Sequence[Callable[[Any], Any]] = ()) -> Callable[..., Any]:
+        """`function` with the arguments and options of the application, those of its run, and those of the machine."""
         function = machine_options(function)
-        common = [] if self.problem is None else common_options(self.problem, self.sweeps, self.found)
-        for option in reversed([*map(click.argument, self.arguments), *self.options, *common]):
+        common = [] if self.task.problem is None else common_options(self.task)
+        for option in reversed([*map(click.argument, self.task.arguments), *self.options, *run, *common]):
             function = option(function)
         return function
 
@@ -75,20 +72,12 @@ def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None, keepi
                                progress=lambda done: bar.update(done - bar.n))
 
 
-def prepared(backend: str, job: Job, visit: int | None) -> Job:
+def prepared_with_bar(backend: str, job: Job, visit: int | None) -> Job:
     """The job when what comes first has been sampled, with a progress bar."""
     if job.first is None:
         return job
-    results, total = [], sum(run.sweeps for _, run in job.first.runs)
-    with _bar(f"{backend}, first", total) as bar:
-        def advance(done: int) -> None:
-            bar.update(finished + done - bar.n)
-
-        finished = 0
-        for problem, run in job.first.runs:
-            results.append(backends.solve(backend, job.config, problem, run, advance, visit=visit))
-            finished += run.sweeps
-    return dataclasses.replace(job, **job.first.then(results), first=None, prior=tuple(results))
+    with _bar(f"{backend}, first", first_sweeps(job)) as bar:
+        return prepared(backend, job, visit, lambda done: bar.update(done - bar.n))
 
 
 def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
@@ -171,15 +160,15 @@ def run_command(app: Application) -> click.Command:
         check_writable(output)
         if save_problem is not None:
             check_replaceable(save_problem)
-        job = prepared(backend, job, visit)
+        job = prepared_with_bar(backend, job, visit)
         solution = solve_with_bar(backend, job, chains, visit, keeping)
         if save_problem is not None:
             job.problem.save(save_problem, job.run)
         report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz)
         click.echo(_summary(report, output, job))
+        _say_notes(job)
 
-    function = app.options_on(command)
-    for option in reversed((
+    return click.command(app.verb, cls=OneLineCommand, help=app.task.summary)(app.options_on(command, (
         click.option("--backend", default="model", show_default=True,
                      help=f"Who solves it: {', '.join(backends.BACKENDS)}, or a board's address such as serial:///dev/ttyUSB0."),
         click.option("--chains", type=int, metavar="N", help="Independent chains.  [default: 2; with --anneal, 1]"),
@@ -195,9 +184,7 @@ def run_command(app: Application) -> click.Command:
                      help=f"How often: seconds such as 60s, or sweeps such as 100.  [default: {EVERY}]"),
         click.option("--resume", type=click.Path(path_type=Path), metavar="FILE",
                      help="Go on from a checkpoint, with the options that it was written with."),
-    )):
-        function = option(function)
-    return click.command(app.verb, cls=OneLineCommand, help=app.summary)(function)
+    )))
 
 
 def verify_command(app: Application) -> click.Command:
@@ -207,7 +194,7 @@ def verify_command(app: Application) -> click.Command:
         job = app.job(**options)
         if output is not None:
             check_writable(output)
-        job = prepared("model", job, visit)
+        job = prepared_with_bar("model", job, visit)
         rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))
         difference = first_difference(rtl, model)
         if difference is None:
@@ -217,12 +204,19 @@ def verify_command(app: Application) -> click.Command:
         if output is not None:
             report = outputs.write_outputs(output, job, Solution(results=[rtl]), command=_command_line())
             click.echo(_summary(report, output, job))
+        _say_notes(job)
         click.get_current_context().exit(0 if difference is None else 1)
 
-    function = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
-                            help="Where to write the hardware's answer, should it be kept.")(VISIT(app.options_on(command)))
-    return click.command(app.verb, cls=OneLineCommand,
-                         help=f"{app.summary} By rtl and by model; exit code 1 where they differ.")(function)
+    kept = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
+                        help="Where to write the hardware's answer, should it be kept.")
+    summary = f"{app.task.summary} By rtl and by model; exit code 1 where they differ."
+    return click.command(app.verb, cls=OneLineCommand, help=summary)(app.options_on(command, (VISIT, kept)))
+
+
+def _say_notes(job: Job) -> None:
+    """What is to be said of the inputs, on stderr; after the answer, because a mistake is one line alone."""
+    for note in job.notes:
+        click.echo(note, err=True)
 
 
 def _say_equal(job: Job, rtl: Result) -> None:

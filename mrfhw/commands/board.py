@@ -13,10 +13,11 @@ from typing import Any
 
 import click
 
-from mrfhw.commands.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, machine_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.link.uart import check_divisor
 from mrfhw.host.links import host_and_port
+from mrfhw.jobs.machine import config_from_options
 from mrfhw.sim.board import DIVISOR, CompiledBoard
 
 __all__ = ["command"]

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from mrfhw.commands.machine_options import OneLineCommand, clock_hz, config_from_options, is_given, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, clock_hz, is_given, machine_options
 from mrfhw.files import check_writable
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.flow import Flow
 from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
+from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.progress import working

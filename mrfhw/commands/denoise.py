@@ -2,84 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from typing import Any
-
-import click
-import numpy as np
-
-from mrfhw.apps.denoising import (
-    COOLING,
-    SWEEPS,
-    DenoisingTruth,
-    denoising_problem,
-    grey_levels,
-    grey_scale,
-    noise_deviation,
-    weights_for_noise,
-)
-from mrfhw.apps.images import load_inputs, load_mask
-from mrfhw.apps.job import Job
 from mrfhw.commands.application import Application
-from mrfhw.commands.options import Common, label_machine, picture_options, same_size, say_range
-from mrfhw.field.problem import ProblemError
+from mrfhw.commands.options import own_option, picture_options
+from mrfhw.jobs.denoise import TASK
 
-__all__ = ["APPLICATION", "job"]
+__all__ = ["APPLICATION"]
 
-
-def job(*, image: str, levels: int, mask: str | None, noise: float | None, truth: str | None, **others: Any) -> Job:
-    """Check every option and read every file of a denoising problem. Raises ProblemError or ConfigError."""
-    needed = label_machine("levels", levels)
-    common = Common.of(others, {**needed, "data_bits": 8} if needed else {})
-    if noise is not None and not (math.isfinite(noise) and 0 <= noise <= 255):
-        raise ProblemError(f"noise is {noise}; a deviation of 8-bit grey is 0 to 255: give a number between them")
-    bits = common.config.data_bits
-    values = grey_levels(levels, bits)
-    inputs = load_inputs([image], 8, common.reading, also=[] if truth is None else [truth])
-    images = {"image": inputs.data[0], "picture": inputs.pictures[0]}
-    if mask is not None:
-        images["mask"] = load_mask(mask)
-    if truth is not None:
-        images["truth image"] = inputs.data[1]
-    cut = dict(zip(images, same_size(images, common.window), strict=True))
-    grey = cut["image"]
-    observed = cut["mask"] if mask is not None else None
-    deviation = noise_deviation(grey, observed) if noise is None else noise
-    if deviation is None and observed is not None and not observed.any():
-        deviation = 0.0  # the problem refuses such a mask
-    if deviation is None:
-        raise ProblemError("the noise cannot be told from the picture, in which no 3x3 pixels are all known: give --noise")
-    found = weights_for_noise(deviation / (1 << (8 - bits)), common.config, levels,
-                              alpha=common.energy.get("alpha"), singleton=common.energy["singleton"])
-    energy = {**dataclasses.asdict(found), **common.energy}
-    schedule = common.schedule(energy.pop("temperature"), COOLING, energy["energy_shift"])
-    problem = denoising_problem(grey >> (8 - bits), values, observed=observed, schedule=schedule, **energy)
-    scale = grey_scale(values, bits)
-    shown = {"noisy picture": cut["picture"]}
-    if observed is not None:
-        shown["mask"] = np.where(observed, 255, 0).astype(np.uint8)
-    common = dataclasses.replace(common, energy=energy)
-    say_range([image], inputs)
-    return Job(
-        application="denoise", config=common.config, problem=problem, run=common.run, annealing=common.anneal,
-        inputs=shown, scale=scale,
-        truth=DenoisingTruth(cut["truth image"], grey, scale.values) if truth is not None else None,
-        settings=common.settings("denoise", problem.shape, schedule, image=image, labels=levels, mask=mask,
-                                 noise_deviation=deviation, noise_given=noise is not None, truth=truth,
-                                 stretched_from=inputs.stretched_from))
-
-
-APPLICATION = Application(
-    verb="denoise", summary="Free IMAGE of noise and fill what its mask hides: a grey for each pixel, and how sure it is.",
-    arguments=("image",), problem=denoising_problem, sweeps=SWEEPS, job=job,
-    found={"alpha": "from the noise", "beta": "from the noise", "temperature": "from the noise",
-           "tau": "12 of 64 grey levels", "energy_shift": "0, or what a machine of narrow energies needs"},
-    options=(
-        *picture_options(),
-        click.option("--levels", type=int, default=64, show_default=True, metavar="N", help="Grey levels told apart, 2 to 256."),
-        click.option("--mask", metavar="MASK", help="A grey image, 0 where the picture says nothing and is to be filled."),
-        click.option("--noise", type=float, metavar="S",
-                     help="Standard deviation of the noise, in 8-bit grey.  [default: estimated from the picture]"),
-        click.option("--truth", metavar="CLEAN", help="The clean picture."),
-    ))
+APPLICATION = Application(TASK, (
+    own_option(TASK, "levels", "Grey levels told apart, 2 to 256.", metavar="N"),
+    own_option(TASK, "mask", "A grey image, 0 where the picture says nothing and is to be filled.", metavar="MASK"),
+    own_option(TASK, "noise", "Standard deviation of the noise, in 8-bit grey.  [default: estimated from the picture]",
+               metavar="S", type=float),
+    own_option(TASK, "truth", "The clean picture.", metavar="CLEAN"),
+    *picture_options(),
+))

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from mrfhw.commands.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, machine_options
+from mrfhw.jobs.machine import config_from_options
 
 __all__ = ["command"]
 

@@ -9,8 +9,9 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.commands.machine_options import OneLineCommand, config_from_options, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, machine_options
 from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.derived import Derived
 from mrfhw.sessions import estimate
 

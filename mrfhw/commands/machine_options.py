@@ -10,18 +10,16 @@ import click
 from click.core import ParameterSource
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.machine.config import PRESETS, Config, ConfigError, mesh_shape
+from mrfhw.jobs.machine import DEFAULTS, MESH_FIELDS
+from mrfhw.jobs.options import MACHINE_GIVEN
+from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.parameters import Parameter
 
-__all__ = ["OneLineCommand", "OneLineGroup", "clock_hz", "config_from_options", "is_given", "machine_is_given", "machine_options",
-           "split_options"]
+__all__ = ["OneLineCommand", "OneLineGroup", "clock_hz", "given_options", "is_given", "machine_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LINE = 600  # characters of an error at most
-
-# Fields given by --spes and --mesh.
-MESH_FIELDS = ("mesh_rows", "mesh_cols")
 
 class Mesh(click.ParamType):
     """ROWSxCOLUMNS, two whole numbers; the limits are `Config`'s."""
@@ -39,7 +37,6 @@ class Mesh(click.ParamType):
 
 
 PARAMETERS: tuple[Parameter, ...] = tuple(p for p in Config.space() if p.name not in MESH_FIELDS)
-NAMES = ("preset", "spes", "mesh", *(p.name for p in PARAMETERS))
 
 
 def _help(parameter: Parameter) -> str:
@@ -49,9 +46,10 @@ def _help(parameter: Parameter) -> str:
 
 
 def machine_options(function: F) -> F:
-    """Add to a click command every option of a machine: --preset, --spes, --mesh and the parameters of `Config.space`.
+    """Add to a click command every option of a machine: --machine, --preset, --spes, --mesh and the parameters of `Config.space`.
 
-    The command receives them by the names in NAMES, None where not given. `config_from_options` takes them.
+    The command receives them by the names of `mrfhw.jobs.machine.DEFAULTS`, None where not given, as `config_from_options` takes
+    them.
     """
     for parameter in reversed(PARAMETERS):
         function = click.option("--" + parameter.name.replace("_", "-"), parameter.name, default=None, type=parameter.type,
@@ -59,8 +57,11 @@ def machine_options(function: F) -> F:
     function = click.option("--mesh", type=Mesh(), default=None, help="Rows and columns of SPEs.")(function)
     function = click.option("--spes", type=int, default=None, metavar="N",
                             help="SPEs, in the mesh nearest to a square.")(function)
-    return click.option("--preset", default="default", show_default=True, metavar="NAME",
-                        help=f"The machine that the other options change: {', '.join(PRESETS)}.")(function)
+    function = click.option("--preset", default=DEFAULTS["preset"], show_default=True, metavar="NAME",
+                            help=f"The machine that the other options change: {', '.join(PRESETS)}.")(function)
+    return click.option("--machine", type=click.Path(), default=None, metavar="MANIFEST",
+                        help="The machine of a manifest.json that generate or build wrote, in place of all other options of a "
+                        "machine.")(function)
 
 
 def is_given(option: str) -> bool:
@@ -69,34 +70,14 @@ def is_given(option: str) -> bool:
     return context is not None and context.get_parameter_source(option) == ParameterSource.COMMANDLINE
 
 
-def machine_is_given() -> bool:
-    """Whether the machine is that of a preset, or of a board, and not one that a field may change."""
+def given_options() -> frozenset[str]:
+    """The options among the words of the command under way, by the names of their parameters; with a manifest or a board, whose
+    machine is what it is, MACHINE_GIVEN as well."""
     context = click.get_current_context(silent=True)
-    backend = "" if context is None else context.params.get("backend") or ""
-    return is_given("preset") or "://" in backend
-
-
-def split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A command's options as (those of the machine, the others)."""
-    machine = {name: value for name, value in options.items() if name in NAMES}
-    return machine, {name: value for name, value in options.items() if name not in NAMES}
-
-
-def config_from_options(*, preset: str = "default", spes: int | None = None, mesh: tuple[int, int] | None = None,
-                        **fields: Any) -> Config:
-    """The machine that the options describe: the preset, changed by those that are not None.
-
-    Raises ConfigError for what no machine can have, for an option of a sampler that the machine does not have, and where --spes
-    and --mesh disagree.
-    """
-    changes = {name: value for name, value in fields.items() if value is not None}
-    if mesh is not None:
-        changes["mesh_rows"], changes["mesh_cols"] = mesh
-        if spes is not None and spes != mesh[0] * mesh[1]:
-            raise ConfigError(f"spes is {spes} and mesh is {mesh[0]}x{mesh[1]}; they differ: give one of the two")
-    elif spes is not None:
-        changes["mesh_rows"], changes["mesh_cols"] = mesh_shape(spes)
-    return Config.preset(preset).changed(**changes)
+    if context is None:
+        return frozenset()
+    given = frozenset(filter(is_given, context.params))
+    return given | {MACHINE_GIVEN} if "://" in (context.params.get("backend") or "") else given
 
 
 def clock_hz(megahertz: float) -> int:
@@ -157,7 +138,19 @@ class _OneLine(click.Command):
 
 
 class OneLineCommand(_OneLine):
-    """click.Command with errors of one line; use as `click.command(cls=OneLineCommand)`."""
+    """click.Command with errors of one line, and options of a machine in a group of their own in its help; use as
+    `click.command(cls=OneLineCommand)`."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                rows[parameter.name in DEFAULTS].append(record)
+        for title, found in (("Options", rows[False]), ("Options of the machine", rows[True])):
+            if found:
+                with formatter.section(title):
+                    formatter.write_dl(found)
 
 
 class OneLineGroup(_OneLine, click.Group):

@@ -2,88 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 import click
-import numpy as np
 
-from mrfhw.apps import motion
-from mrfhw.apps.flow import read_flow
-from mrfhw.apps.images import load_inputs
-from mrfhw.apps.job import Job
-from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_vectors
-from mrfhw.apps.motion_window import MotionWindow, find_window
-from mrfhw.apps.starts import box_start
 from mrfhw.commands.application import Application
-from mrfhw.commands.machine_options import is_given
-from mrfhw.commands.matching import DATA_OPTION, Matching, found_energies
-from mrfhw.commands.options import Common, label_machine, pair, picture_options, same_size, say_range
-from mrfhw.machine.bits import bits_for
-from mrfhw.machine.config import Config
+from mrfhw.commands.options import own_option, picture_options
+from mrfhw.jobs.matching import DATA
+from mrfhw.jobs.motion import TASK
 
-__all__ = ["APPLICATION", "job"]
+__all__ = ["APPLICATION"]
 
-
-def vector_machine(rows: int, cols: int) -> dict[str, Any]:
-    """The parameter of a machine that holds the components of so many vectors, where the default one does not."""
-    bits = bits_for(max(rows, cols))
-    return {"vector_bits": bits} if bits > Config().vector_bits else {}
-
-
-def job(*, first: str, second: str, vectors: str | None, centre: str | None, truth: str | None, data: str | None,
-        **others: Any) -> Job:
-    """Check every option and read every file of a motion problem. Raises ProblemError or ConfigError."""
-    files = {"first image": first, "second image": second}
-    middle = None if centre is None else pair("centre", centre, ",", "0,-4")
-    finest = None
-    if vectors is not None:
-        window = MotionWindow(*pair("vectors", vectors, "x", "7x7"), middle or (0, 0))
-    else:
-        finest = load_inputs(list(files.values()), 8, Common.reading_of(others))
-        one, other = same_size(dict(zip(files, finest.data, strict=True)), Common.window_of(others))
-        window = find_window(one, other)
-        if middle is not None:
-            window = dataclasses.replace(window, centre=middle)
-    labels = motion_vectors(window.rows, window.cols, window.centre)
-    more = {} if truth is None else {"truth": read_flow(truth)}
-    found = Matching.of(motion, motion_problem, files, ("first frame", "second frame"), others, data,
-                        label_machine("vectors", len(labels)) | vector_machine(window.rows, window.cols), more, finest)
-    common, (first_data, second_data, *true) = found.common, found.data
-    problem = motion_problem(first_data, second_data, rows=window.rows, cols=window.cols, centre=window.centre,
-                             schedule=found.schedule, edges=found.edges, **found.energy)
-    say_range([first, second], found.inputs)
-    boxed = found.by_census and not is_given("initial")
-    return Job(
-        application="motion", config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
-        run=dataclasses.replace(common.run, initial=box_start(problem)) if boxed else common.run,
-        scale=motion_scale(window.rows, window.cols, window.centre),
-        ends=(_outermost(window), "give more --vectors" if vectors is None else
-              "give more --vectors, or none, so that they are found"),
-        truth=MotionTruth(true[0], labels) if true else None,
-        settings=found.settings("motion", problem.shape, first=first, second=second, labels=len(labels),
-                                vectors=f"{window.rows}x{window.cols}", centre=f"{window.centre[0]},{window.centre[1]}",
-                                vectors_found=vectors is None, truth=truth))
-
-
-def _outermost(window: MotionWindow) -> np.ndarray:
-    """The labels at the window's edges."""
-    row, col = np.divmod(np.arange(window.rows * window.cols), window.cols)
-    at_edge = (row == 0) | (row == window.rows - 1) if window.rows > 2 else np.zeros(len(row), bool)
-    return np.flatnonzero(at_edge | ((col == 0) | (col == window.cols - 1) if window.cols > 2 else False))
-
-
-APPLICATION = Application(
-    verb="motion", summary="Follow FIRST into SECOND: a motion for each pixel of FIRST, and how sure it is.",
-    arguments=("first", "second"), problem=motion_problem, sweeps=motion.SWEEPS, job=job,
-    found=found_energies(motion, motion_problem),
-    options=(
-        *picture_options(),
-        click.option("--vectors", metavar="ROWSxCOLS",
-                     help="Motions told apart: so many along rows and columns, 2 to 256 together.  "
-                     "[default: found from the frames]"),
-        click.option("--centre", metavar="ROW,COL",
-                     help="The motion in the middle of them, in pixels.  [default: 0,0 with --vectors, else found]"),
-        DATA_OPTION,
-        click.option("--truth", metavar="FLOW", help="True motions, a Middlebury .flo file."),
-    ))
+APPLICATION = Application(TASK, (
+    own_option(TASK, "vectors", "Motions told apart: so many along rows and columns, 2 to 256 together.  "
+               "[default: found from the frames]", metavar="ROWSxCOLS"),
+    own_option(TASK, "centre", "The motion in the middle of them, in pixels.  [default: 0,0 with --vectors, else found]",
+               metavar="ROW,COL"),
+    own_option(TASK, "data", "What pixels are compared by: which of their neighbours are darker, or their own grey.  "
+               "[default: census, where a preset's machine can]", type=click.Choice(DATA)),
+    own_option(TASK, "truth", "True motions, a Middlebury .flo file.", metavar="FLOW"),
+    *picture_options(),
+))

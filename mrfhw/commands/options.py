@@ -1,34 +1,18 @@
-"""Options that every application has: energies, temperatures, length, machine and the part of the pictures."""
+"""Options that every application has, on the command line: energies, temperatures, length and the part of the pictures."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 import click
-import numpy as np
 
-from mrfhw.apps.descriptors import edge_weights
-from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
-from mrfhw.apps.job import Cooling
-from mrfhw.commands.machine_options import F, config_from_options, machine_is_given, split_options
-from mrfhw.field.problem import WHOLE_NUMBERS, ProblemError, Run, check_labels
-from mrfhw.field.schedule import Schedule
-from mrfhw.machine.bits import bits_for
-from mrfhw.machine.config import Config
-from mrfhw.machine.derived import Derived
-from mrfhw.placement.fit import check_number
-from mrfhw.placement.temperature import realized_limits
+from mrfhw.jobs.options import COMMON
+from mrfhw.jobs.task import Task
 
-__all__ = ["Common", "common_options", "contrast_weights", "default", "label_machine", "pair", "picture_options", "same_size",
-           "say_range", "schedule_from_options"]
+__all__ = ["common_options", "own_option", "picture_options"]
 
-Decorator = Callable[[F], F]
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 ENERGY_HELP = {
     "alpha": "Weight of the singleton.",
@@ -40,239 +24,57 @@ ENERGY_HELP = {
     "energy_shift": "Low bits dropped from an energy.",
     "temperature": "T, in units of energy; with --anneal, that of the first sweep.",
 }
-PICTURE_OPTIONS = ("depth", "stretch")
 NUMBERS = {"temperature": float, "singleton": str, "doubleton": str}
 
 
-def _energy_options(problem: Callable[..., Any], found: Mapping[str, str]) -> list[Decorator[Any]]:
-    """An option for each energy parameter that `problem` has, with its default; `found` says what sets the others."""
-    parameters = inspect.signature(problem).parameters
-    options = []
-    for name, text in ENERGY_HELP.items():
-        if name not in parameters:
-            continue
-        standard, origin = parameters[name].default, found.get(name)
-        if name == "temperature":  # whether it is given matters to annealing
-            origin = f"{origin or standard}; with --anneal, a multiple of it"
+def _energy_options(task: Task) -> list[Decorator]:
+    """An option for each energy, with its default or with what sets it."""
+    options: list[Decorator] = []
+    for name, standard in task.energies.items():
+        origin = task.found.get(name)
+        if name == "temperature":
+            origin = f"{origin or task.held_temperature}; with --anneal, a multiple of it"
         options.append(click.option(
-            "--" + name.replace("_", "-"), name, type=NUMBERS.get(name, int), default=None if origin else standard,
-            show_default=origin is None and standard is not None, help=text + (f"  [default: {origin}]" if origin else "")))
+            "--" + name.replace("_", "-"), name, type=NUMBERS.get(name, int), default=standard,
+            show_default=standard is not None, help=ENERGY_HELP[name] + (f"  [default: {origin}]" if origin else "")))
     return options
 
 
-def common_options(problem: Callable[..., Any], sweeps: int, found: Mapping[str, str]) -> list[Decorator[Any]]:
-    """The options that `Common.of` takes, but for those of the machine.
-
-    problem: the application's function, whose signature holds the defaults of the energies. sweeps: by default.
-    found: the energy parameters that the application finds itself, each with what it finds them from.
-    """
+def common_options(task: Task) -> list[Decorator]:
+    """The options that `mrfhw.jobs.options.Common.of` takes, but for those of the machine."""
     return [
         click.option("--window", metavar="X,Y,W,H", help="Part of every input: first column, first row, columns, rows."),
-        click.option("--sweeps", type=int, default=None if "sweeps" in found else sweeps, show_default="sweeps" not in found,
-                     help="Sweeps of a chain, burn-in included." + (f"  [default: {found['sweeps']}]" if "sweeps" in found
-                                                                    else "")),
+        click.option("--sweeps", type=int, help=f"Sweeps of a chain, burn-in included.  [default: {task.found['sweeps']}]"),
         click.option("--burn-in", type=int, help="First sweeps, which are not counted.  [default: half of the sweeps; "
                                                  "with --anneal, nine tenths]"),
-        click.option("--seed", type=int, default=0, show_default=True, help="Seed of all random numbers."),
-        click.option("--initial", default="random", show_default=True, help="Labels to start from: random or minimum."),
-        *_energy_options(problem, found),
+        click.option("--seed", type=int, default=COMMON["seed"], show_default=True, help="Seed of all random numbers."),
+        click.option("--initial", default=COMMON["initial"], show_default=True, help="Labels to start from: random or minimum."),
+        *_energy_options(task),
         click.option("--anneal", is_flag=True, help="Cool over the whole run and give the last sample, not the mode."),
         click.option("--final-temperature", type=float,
                      help="Cool down to this T: by the end of the burn-in, or with --anneal by the last sweep."),
         click.option("--cooling-ratio", type=float, help="Cool by this ratio a sweep, to the final temperature."),
         click.option("--cooling-table", metavar="T,T,...", help="Temperatures instead, one after the other."),
-        click.option("--cooling-stride", type=int, default=1, show_default=True, help="Sweeps of each of the table's."),
+        click.option("--cooling-stride", type=int, default=COMMON["cooling_stride"], show_default=True,
+                     help="Sweeps of each of the table's."),
     ]
 
 
-def picture_options() -> list[Decorator[Any]]:
-    """The options that `Common.reading` takes: how the greys of the pictures are read."""
+def own_option(task: Task, name: str, text: str, **more: Any) -> Decorator:
+    """An option of an application's own, by its parameter's name, with the default that its job has."""
+    standard = task.own[name]
+    if standard is False:
+        more["is_flag"] = True
+    elif isinstance(standard, (int, float)):
+        more |= {"type": type(standard), "show_default": True}
+    return click.option("--" + name.replace("_", "-"), name, default=standard, help=text, **more)
+
+
+def picture_options() -> list[Decorator]:
+    """The options of `mrfhw.jobs.options.READING`: how the greys of the pictures are read."""
     return [
         click.option("--depth", type=int, metavar="BITS", help="Bits of a grey value in the pictures, 1 to 16: 2^BITS - 1 is "
                                                                 "white.  [default: as the files say]"),
         click.option("--stretch", is_flag=True, help="Make the least grey of the pictures black and the greatest white, "
                                                      "by the same map for all of them."),
     ]
-
-
-def schedule_from_options(*, sweeps: int, burn_in: int, temperature: float, final_temperature: float | None = None,
-                          cooling_ratio: float | None = None, cooling_table: str | None = None, cooling_stride: int = 1,
-                          anneal: bool = False) -> Schedule:
-    """The temperatures that the options describe.
-
-    A final temperature without a ratio is reached with the burn-in, or with the last sweep where the run anneals.
-    Raises ProblemError for options that contradict each other and for what is no temperature.
-    """
-    if cooling_table is not None:
-        if final_temperature is not None or cooling_ratio is not None:
-            raise ProblemError("cooling-table comes with final-temperature or cooling-ratio; only one of the two "
-                               "schedules can hold: drop one")
-        try:
-            return Schedule.of_table(tuple(float(part) for part in cooling_table.split(",")), cooling_stride)
-        except ValueError as error:
-            if isinstance(error, ProblemError):
-                raise
-            raise ProblemError(f"cooling-table is {cooling_table!r}; it must be numbers with commas between them: "
-                               "give such as 8,4,2") from None
-    start = Schedule.constant(temperature)
-    if final_temperature is None:
-        if cooling_ratio is not None:
-            raise ProblemError(f"cooling-ratio is {cooling_ratio}; cooling must end somewhere: give final-temperature")
-        return start
-    Schedule.constant(final_temperature)  # refuses what is no temperature before it enters a quotient
-    if cooling_ratio is None:
-        steps = burn_in if burn_in > 0 and not anneal else max(1, sweeps - 1)
-        cooling_ratio = min(1.0, (final_temperature / temperature) ** (1 / steps))
-    return Schedule.geometric(temperature, cooling_ratio, final_temperature)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Common:
-    """Checked options of any application.
-
-    energy: those of ENERGY_HELP that are given, without the temperature. options: all of them, as they came.
-    """
-
-    config: Config
-    run: Run
-    window: Window | None
-    anneal: bool
-    energy: dict[str, Any]
-    options: dict[str, Any]
-
-    @classmethod
-    def of(cls, options: dict[str, Any], needed: Mapping[str, Any] | None = None,
-           sweeps: Callable[[Config], int] | None = None) -> Common:
-        """From the options of `common_options` and `machine_options`. Raises ProblemError or ConfigError.
-
-        needed: parameters of the machine that the application's field needs; they hold where they are not given,
-        and the machine is not that of a preset or a board.
-        sweeps: how many by default, where that depends on the machine.
-        """
-        machine, options = split_options(options)
-        if not machine_is_given():
-            machine |= {name: value for name, value in (needed or {}).items() if machine.get(name) is None}
-        config = config_from_options(**machine)
-        number, burn_in, anneal = options["sweeps"], options["burn_in"], options["anneal"]
-        if number is None:
-            assert sweeps is not None
-            number = sweeps(config)
-        if burn_in is None:
-            # Where the run anneals, the histogram is that of its cold end.
-            burn_in = max(0, number - max(1, number // 10)) if anneal else number // 2
-        options = {**options, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"]}
-        energy = {name: options[name] for name in ENERGY_HELP
-                  if name != "temperature" and options.get(name) is not None}
-        for name in ("alpha", *WHOLE_NUMBERS):  # before anything is computed from them
-            if name in energy:
-                check_number(config, name, energy[name])
-        return cls(config=config,
-                   run=Run(sweeps=number, burn_in=burn_in, seed=options["seed"], initial=options["initial"]),
-                   window=cls.window_of(options), anneal=anneal,
-                   energy=energy, options=options)
-
-    def schedule(self, temperature: float, cooling: Cooling, energy_shift: int = 0) -> Schedule:
-        """The temperatures: what the options say, else `temperature` held or, where the run anneals, multiples of it.
-
-        Multiples end where the machine's temperatures do.
-        """
-        options = self.options
-        given, final = options["temperature"], options["final_temperature"]
-        if self.anneal and options["cooling_table"] is None:
-            coldest, hottest = realized_limits(self.config, energy_shift)
-            first = given if given is not None else min(temperature * cooling.first, hottest)
-            Schedule.constant(first)
-            if final is None:
-                held = temperature if given is None else first / cooling.first
-                final = max(held * cooling.last, min(coldest, first))
-        else:
-            first = temperature if given is None else given
-        return schedule_from_options(
-            sweeps=self.run.sweeps, burn_in=self.run.burn_in, temperature=first, final_temperature=final,
-            cooling_ratio=options["cooling_ratio"], cooling_table=options["cooling_table"],
-            cooling_stride=options["cooling_stride"], anneal=self.anneal)
-
-    @property
-    def reading(self) -> Reading:
-        """How the pictures are read, of the options of `picture_options`, if the application has them."""
-        return self.reading_of(self.options)
-
-    @staticmethod
-    def reading_of(options: Mapping[str, Any]) -> Reading:
-        """How the pictures are read."""
-        return Reading(depth=options.get("depth"), stretch=options.get("stretch", False))
-
-    @staticmethod
-    def window_of(options: Mapping[str, Any]) -> Window | None:
-        """The part of the pictures that is wanted. Raises ProblemError."""
-        return None if options["window"] is None else parse_window(options["window"])
-
-    def settings(self, problem: str, shape: tuple[int, int], schedule: Schedule, **others: Any) -> dict[str, Any]:
-        """Every option, for the report; `others` are the application's own."""
-        used = ("anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", *PICTURE_OPTIONS)
-        return {"problem": problem, **others, **self.energy, "schedule": dataclasses.asdict(schedule),
-                **{name: self.options[name] for name in used if name in self.options}, "rows": shape[0], "columns": shape[1]}
-
-
-def label_machine(name: str, labels: int) -> dict[str, Any]:
-    """The parameter of a machine that holds so many labels, given as `name`, where the default has not. Raises ProblemError."""
-    check_labels(name, labels)
-    return {"label_bits": bits_for(labels)} if labels > Derived.of(Config()).max_labels else {}
-
-
-def contrast_weights(app: ModuleType, config: Config, picture: np.ndarray) -> np.ndarray | None:
-    """The weights of edges that an application's constants say for a picture, None on a machine that holds none of them."""
-    if config.edge_bits < app.SMOOTH.bit_length():
-        return None
-    return edge_weights(picture, app.SMOOTH, app.EDGE, app.CONTRAST)
-
-
-def default(problem: Callable[..., Any], name: str) -> Any:
-    """The default of a parameter of an application's function."""
-    return inspect.signature(problem).parameters[name].default
-
-
-def same_size(images: dict[str, np.ndarray], window: Window | None) -> list[np.ndarray]:
-    """The images, (H, W) or (H, W, n), cut to the window.
-
-    images: by what a message calls them. Raises ProblemError where one has not the size of the first.
-    """
-    name0, first = next(iter(images.items()))
-    rows, cols = first.shape[:2]
-    for name, image in images.items():
-        if image.shape[:2] != (rows, cols):
-            raise ProblemError(f"the {name} is {image.shape[1]}x{image.shape[0]}; the {name0} is {cols}x{rows}: "
-                               "give images of one size")
-    return [crop(image, window, name) for name, image in images.items()]
-
-
-@contextlib.contextmanager
-def _afterwards(line: str) -> Iterator[None]:
-    """Says a line on stderr when the command has ended, not where a mistake ended it: that is one line alone."""
-    try:
-        yield
-    except click.exceptions.Exit:  # how `verify` ends
-        click.echo(line, err=True)
-        raise
-    click.echo(line, err=True)
-
-
-def say_range(names: Sequence[str], inputs: Inputs) -> None:
-    """One line on stderr, when the command ends, where the pictures of these names are stretched, or have few greys."""
-    if not inputs.stretched and not inputs.narrow:
-        return
-    low, high = inputs.range
-    line = (f"Note: the grey of {' and '.join(names)} is {low:.0f} to {high:.0f} of 0 to 255"
-            + (", stretched to all of it" if inputs.stretched else ": --stretch would use all of it"))
-    context = click.get_current_context(silent=True)
-    if context is not None:
-        context.with_resource(_afterwards(line))
-
-
-def pair(name: str, text: str, separator: str, example: str) -> tuple[int, int]:
-    """Two whole numbers with a separator between them, as (row, column). Raises ProblemError for anything else."""
-    try:
-        row, col = (int(part) for part in text.lower().split(separator))
-    except ValueError:
-        raise ProblemError(f"{name} is {text!r}; it must be two whole numbers, rows and columns: give such as {example}") from None
-    return row, col

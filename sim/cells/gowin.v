@@ -68,6 +68,30 @@ module SDPX9B(
   );
 endmodule
 
+module DPB(
+  input CLKA, CEA, OCEA, RESETA, WREA, CLKB, CEB, OCEB, RESETB, WREB,
+  input [2:0] BLKSELA, BLKSELB,
+  input [13:0] ADA, ADB,
+  input [15:0] DIA, DIB,
+  output [15:0] DOA, DOB
+);
+  parameter READ_MODE0 = 0, READ_MODE1 = 0, WRITE_MODE0 = 0, WRITE_MODE1 = 0, BIT_WIDTH_0 = 16, BIT_WIDTH_1 = 16;
+  parameter BLK_SEL_0 = 0, BLK_SEL_1 = 0, RESET_MODE = "SYNC";
+  parameter [255:0] `INIT_PARAMETERS(INIT_RAM_);
+  localparam WRITING = WRITE_MODE0 == 2 ? "OLD" : WRITE_MODE0 == 1 ? "NEW" : "OPEN";
+  wire [35:0] out_a, out_b;
+  // Bytes of nine bits whose highest one is not used.
+  assign DOA = {out_a[16:9], out_a[7:0]};
+  assign DOB = {out_b[16:9], out_b[7:0]};
+  block_ram #(
+    .WIDTH_A(BIT_WIDTH_0 < 8 ? BIT_WIDTH_0 : BIT_WIDTH_0 / 8 * 9), .WIDTH_B(BIT_WIDTH_1 < 8 ? BIT_WIDTH_1 : BIT_WIDTH_1 / 8 * 9),
+    .WRITING(WRITING), .BYTE(8), .PAIR(16), .INIT(`INIT_VALUES(INIT_RAM_))
+  ) ram (
+    .clk_a(CLKA), .enable_a(CEA), .write_a(WREA), .address_a(ADA), .data_a({19'd0, DIA[15:8], 1'b0, DIA[7:0]}), .out_a(out_a),
+    .clk_b(CLKB), .enable_b(CEB), .reset_b(RESETB), .address_b(ADB), .out_b(out_b)
+  );
+endmodule
+
 module DPX9B(
   input CLKA, CEA, OCEA, RESETA, WREA, CLKB, CEB, OCEB, RESETB, WREB,
   input [2:0] BLKSELA, BLKSELB,

@@ -65,6 +65,8 @@ _GOWIN_CELLS = {
     "SPX9": Cell({**_ONE_PORT, "BIT_WIDTH": (9, 18, 36)}, low=("RESET", "BLKSEL")),
     "SDPX9B": Cell({**_TWO_PORTS, "BIT_WIDTH_0": (9, 18, 36), "BIT_WIDTH_1": (9, 18, 36), "READ_MODE": (0,)},
                    low=_TWO_LOW, low_if=_READER_RESET),
+    "DPB": Cell({**_TWO_PORTS, "BIT_WIDTH_0": (1, 2, 4, 8, 16), "BIT_WIDTH_1": (1, 2, 4, 8, 16), "READ_MODE0": (0,),
+                 "READ_MODE1": (0,), "WRITE_MODE0": (1,), "WRITE_MODE1": (1,)}, low=(*_TWO_LOW, "WREB"), low_if=_READER_RESET),
     "DPX9B": Cell({**_TWO_PORTS, "BIT_WIDTH_0": (9, 18), "BIT_WIDTH_1": (9, 18), "READ_MODE0": (0,), "READ_MODE1": (0,),
                    "WRITE_MODE0": (1,), "WRITE_MODE1": (1,)}, low=(*_TWO_LOW, "WREB"), low_if=_READER_RESET),
     "MULT9X9": Cell(low=("ASEL", "BSEL")),

@@ -1,4 +1,4 @@
-"""What the verbs that match two pictures share: how pixels are compared, on which machine, and with which energies."""
+"""What the applications that match two pictures share: how pixels are compared, on which machine, and with which energies."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-import click
 import numpy as np
 
 from mrfhw.apps.descriptors import census, takes_census
-from mrfhw.apps.images import Inputs, load_inputs
-from mrfhw.commands.options import Common, contrast_weights, default, same_size
+from mrfhw.apps.images import Inputs, load_inputs, name_of
 from mrfhw.field.schedule import Schedule
+from mrfhw.jobs.options import Common, check_choice, contrast_weights, default, range_note, same_size
 from mrfhw.machine.config import Config
 
-__all__ = ["DATA_OPTION", "Matching", "found_energies"]
+__all__ = ["DATA", "Matching", "found_energies"]
 
-DATA_OPTION = click.option("--data", type=click.Choice(["census", "grey"]), help="What pixels are compared by: which of their "
-                           "neighbours are darker, or their own grey.  [default: census, where a preset's machine can]")
-
+DATA = ("census", "grey")  # what pixels are compared by
 
 def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, str]:
     """`Application.found`: the defaults that depend on what is compared."""
@@ -48,27 +45,29 @@ class Matching:
     edges: np.ndarray | None
 
     @classmethod
-    def of(cls, app: ModuleType, problem: Callable[..., Any], files: Mapping[str, str], captions: tuple[str, str],
+    def of(cls, app: ModuleType, problem: Callable[..., Any], pair: Mapping[str, Any], captions: tuple[str, str],
            others: dict[str, Any], data: str | None, needed: dict[str, Any], more: Mapping[str, np.ndarray],
-           finest: Inputs | None = None) -> Matching:
-        """Of the options of a verb. Raises ProblemError or ConfigError.
+           given: frozenset[str], finest: Inputs | None = None) -> Matching:
+        """Of an application's options. Raises ProblemError or ConfigError.
 
-        app: the application's module, which has the constants of its field of census. files: by what messages call the pictures.
+        app: the application's module, which has the constants of its field of census. pair: paths or arrays by what messages call
+        the pictures. given: as of `Common.of`.
         needed: parameters of the machine for whatever is compared. more: further images of the pictures' size, by what messages
         call them. finest: the pictures at 8 bits, where they have been read.
         """
+        check_choice("data", data, DATA)
         wanted = others["singleton"]
 
         def by_census_on(config: Config) -> bool:
             return data == "census" or (data is None and wanted in (None, "hamming") and takes_census(config))
 
         by_grey = data == "grey" or wanted in ("absolute", "squared")  # descriptors are compared bit by bit
-        common = Common.of(others, needed | ({} if by_grey else app.MACHINE),
-                           lambda config: app.CENSUS_SWEEPS if by_census_on(config) else app.SWEEPS)
+        common = Common.of(others, lambda config: app.CENSUS_SWEEPS if by_census_on(config) else app.SWEEPS,
+                           needed | ({} if by_grey else app.MACHINE), given)
         by_census, config = by_census_on(common.config), common.config
         inputs = finest if by_census and finest is not None else load_inputs(
-            list(files.values()), 8 if by_census else config.data_bits, common.reading)
-        images = dict(zip(files, map(census, inputs.data) if by_census else inputs.data, strict=True))
+            pair, 8 if by_census else config.data_bits, common.reading)
+        images = dict(zip(pair, map(census, inputs.data) if by_census else inputs.data, strict=True))
         cut = same_size({**images, **more}, common.window)
         shown = same_size(dict(zip(captions, inputs.pictures, strict=True)), common.window)
         standard = app.CENSUS_ENERGY if by_census else {"temperature": default(problem, "temperature")}
@@ -78,6 +77,10 @@ class Matching:
         return cls(common=common, by_census=by_census, inputs=inputs, data=cut, pictures=dict(zip(captions, shown, strict=True)),
                    schedule=common.schedule(standard["temperature"], app.COOLING), energy=energy,
                    edges=contrast_weights(app, config, shown[0]) if by_census else None)
+
+    def notes(self, *pictures: Any) -> tuple[str, ...]:
+        """What is to be said of the pictures' greys."""
+        return range_note([name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)], self.inputs)
 
     def settings(self, verb: str, shape: tuple[int, int], **others: Any) -> dict[str, Any]:
         """Every option, for the report; `others` are the application's own."""

@@ -1,0 +1,79 @@
+"""The machine that options describe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mrfhw.input_files import read_plain
+from mrfhw.machine.config import Config, ConfigError, mesh_shape
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import INTERFACE_VERSION
+
+__all__ = ["DEFAULTS", "MESH_FIELDS", "NAMES", "config_from_options", "machine_in", "split_options"]
+
+# Fields given by --spes and --mesh.
+MESH_FIELDS = ("mesh_rows", "mesh_cols")
+# The options of a machine, with their defaults.
+DEFAULTS: dict[str, Any] = {"machine": None, "preset": "default", "spes": None, "mesh": None,
+                            **{p.name: None for p in Config.space() if p.name not in MESH_FIELDS}}
+NAMES = tuple(DEFAULTS)
+MANIFEST_BYTES = 1 << 20
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options as (those of the machine, the others)."""
+    machine = {name: value for name, value in options.items() if name in NAMES}
+    return machine, {name: value for name, value in options.items() if name not in NAMES}
+
+
+def machine_in(path: str | Path) -> Config:
+    """The machine that a manifest.json of `mrfhw generate` or `mrfhw build` states.
+
+    Raises ConfigError for what is no such file, and for one of another interface, whose registers would be read wrongly.
+    """
+    way_out = "give a manifest.json that mrfhw generate or mrfhw build has written"
+    data = read_plain(path, way_out, MANIFEST_BYTES, ConfigError)
+    try:
+        held = json.loads(data)
+        parameters, interface, digest = held["parameters"], held["interface"], held["parameters_digest"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ConfigError(f"{path} is no manifest of a machine: {way_out}") from None
+    if interface != INTERFACE_VERSION:
+        raise ConfigError(f"{path} has interface {interface!s:.40}; this version of mrfhw has {INTERFACE_VERSION}: generate the "
+                          "machine anew, or use the version of mrfhw that generated it")
+    try:
+        config = Config.from_dict(parameters)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    except (TypeError, ValueError, AttributeError, KeyError):
+        raise ConfigError(f"{path} has parameters of no machine: {way_out}") from None
+    if Derived.of(config).digest != digest:
+        raise ConfigError(f"{path} has parameters with another digest than it states, so that it was changed by hand: generate the "
+                          "machine anew")
+    return config
+
+
+def config_from_options(*, machine: str | Path | Config | None = None, preset: str = "default", spes: int | None = None,
+                        mesh: tuple[int, int] | None = None, **fields: Any) -> Config:
+    """The machine that the options describe: the manifest's, or the preset, changed by those that are not None.
+
+    Raises ConfigError for what no machine can have, for an option of a sampler that the machine does not have, where --spes
+    and --mesh disagree, and where a manifest comes with other options.
+    """
+    changes = {name: value for name, value in fields.items() if value is not None}
+    if machine is not None:
+        others = [*(["preset"] if preset != DEFAULTS["preset"] else []), *(["spes"] if spes is not None else []),
+                  *(["mesh"] if mesh is not None else []), *changes]
+        if others:
+            raise ConfigError(f"machine is given, and {', '.join(others)} too; a manifest states the whole machine: drop one")
+        return machine if isinstance(machine, Config) else machine_in(machine)
+    if mesh is not None:
+        changes["mesh_rows"], changes["mesh_cols"] = mesh
+        if spes is not None and spes != mesh[0] * mesh[1]:
+            raise ConfigError(f"spes is {spes} and mesh is {mesh[0]}x{mesh[1]}; they differ: give one of the two")
+    elif spes is not None:
+        changes["mesh_rows"], changes["mesh_cols"] = mesh_shape(spes)
+    return Config.preset(preset).changed(**changes)

@@ -1,0 +1,80 @@
+"""From two frames, or the files that have them, and options to the job of following one into the other."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from mrfhw.apps import motion
+from mrfhw.apps.flow import flow_of
+from mrfhw.apps.images import load_inputs, name_of
+from mrfhw.apps.job import Job
+from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_vectors
+from mrfhw.apps.motion_window import MotionWindow, find_window
+from mrfhw.apps.starts import box_start
+from mrfhw.jobs.matching import Matching, found_energies
+from mrfhw.jobs.options import READING, Common, label_machine, pair, same_size
+from mrfhw.jobs.task import Task
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+
+__all__ = ["TASK", "job"]
+
+
+def vector_machine(rows: int, cols: int) -> dict[str, Any]:
+    """The parameter of a machine that holds the components of so many vectors, where the default one does not."""
+    bits = bits_for(max(rows, cols))
+    return {"vector_bits": bits} if bits > Config().vector_bits else {}
+
+
+def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | None = None, truth: Any = None,
+        data: str | None = None, given: frozenset[str] = frozenset(), depth: int | None = READING["depth"],
+        stretch: bool = READING["stretch"], **others: Any) -> Job:
+    """Check every option and read every file of a motion problem. Raises ProblemError or ConfigError.
+
+    first, second, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
+    """
+    others |= {"depth": depth, "stretch": stretch}
+    files = {"first image": first, "second image": second}
+    middle = None if centre is None else pair("centre", centre, ",", "0,-4")
+    finest = None
+    if vectors is not None:
+        window = MotionWindow(*pair("vectors", vectors, "x", "7x7"), middle or (0, 0))
+    else:
+        finest = load_inputs(files, 8, Common.reading_of(others))
+        one, other = same_size(dict(zip(files, finest.data, strict=True)), Common.window_of(others))
+        window = find_window(one, other)
+        if middle is not None:
+            window = dataclasses.replace(window, centre=middle)
+    labels = motion_vectors(window.rows, window.cols, window.centre)
+    more = {} if truth is None else {"truth": flow_of(truth)}
+    found = Matching.of(motion, motion_problem, files, ("first frame", "second frame"), others, data,
+                        label_machine("vectors", len(labels)) | vector_machine(window.rows, window.cols), more, given, finest)
+    common, (first_data, second_data, *true) = found.common, found.data
+    problem = motion_problem(first_data, second_data, rows=window.rows, cols=window.cols, centre=window.centre,
+                             schedule=found.schedule, edges=found.edges, **found.energy)
+    boxed = found.by_census and "initial" not in given
+    return Job(
+        application="motion", config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
+        run=dataclasses.replace(common.run, initial=box_start(problem)) if boxed else common.run,
+        scale=motion_scale(window.rows, window.cols, window.centre), notes=found.notes(first, second),
+        ends=(_outermost(window), "give more --vectors" if vectors is None else
+              "give more --vectors, or none, so that they are found"),
+        truth=MotionTruth(true[0], labels) if true else None,
+        settings=found.settings("motion", problem.shape, first=name_of(first, "array"), second=name_of(second, "array"),
+                                labels=len(labels), vectors=f"{window.rows}x{window.cols}",
+                                centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
+                                truth=None if truth is None else name_of(truth, "array")))
+
+
+def _outermost(window: MotionWindow) -> np.ndarray:
+    """The labels at the window's edges."""
+    row, col = np.divmod(np.arange(window.rows * window.cols), window.cols)
+    at_edge = (row == 0) | (row == window.rows - 1) if window.rows > 2 else np.zeros(len(row), bool)
+    return np.flatnonzero(at_edge | ((col == 0) | (col == window.cols - 1) if window.cols > 2 else False))
+
+
+TASK = Task(verb="motion", summary="Follow FIRST into SECOND: a motion for each pixel of FIRST, and how sure it is.",
+            arguments=("first", "second"), problem=motion_problem, job=job, found=found_energies(motion, motion_problem))

@@ -1,0 +1,216 @@
+"""Options that every application has, by name, into energies, temperatures, length, machine and the part of the pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from mrfhw.apps.descriptors import edge_weights
+from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
+from mrfhw.apps.job import Cooling
+from mrfhw.field.problem import WHOLE_NUMBERS, ProblemError, Run, check_labels
+from mrfhw.field.schedule import Schedule
+from mrfhw.jobs.machine import config_from_options, split_options
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.fit import check_number
+from mrfhw.placement.temperature import realized_limits
+
+__all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "READING", "Common", "check_choice", "contrast_weights", "default",
+           "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options"]
+
+# Parameters of an application's problem that are options, where it has them.
+ENERGIES = ("alpha", "beta", "tau", "singleton", "doubleton", "out_of_range", "energy_shift", "temperature")
+# Options of every application, with their defaults; None: as the application says.
+COMMON: dict[str, Any] = dict(
+    window=None, sweeps=None, burn_in=None, seed=0, initial="random", anneal=False, final_temperature=None, cooling_ratio=None,
+    cooling_table=None, cooling_stride=1)
+# Options of applications that read pictures.
+READING: dict[str, Any] = dict(depth=None, stretch=False)
+MACHINE_GIVEN = "machine"  # among the options that are given: the machine is one that a field may not change
+
+
+def schedule_from_options(*, sweeps: int, burn_in: int, temperature: float, final_temperature: float | None = None,
+                          cooling_ratio: float | None = None, cooling_table: str | None = None, cooling_stride: int = 1,
+                          anneal: bool = False) -> Schedule:
+    """The temperatures that the options describe.
+
+    A final temperature without a ratio is reached with the burn-in, or with the last sweep where the run anneals.
+    Raises ProblemError for options that contradict each other and for what is no temperature.
+    """
+    if cooling_table is not None:
+        if final_temperature is not None or cooling_ratio is not None:
+            raise ProblemError("cooling-table comes with final-temperature or cooling-ratio; only one of the two "
+                               "schedules can hold: drop one")
+        try:
+            return Schedule.of_table(tuple(float(part) for part in cooling_table.split(",")), cooling_stride)
+        except ValueError as error:
+            if isinstance(error, ProblemError):
+                raise
+            raise ProblemError(f"cooling-table is {cooling_table!r}; it must be numbers with commas between them: "
+                               "give such as 8,4,2") from None
+    start = Schedule.constant(temperature)
+    if final_temperature is None:
+        if cooling_ratio is not None:
+            raise ProblemError(f"cooling-ratio is {cooling_ratio}; cooling must end somewhere: give final-temperature")
+        return start
+    Schedule.constant(final_temperature)  # refuses what is no temperature before it enters a quotient
+    if cooling_ratio is None:
+        steps = burn_in if burn_in > 0 and not anneal else max(1, sweeps - 1)
+        cooling_ratio = min(1.0, (final_temperature / temperature) ** (1 / steps))
+    return Schedule.geometric(temperature, cooling_ratio, final_temperature)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """Checked options of any application.
+
+    energy: those of ENERGIES that have a value, without the temperature. options: all of them, as they came.
+    """
+
+    config: Config
+    run: Run
+    window: Window | None
+    anneal: bool
+    energy: dict[str, Any]
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, options: dict[str, Any], sweeps: Callable[[Config], int], needed: Mapping[str, Any] | None = None,
+           given: frozenset[str] = frozenset()) -> Common:
+        """From the options of COMMON, ENERGIES and a machine. Raises ProblemError or ConfigError.
+
+        sweeps: how many by default on a machine. given: the names of those that are not defaults.
+        needed: parameters of the machine that the application's field needs; they hold where they are not given,
+        and the machine is not that of a manifest, a preset or a board (MACHINE_GIVEN).
+        """
+        machine, options = split_options(options)
+        if not machine_is_given(given):
+            machine |= {name: value for name, value in (needed or {}).items() if machine.get(name) is None}
+        config = config_from_options(**machine)
+        number, burn_in, anneal = options["sweeps"], options["burn_in"], options["anneal"]
+        if number is None:
+            number = sweeps(config)
+        if burn_in is None:
+            # Where the run anneals, the histogram is that of its cold end.
+            burn_in = max(0, number - max(1, number // 10)) if anneal else number // 2
+        options = {**options, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"]}
+        energy = {name: options[name] for name in ENERGIES
+                  if name != "temperature" and options.get(name) is not None}
+        for name in ("alpha", *WHOLE_NUMBERS):  # before anything is computed from them
+            if name in energy:
+                check_number(config, name, energy[name])
+        return cls(config=config,
+                   run=Run(sweeps=number, burn_in=burn_in, seed=options["seed"], initial=options["initial"]),
+                   window=cls.window_of(options), anneal=anneal,
+                   energy=energy, options=options)
+
+    def schedule(self, temperature: float, cooling: Cooling, energy_shift: int = 0) -> Schedule:
+        """The temperatures: what the options say, else `temperature` held or, where the run anneals, multiples of it.
+
+        Multiples end where the machine's temperatures do.
+        """
+        options = self.options
+        given, final = options["temperature"], options["final_temperature"]
+        if self.anneal and options["cooling_table"] is None:
+            coldest, hottest = realized_limits(self.config, energy_shift)
+            first = given if given is not None else min(temperature * cooling.first, hottest)
+            Schedule.constant(first)
+            if final is None:
+                held = temperature if given is None else first / cooling.first
+                final = max(held * cooling.last, min(coldest, first))
+        else:
+            first = temperature if given is None else given
+        return schedule_from_options(
+            sweeps=self.run.sweeps, burn_in=self.run.burn_in, temperature=first, final_temperature=final,
+            cooling_ratio=options["cooling_ratio"], cooling_table=options["cooling_table"],
+            cooling_stride=options["cooling_stride"], anneal=self.anneal)
+
+    @property
+    def reading(self) -> Reading:
+        """How the pictures are read, of the options of READING, if the application has them."""
+        return self.reading_of(self.options)
+
+    @staticmethod
+    def reading_of(options: Mapping[str, Any]) -> Reading:
+        """How the pictures are read."""
+        return Reading(depth=options.get("depth"), stretch=options.get("stretch", False))
+
+    @staticmethod
+    def window_of(options: Mapping[str, Any]) -> Window | None:
+        """The part of the pictures that is wanted. Raises ProblemError."""
+        return None if options["window"] is None else parse_window(options["window"])
+
+    def settings(self, problem: str, shape: tuple[int, int], schedule: Schedule, **others: Any) -> dict[str, Any]:
+        """Every option, for the report; `others` are the application's own."""
+        used = ("anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", *READING)
+        return {"problem": problem, **others, **self.energy, "schedule": dataclasses.asdict(schedule),
+                **{name: self.options[name] for name in used if name in self.options}, "rows": shape[0], "columns": shape[1]}
+
+
+def machine_is_given(given: frozenset[str]) -> bool:
+    """Whether the machine is one that a field may not change."""
+    return MACHINE_GIVEN in given or "preset" in given
+
+
+def label_machine(name: str, labels: int) -> dict[str, Any]:
+    """The parameter of a machine that holds so many labels, given as `name`, where the default has not. Raises ProblemError."""
+    check_labels(name, labels)
+    return {"label_bits": bits_for(labels)} if labels > Derived.of(Config()).max_labels else {}
+
+
+def contrast_weights(app: ModuleType, config: Config, picture: np.ndarray) -> np.ndarray | None:
+    """The weights of edges that an application's constants say for a picture, None on a machine that holds none of them."""
+    if config.edge_bits < app.SMOOTH.bit_length():
+        return None
+    return edge_weights(picture, app.SMOOTH, app.EDGE, app.CONTRAST)
+
+
+def default(problem: Callable[..., Any], name: str) -> Any:
+    """The default of a parameter of an application's function."""
+    return inspect.signature(problem).parameters[name].default
+
+
+def same_size(images: dict[str, np.ndarray], window: Window | None) -> list[np.ndarray]:
+    """The images, (H, W) or (H, W, n), cut to the window.
+
+    images: by what a message calls them. Raises ProblemError where one has not the size of the first.
+    """
+    name0, first = next(iter(images.items()))
+    rows, cols = first.shape[:2]
+    for name, image in images.items():
+        if image.shape[:2] != (rows, cols):
+            raise ProblemError(f"the {name} is {image.shape[1]}x{image.shape[0]}; the {name0} is {cols}x{rows}: "
+                               "give images of one size")
+    return [crop(image, window, name) for name, image in images.items()]
+
+
+def range_note(names: Sequence[str], inputs: Inputs) -> tuple[str, ...]:
+    """One line where the pictures of these names are stretched, or have few greys."""
+    if not inputs.stretched and not inputs.narrow:
+        return ()
+    low, high = inputs.range
+    return (f"Note: the grey of {' and '.join(names)} is {low:.0f} to {high:.0f} of 0 to 255"
+            + (", stretched to all of it" if inputs.stretched else ": --stretch would use all of it"),)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raises ProblemError where a value is not None and none of the choices."""
+    if value is not None and value not in choices:
+        raise ProblemError(f"{name} is {value!r}; it is one of {', '.join(choices)}: give one of them")
+
+
+def pair(name: str, text: str, separator: str, example: str) -> tuple[int, int]:
+    """Two whole numbers with a separator between them, as (row, column). Raises ProblemError for anything else."""
+    try:
+        row, col = (int(part) for part in text.lower().split(separator))
+    except ValueError:
+        raise ProblemError(f"{name} is {text!r}; it must be two whole numbers, rows and columns: give such as {example}") from None
+    return row, col

@@ -1,0 +1,65 @@
+"""From a field, or the file that has it, and options to the job of sampling it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from mrfhw.apps.images import name_of
+from mrfhw.apps.job import Job, LabelScale
+from mrfhw.field.files import load_problem
+from mrfhw.field.problem import Problem, Run
+from mrfhw.jobs.machine import config_from_options, split_options
+from mrfhw.jobs.options import machine_is_given
+from mrfhw.jobs.task import Task
+from mrfhw.placement.fit import check_fits
+from mrfhw.placement.needs import needed_parameters
+
+__all__ = ["SWEEPS", "TASK", "job", "label_scale"]
+
+SWEEPS = 500  # of a file without a run
+
+
+def label_scale(labels: int) -> LabelScale:
+    """Labels as they are: numbers without order, each with a colour."""
+    return LabelScale(values=np.arange(labels, dtype=np.float64)[:, None], name="label", kind="classes")
+
+
+def _run(held: Run | None, sweeps: int | None, burn_in: int | None, seed: int | None,
+         initial: str | np.ndarray | None) -> Run:
+    """The file's run where an option is not given; a number of sweeps that is given comes with half of it as burn-in."""
+    if sweeps is None and held is not None:
+        sweeps, burn_in = held.sweeps, held.burn_in if burn_in is None else burn_in
+    sweeps = SWEEPS if sweeps is None else sweeps
+    start: str | np.ndarray = "random" if held is None else held.initial
+    return Run(sweeps=sweeps, burn_in=sweeps // 2 if burn_in is None else burn_in,
+               seed=(0 if held is None else held.seed) if seed is None else seed, initial=start if initial is None else initial)
+
+
+def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, seed: int | None = None,
+        initial: str | np.ndarray | None = None, given: frozenset[str] = frozenset(), **machine: Any) -> Job:
+    """Read a saved problem and check it against the machine. Raises ProblemError or ConfigError.
+
+    file: a path, or a Problem. given: as of `mrfhw.jobs.options.Common.of`.
+    """
+    problem, held = (file, None) if isinstance(file, Problem) else load_problem(file)
+    options = split_options(machine)[0]
+    config = config_from_options(**options)
+    if not machine_is_given(given):
+        needed = needed_parameters(problem, config)
+        config = config.changed(**{name: value for name, value in needed.items() if options[name] is None})
+    run = _run(held, sweeps, burn_in, seed, initial)
+    check_fits(config, problem)
+    return Job(
+        application="problem", config=config, problem=problem, run=run, inputs={}, scale=label_scale(problem.labels),
+        settings={"problem": "problem", "file": "array" if isinstance(file, Problem) else name_of(file, "array"),
+                  "digest": problem.digest, "labels": problem.labels,
+                  "schedule": dataclasses.asdict(problem.schedule), "sweeps": run.sweeps, "burn_in": run.burn_in, "seed": run.seed,
+                  "initial": run.initial if isinstance(run.initial, str) else "labels of the file", "preset": options["preset"],
+                  "rows": problem.shape[0], "columns": problem.shape[1]})
+
+
+TASK = Task(verb="problem", summary="Sample the field in FILE: a label for each site, and how sure it is.", arguments=("file",),
+            problem=None, job=job)

@@ -1,0 +1,47 @@
+"""From a rectified pair, or the files that have it, and options to the job of matching it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mrfhw.apps import stereo
+from mrfhw.apps.images import disparity_of, name_of
+from mrfhw.apps.job import Job
+from mrfhw.apps.stereo import StereoTruth, both_ways, disparity_scale, stereo_problem
+from mrfhw.jobs.matching import Matching, found_energies
+from mrfhw.jobs.options import READING, label_machine
+from mrfhw.jobs.task import Task
+
+__all__ = ["TASK", "job"]
+
+
+def job(*, left: Any, right: Any, labels: int = 64, min_disparity: int = 0, truth: Any = None, truth_scale: float = 1.0,
+        data: str | None = None, one_way: bool = False, given: frozenset[str] = frozenset(), depth: int | None = READING["depth"],
+        stretch: bool = READING["stretch"], **others: Any) -> Job:
+    """Check every option and read every file of a stereo problem. Raises ProblemError or ConfigError.
+
+    left, right, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
+    """
+    others |= {"depth": depth, "stretch": stretch}
+    more = {} if truth is None else {"truth image": disparity_of(truth, truth_scale, "truth image")}
+    found = Matching.of(stereo, stereo_problem, {"left image": left, "right image": right}, ("left picture", "right picture"),
+                        others, data, label_machine("labels", labels), more, given)
+    common, (left_data, right_data, *true) = found.common, found.data
+    problem = stereo_problem(left_data, right_data, labels=labels, min_disparity=min_disparity, schedule=found.schedule,
+                             **found.energy)
+    two_ways = found.by_census and not one_way and not common.anneal
+    return Job(
+        application="stereo", config=common.config, problem=problem, run=common.run, annealing=common.anneal, inputs=found.pictures,
+        scale=disparity_scale(labels, min_disparity), notes=found.notes(left, right),
+        ends=(np.array([0, labels - 1]), "give more --labels, or another --min-disparity"),
+        truth=StereoTruth(true[0], min_disparity) if true else None,
+        first=both_ways(problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
+        settings=found.settings("stereo", problem.shape, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
+                                min_disparity=min_disparity, truth=None if truth is None else name_of(truth, "array"),
+                                truth_scale=truth_scale, both_ways=two_ways))
+
+
+TASK = Task(verb="stereo", summary="Match LEFT with RIGHT: a disparity for each pixel of LEFT, and how sure it is.",
+            arguments=("left", "right"), problem=stereo_problem, job=job, found=found_energies(stereo, stereo_problem))

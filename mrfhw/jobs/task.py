@@ -1,0 +1,72 @@
+"""What is known of an application's options without a command line."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrfhw.apps.job import Job
+from mrfhw.errors import ProblemError
+from mrfhw.jobs.machine import DEFAULTS
+from mrfhw.jobs.options import COMMON, ENERGIES
+
+__all__ = ["Task"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """An application: from options to a Job.
+
+    verb: as in `mrfhw run VERB`. summary: what it does, in one line. arguments: the pictures or files that it takes, in order.
+    job: all options, by name, to a checked Job; raises ProblemError or ConfigError. Its keyword arguments, but for `given`, are the
+    application's own options; those without a default are `arguments`.
+    problem: its function from data to a Problem, whose signature holds the defaults of the energies; None where the problem is not
+    made here. found: options that it finds itself, each with what from.
+    """
+
+    verb: str
+    summary: str
+    arguments: tuple[str, ...]
+    job: Callable[..., Job]
+    problem: Callable[..., Any] | None
+    found: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The application's own options, with their defaults."""
+        return {name: of.default for name, of in inspect.signature(self.job).parameters.items()
+                if of.kind is of.KEYWORD_ONLY and of.default is not of.empty and name != "given"}
+
+    @property
+    def energies(self) -> dict[str, Any]:
+        """The energies that are options, with their defaults; None where the application finds them, or there is none."""
+        if self.problem is None:
+            return {}
+        parameters = inspect.signature(self.problem).parameters
+        # Whether a temperature is given matters to annealing.
+        return {name: None if name in self.found or name == "temperature" else parameters[name].default
+                for name in ENERGIES if name in parameters}
+
+    @property
+    def held_temperature(self) -> float:
+        """The temperature by default, where the application does not find it."""
+        assert self.problem is not None
+        return float(inspect.signature(self.problem).parameters["temperature"].default)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Every option but the arguments, with its default."""
+        return {**({} if self.problem is None else COMMON), **self.energies, **self.own, **DEFAULTS}
+
+    def job_of(self, given: Mapping[str, Any]) -> Job:
+        """The job of these options and arguments, all others at their defaults. Raises ProblemError or ConfigError."""
+        defaults = self.defaults
+        for name in given:
+            if name not in defaults and name not in self.arguments:
+                near = difflib.get_close_matches(name, [*self.arguments, *defaults], 3, 0.5)
+                raise ProblemError(f"{name} is no option of {self.verb}: give "
+                                   + (" or ".join(near) if near else f"one of {', '.join([*self.own, *self.energies, *COMMON])}"))
+        return self.job(**{**defaults, **given}, given=frozenset(given))

@@ -1,0 +1,31 @@
+"""What a job samples before its own field."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from mrfhw.apps.job import Job
+from mrfhw.sessions import backends
+from mrfhw.sessions.session import Progress
+
+__all__ = ["first_sweeps", "prepared"]
+
+
+def first_sweeps(job: Job) -> int:
+    """Sweeps of what comes first, all runs added."""
+    return 0 if job.first is None else sum(run.sweeps for _, run in job.first.runs)
+
+
+def prepared(backend: str, job: Job, visit: int | None = None, progress: Progress | None = None) -> Job:
+    """The job when what comes first has been sampled by the backend. progress: called with the number of finished sweeps."""
+    if job.first is None:
+        return job
+    results, finished = [], 0
+    for problem, run in job.first.runs:
+        def advance(done: int, before: int = finished) -> None:
+            if progress is not None:
+                progress(before + done)
+
+        results.append(backends.solve(backend, job.config, problem, run, advance, visit=visit))
+        finished += run.sweeps
+    return dataclasses.replace(job, **job.first.then(results), first=None, prior=tuple(results))
