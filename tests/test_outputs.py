@@ -24,8 +24,9 @@ from mrfhw.report.outputs import FILES, write_outputs
 
 ROWS, COLS, LABELS = 6, 8, 5
 
-# But the maps of single applications.
-EVERY = tuple(name for name in outputs.ALL_FILES if name not in outputs.MAP_FILES)
+DISPARITY = ("disparity.pfm", "disparity.png")
+# Of stereo, but the maps of how it was matched.
+EVERY = tuple(name for name in outputs.ALL_FILES if name in DISPARITY or name not in (*outputs.MAP_FILES, *outputs.EXCHANGE_FILES))
 
 
 class Truth:
@@ -103,7 +104,7 @@ def test_all_files_and_what_is_in_them(tmp_path):
         assert archive["counts"].dtype == np.uint8
         assert np.array_equal(archive["counts"], results[0].counts + results[1].counts)
     for name in EVERY:
-        if name.endswith(".png"):
+        if name.endswith(".png") and name not in DISPARITY:
             with Image.open(out / name) as image:
                 assert min(image.size) > 200
                 assert len(image.convert("RGB").getcolors(1 << 24)) > 20
@@ -129,7 +130,7 @@ def test_the_histogram_is_kept_whole(tmp_path, dtype, largest):
 def test_without_truth_and_trace(tmp_path):
     what = write(tmp_path)
     ordered = {"mean.npy", "std.npy", "std.png", "interval.npy", "median.npy"}
-    assert names(tmp_path) == sorted({*FILES, *ordered}) == sorted(what["files"])
+    assert names(tmp_path) == sorted({*FILES, *ordered, *DISPARITY}) == sorted(what["files"])
     assert what["metrics"] == {}
     assert what["calibration"] is None
     assert what["convergence"] is None
@@ -138,7 +139,7 @@ def test_without_truth_and_trace(tmp_path):
 
 def test_classes_have_no_mean(tmp_path):
     what = write(tmp_path, job("classes", truth=Truth()), trace=trace())
-    assert names(tmp_path) == sorted(set(EVERY) - {"mean.npy", "std.npy", "std.png", "interval.npy", "median.npy"})
+    assert names(tmp_path) == sorted({*EVERY, "classes.png"} - {*DISPARITY, *outputs.ORDERED_FILES})
     assert what["metrics"]["mean"] is None
     assert list(what["calibration"]["auroc"]) == ["entropy"]
 
@@ -316,3 +317,40 @@ def test_no_permission_as_the_system_reports_it(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda place, mode: False)
     with pytest.raises(PermissionError):
         check_writable(tmp_path / "out")
+
+
+# -- files of other programs
+
+
+def test_disparities_as_other_programs_read_them(tmp_path):
+    write(tmp_path)
+    cv2 = pytest.importorskip("cv2")
+    median = np.load(tmp_path / "median.npy")
+    assert np.allclose(cv2.imread(str(tmp_path / "disparity.pfm"), cv2.IMREAD_UNCHANGED), median)
+    assert np.array_equal(cv2.imread(str(tmp_path / "disparity.png"), cv2.IMREAD_UNCHANGED), np.maximum(1, np.rint(256 * median)))
+
+
+def test_a_pfm_file(tmp_path):
+    write(tmp_path)
+    head, values = (tmp_path / "disparity.pfm").read_bytes().split(b"-1.0\n", 1)
+    assert head == b"Pf\n8 6\n"
+    assert np.allclose(np.frombuffer(values, "<f4").reshape(ROWS, COLS)[::-1], np.load(tmp_path / "median.npy"))
+    with Image.open(tmp_path / "disparity.png") as image:
+        assert (image.mode, image.size) == ("I;16", (COLS, ROWS))
+
+
+def test_negative_disparities_have_no_png(tmp_path):
+    write(tmp_path, job())
+    assert "disparity.png" in names(tmp_path)
+    moved = dataclasses.replace(job(), scale=dataclasses.replace(job().scale, values=job().scale.values - 1000))
+    assert "disparity.png" not in write(tmp_path, moved)["files"]
+    assert "disparity.png" not in names(tmp_path)
+
+
+def test_classes_have_a_palette(tmp_path):
+    write(tmp_path, job("classes"))
+    with Image.open(tmp_path / "classes.png") as image:
+        assert image.mode == "P"
+        assert np.array_equal(np.asarray(image), np.load(tmp_path / "labels.npy"))
+        colours = np.asarray(image.convert("RGB")).reshape(-1, 3)
+        assert len(np.unique(colours, axis=0)) == len(np.unique(np.asarray(image)))

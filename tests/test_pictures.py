@@ -48,17 +48,17 @@ def test_labelled_maps(kind, panels):
 def test_classes_have_colours_of_their_own():
     scale = SCALES["classes"]
     picture = opened(pictures.labelled({"x": scale.values[np.arange(6)[None].repeat(4, 0)]}, scale))
-    for colour in pictures._class_colours(6)[:, :3] * 255:
+    for colour in pictures.class_colours(6)[:, :3] * 255:
         assert has(picture, colour) > 1000
     # A truth between two classes has the nearer one's colour.
     near = opened(pictures.labelled({"x": np.full((4, 4, 1), 75.0)}, scale))
-    first, second = pictures._class_colours(2)[:, :3] * 255
+    first, second = pictures.class_colours(2)[:, :3] * 255
     assert has(near, second) > 20 * has(near, first)
 
 
 @pytest.mark.parametrize("count", [2, 9, 10, 40, 64])
 def test_class_colours_differ(count):
-    colours = pictures._class_colours(count)
+    colours = pictures.class_colours(count)
     assert colours.shape == (count, 4)
     assert len(np.unique(np.round(colours * 255), axis=0)) == count
 

@@ -17,7 +17,7 @@ import numpy as np
 from mrfhw.analysis.trace import Trace
 from mrfhw.apps.job import LabelScale
 
-__all__ = ["CONVERGED", "NO_ARVIZ", "diagnose", "least_looks", "undiagnosed", "verdict"]
+__all__ = ["CONVERGED", "NO_ARVIZ", "diagnose", "energy_rhat", "least_looks", "undiagnosed", "verdict"]
 
 NO_ARVIZ = 'No convergence diagnostics, because ArviZ cannot be imported: pip install "mrfhw[apps]"'
 CONVERGED = 1.05  # an R-hat from here on is none of a converged chain
@@ -98,6 +98,17 @@ def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int) -> dict[s
         "ess_median": middle, "ess_least": least, "ess_tail_median": _statistic(np.median, tail),
         "ess_tail_least": _statistic(np.min, tail), "ess_per_sweep": middle / swept if middle is not None and swept else None,
     }
+
+
+def energy_rhat(trace: Trace | None) -> float | None:
+    """R-hat of the energies after the burn-in; None where there are too few, where they do not vary, and without ArviZ."""
+    if trace is None:
+        return None
+    energy = trace.energy[:, trace.counted]
+    if energy.shape[1] < least_looks(len(energy)) or not np.ptp(energy) > 0:
+        return None
+    arviz = _arviz()
+    return None if arviz is None else _of_series(arviz, energy)[0]
 
 
 def undiagnosed(trace: Trace, note: str | None) -> dict[str, Any]:

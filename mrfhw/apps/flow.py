@@ -15,7 +15,7 @@ import numpy as np
 from mrfhw.errors import ProblemError
 from mrfhw.input_files import read_plain
 
-__all__ = ["end_point_error", "flow_of", "read_flow", "write_flow"]
+__all__ = ["end_point_error", "flow_bytes", "flow_of", "read_flow", "write_flow"]
 
 MAGIC = 202021.25  # the first four bytes, which read "PIEH"
 UNKNOWN = 1e9  # a component beyond this stands for an unknown motion
@@ -66,13 +66,18 @@ def flow_of(given: Any) -> np.ndarray:
     return flow
 
 
-def write_flow(path: str | Path, flow: np.ndarray) -> None:
-    """Write (H, W, 2) (row, column) motions as a .flo file, NaN as unknown."""
+def flow_bytes(flow: np.ndarray) -> bytes:
+    """(H, W, 2) (row, column) motions as a .flo file, NaN as unknown."""
     rows, cols, _ = flow.shape
     known = np.isfinite(flow).all(-1, keepdims=True)
     u_v = np.where(known, flow, UNKNOWN_WRITTEN)[..., ::-1].astype("<f4")
     header = np.array([MAGIC], "<f4").tobytes() + np.array([cols, rows], "<i4").tobytes()
-    Path(path).write_bytes(header + u_v.tobytes())
+    return header + u_v.tobytes()
+
+
+def write_flow(path: str | Path, flow: np.ndarray) -> None:
+    """Write such a file."""
+    Path(path).write_bytes(flow_bytes(flow))
 
 
 def end_point_error(estimate: np.ndarray, truth: np.ndarray) -> np.ndarray:

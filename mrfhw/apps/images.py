@@ -18,6 +18,7 @@ import numpy as np
 from mrfhw.apps.picture_arrays import grey_of_array, grey_of_image
 from mrfhw.apps.picture_depth import Grey, grey_bytes, grey_range, whites
 from mrfhw.apps.picture_files import check_opaque, converted, decode, is_grey, numbers
+from mrfhw.apps.restored import Source
 from mrfhw.errors import ProblemError
 
 __all__ = ["Inputs", "Reading", "Window", "crop", "disparity_of", "grey_data", "is_path", "load_disparity", "load_grey",
@@ -46,12 +47,14 @@ class Inputs:
 
     data: uint8 (H, W) each, 0 .. 2^data_bits - 1. pictures: what is shown of them, uint8 (H, W) grey or (H, W, 3) colour.
     range: the least and the greatest grey of the run's pictures, of 0..255, before they are stretched. stretched: whether they are.
+    sources: the pictures as they came.
     """
 
     data: list[np.ndarray]
     pictures: list[np.ndarray]
     range: tuple[float, float]
     stretched: bool
+    sources: list[Source]
 
     @property
     def stretched_from(self) -> list[float] | None:
@@ -101,7 +104,9 @@ def _inputs(greys: list[Grey], count: int, data_bits: int, reading: Reading) -> 
     pictures = [plain if grey.colour is None else grey_bytes(grey.colour, most, stretch)
                 for grey, plain, most in zip(greys, data, white, strict=True)]
     return Inputs(data=[plain >> (8 - data_bits) for plain in data], pictures=pictures, range=(255 * low, 255 * high),
-                  stretched=reading.stretch)
+                  stretched=reading.stretch,
+                  sources=[Source(values=grey.values if grey.colour is None else grey.colour, white=most)
+                           for grey, most in zip(greys, white, strict=True)])
 
 
 def grey_data(*pictures: Any, data_bits: int = 6, depth: int | None = None, stretch: bool = False) -> list[np.ndarray]:

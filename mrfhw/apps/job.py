@@ -90,6 +90,7 @@ class Job:
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
+    restore: of denoising, from a grey (H, W) of 0..255 to the picture with that grey in its own type, depth and colours.
     """
 
     application: str
@@ -108,6 +109,7 @@ class Job:
     ends: tuple[np.ndarray, str] | None = None
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     notes: tuple[str, ...] = ()
+    restore: Callable[[np.ndarray], np.ndarray] | None = None
 
     @property
     def cooled(self) -> bool:

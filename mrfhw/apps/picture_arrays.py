@@ -11,7 +11,7 @@ from mrfhw.apps.picture_depth import Grey
 from mrfhw.apps.picture_files import Decoded, check_opaque, converted, is_grey, numbers
 from mrfhw.errors import ProblemError
 
-__all__ = ["grey_of_array", "grey_of_image"]
+__all__ = ["LUMA", "grey_of_array", "grey_of_image"]
 
 LUMA = np.array([0.299, 0.587, 0.114])  # ITU-R 601-2, the weights of Pillow's "L"
 

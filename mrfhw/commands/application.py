@@ -13,7 +13,6 @@ import click
 from click.core import ParameterSource
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-from mrfhw.analysis.convergence import CONVERGED, NO_ARVIZ
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import describe
@@ -86,10 +85,7 @@ def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
         return backends.solve(backend, job.config, job.problem, job.run, lambda done: bar.update(done - bar.n), visit=visit)
 
 
-MANY_AT_AN_END = 0.2  # of the pixels
-
-
-def _summary(report: dict[str, Any], directory: Path, job: Job) -> str:
+def _summary(report: dict[str, Any], directory: Path) -> str:
     lines = [f"{report['label_evaluations']} label evaluations in {report['wall_seconds']:.2f} s by {report['backend']}"]
     if report["first"] is not None:
         lines.append(f"{report['first']['label_evaluations']} before that, in {report['first']['wall_seconds']:.2f} s")
@@ -97,25 +93,10 @@ def _summary(report: dict[str, Any], directory: Path, job: Job) -> str:
         lines.append(f"{report['cycles']} cycles, utilization {report['utilization']:.4f}, "
                      f"{report['stall_cycles']} stall cycles, {report['log_messages']} log messages")
     lines += [describe(name, value) for name, value in report["metrics"].items() if value is not None]
-    if job.ends is not None and report["at_an_end"] > MANY_AT_AN_END:
-        lines.append(f"{100 * report['at_an_end']:.0f} % of the pixels are at an end of the range, which may be too small: "
-                     f"{job.ends[1]}")
-    lines += [line for line in (_convergence_line(report["convergence"]),) if line]
-    return "\n".join([*lines, f"wrote {', '.join(report['files'])} to {directory}",
-                      f"all of it on one page: {directory / 'report.html'}"])
-
-
-def _convergence_line(found: dict[str, Any] | None) -> str:
-    """A warning where the chains have not converged, or nothing can be said of it because ArviZ is missing; else nothing."""
-    if found is None:
-        return ""
-    if found["note"] is not None:
-        return NO_ARVIZ if found["note"] == NO_ARVIZ else ""
-    rhat = found["energy"]["rhat"]
-    if rhat is None or rhat < CONVERGED:
-        return ""
-    return (f"not converged: the energy's R-hat is {rhat:.2f}, {CONVERGED} or more; what the run says of probabilities may depend "
-            "on the seed (more --sweeps help)")
+    lines.append(f"wrote {', '.join(report['files'])} to {directory}")
+    if "report.html" in report["files"]:
+        lines.append(f"all of it on one page: {directory / 'report.html'}")
+    return "\n".join([*lines, *report["warnings"]])
 
 
 def _command_line() -> str:
@@ -147,7 +128,8 @@ def run_command(app: Application) -> click.Command:
     """`mrfhw run VERB`: solve a problem and write the answer."""
 
     def command(backend: str, chains: int | None, visit: int | None, clock: float | None, output: Path,
-                save_problem: Path | None, checkpoint: Path | None, checkpoint_every: str | None, resume: Path | None,
+                no_report: bool, save_problem: Path | None, checkpoint: Path | None, checkpoint_every: str | None,
+                resume: Path | None,
                 **options: Any) -> None:
         hz = None if clock is None else clock_hz(clock)
         job = app.job(**options)
@@ -164,8 +146,8 @@ def run_command(app: Application) -> click.Command:
         solution = solve_with_bar(backend, job, chains, visit, keeping)
         if save_problem is not None:
             job.problem.save(save_problem, job.run)
-        report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz)
-        click.echo(_summary(report, output, job))
+        report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz, page=not no_report)
+        click.echo(_summary(report, output))
         _say_notes(job)
 
     return click.command(app.verb, cls=OneLineCommand, help=app.task.summary)(app.options_on(command, (
@@ -176,6 +158,7 @@ def run_command(app: Application) -> click.Command:
         click.option("--clock", type=float, metavar="MHZ", help="Clock at which report.html has the machine's cycles as time."),
         click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out") / app.verb, show_default=True,
                      metavar="DIR", help="Directory for the files; made where it is missing."),
+        click.option("--no-report", is_flag=True, help="Write numbers and arrays alone, without figures and report.html."),
         click.option("--save-problem", type=click.Path(path_type=Path), metavar="FILE",
                      help="Write the field as well, with its sweeps and seed, for run problem."),
         click.option("--checkpoint", type=click.Path(path_type=Path), metavar="FILE",
@@ -203,7 +186,7 @@ def verify_command(app: Application) -> click.Command:
             click.echo(f"different: {difference}")
         if output is not None:
             report = outputs.write_outputs(output, job, Solution(results=[rtl]), command=_command_line())
-            click.echo(_summary(report, output, job))
+            click.echo(_summary(report, output))
         _say_notes(job)
         click.get_current_context().exit(0 if difference is None else 1)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.apps.images import name_of
+from mrfhw.apps.images import is_path, name_of
 from mrfhw.apps.job import Job, LabelScale
 from mrfhw.field.files import load_problem
-from mrfhw.field.problem import Problem, Run
+from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.jobs.machine import config_from_options, split_options
 from mrfhw.jobs.options import machine_is_given
 from mrfhw.jobs.task import Task
@@ -44,6 +44,9 @@ def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, see
 
     file: a path, or a Problem. given: as of `mrfhw.jobs.options.Common.of`.
     """
+    if not isinstance(file, Problem) and not is_path(file):
+        raise ProblemError(f"the problem is of type {type(file).__name__}; it is a Problem, or the path of a saved one: make one "
+                           "by mrfhw.Problem")
     problem, held = (file, None) if isinstance(file, Problem) else load_problem(file)
     options = split_options(machine)[0]
     config = config_from_options(**options)

@@ -69,4 +69,8 @@ class Task:
                 near = difflib.get_close_matches(name, [*self.arguments, *defaults], 3, 0.5)
                 raise ProblemError(f"{name} is no option of {self.verb}: give "
                                    + (" or ".join(near) if near else f"one of {', '.join([*self.own, *self.energies, *COMMON])}"))
+        for name in self.arguments:
+            if name not in given:
+                raise ProblemError(f"{name} is None, or is not given; {self.verb} needs {' and '.join(self.arguments)}: give an "
+                                   "array or a path")
         return self.job(**{**defaults, **given}, given=frozenset(given))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mrfhw.analysis.calibration import Sparsification
     from mrfhw.analysis.trace import Trace
 
-__all__ = ["energy_by_sweep", "errors", "flow_colours", "input_picture", "labelled", "measure", "sparsification"]
+__all__ = ["class_colours", "energy_by_sweep", "errors", "flow_colours", "input_picture", "labelled", "measure", "sparsification"]
 
 WIDTH = 6.4  # inches
 DPI = 130
@@ -128,7 +128,7 @@ def _wheel_legend(axes: Axes, longest: float, name: str) -> None:
 # -- maps
 
 
-def _class_colours(classes: int) -> np.ndarray:
+def class_colours(classes: int) -> np.ndarray:
     """(classes, 4) colours, of which neighbours in number differ well."""
     import matplotlib
 
@@ -187,7 +187,7 @@ def _scalar_options(scale: LabelScale) -> dict[str, Any]:
         from matplotlib.colors import BoundaryNorm, ListedColormap
 
         count = len(scale.values)
-        colours = ListedColormap(_class_colours(count)).with_extremes(bad=UNKNOWN)
+        colours = ListedColormap(class_colours(count)).with_extremes(bad=UNKNOWN)
         return {"cmap": colours, "norm": BoundaryNorm(np.arange(count + 1) - 0.5, count)}
     low, high = (0.0, 255.0) if scale.kind == "grey" else _limits(scale.values)
     from matplotlib import colormaps

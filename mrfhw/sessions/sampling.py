@@ -21,12 +21,12 @@ from mrfhw.sessions import backends
 from mrfhw.sessions.checkpoint import Checkpoint, Keeping, Looks
 from mrfhw.sessions.session import Progress, Session
 
-__all__ = ["TRACED_SITES", "sample"]
+__all__ = ["TRACED_SITES", "Recorder", "sample", "visit_of"]
 
 TRACED_SITES = 256  # sites whose labels are kept at every look
 
 
-class _Recorder:
+class Recorder:
     """Records the energy and the labels of some sites of every chain, at each look."""
 
     def __init__(self, problem: Problem, seed: int):
@@ -41,16 +41,24 @@ class _Recorder:
         """Another chain."""
         self.looks.append([])
 
-    def look(self, sweeps: int, labels: np.ndarray) -> None:
-        self.looks[-1].append((sweeps, float(self._energy(labels)), labels[self.sites[:, 0], self.sites[:, 1]]))
+    def energy(self, labels: np.ndarray) -> float:
+        """The field's energy of labels (H, W)."""
+        return float(self._energy(labels))
+
+    def look(self, sweeps: int, labels: np.ndarray, chain: int = -1) -> None:
+        """Of a chain, by default the one that was begun last."""
+        self.looks[chain].append((sweeps, self.energy(labels), labels[self.sites[:, 0], self.sites[:, 1]]))
 
     def trace(self, burn_in: int) -> Trace | None:
-        if not self.looks[0]:
+        """Of all chains that were looked at, as far as all of them have come; None where there was no look."""
+        seen = [chain for chain in self.looks if chain]
+        if not seen:
             return None
+        looks = [chain[:min(map(len, seen))] for chain in seen]
         return Trace(
-            sweeps=np.array([sweeps for sweeps, _, _ in self.looks[0]], np.int64), burn_in=burn_in,
-            energy=np.array([[energy for _, energy, _ in chain] for chain in self.looks]), sites=self.sites,
-            labels=np.array([[labels for _, _, labels in chain] for chain in self.looks], np.uint8))
+            sweeps=np.array([sweeps for sweeps, _, _ in looks[0]], np.int64), burn_in=burn_in,
+            energy=np.array([[energy for _, energy, _ in chain] for chain in looks]), sites=self.sites,
+            labels=np.array([[labels for _, _, labels in chain] for chain in looks], np.uint8))
 
 
 def _identity(plan: backends.Plan, run: Run, chains: int, traced: bool) -> dict[str, Any]:
@@ -63,7 +71,7 @@ def _identity(plan: backends.Plan, run: Run, chains: int, traced: bool) -> dict[
 class _Chains:
     """Chains of a problem, one after the other, saved to checkpoints if wanted."""
 
-    def __init__(self, plan: backends.Plan, run: Run, chains: int, recorder: _Recorder | None, progress: Progress | None,
+    def __init__(self, plan: backends.Plan, run: Run, chains: int, recorder: Recorder | None, progress: Progress | None,
                  keeping: Keeping):
         self.plan, self.run, self.chains, self.recorder = plan, run, chains, recorder
         self.progress, self.keeping = progress, keeping
@@ -115,6 +123,12 @@ class _Chains:
         return active.result()
 
 
+def visit_of(config: Config, run: Run, chains: int) -> int:
+    """Sweeps of a window at a time by default: few enough for the convergence of the chains to be seen."""
+    # One look more, as the burn-in may end within a round.
+    return max(1, min(backends.VISIT, config.temperature_table, run.counted // (least_looks(chains) + 1)))
+
+
 def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,
            traced: bool = True, progress: Progress | None = None, keeping: Keeping | None = None) -> Solution:
     """Run `chains` chains of `problem`, with the seeds run.seed, run.seed + 1, ...
@@ -127,10 +141,8 @@ def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: 
     """
     if chains < 1:
         raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
-    if visit is None:
-        # One look more, as the burn-in may end within a round.
-        visit = max(1, min(backends.VISIT, config.temperature_table, run.counted // (least_looks(chains) + 1)))
+    visit = visit_of(config, run, chains) if visit is None else visit
     plan = backends.Plan.of(backend, config, problem, visit)
-    recorder = _Recorder(problem, run.seed) if traced else None
+    recorder = Recorder(problem, run.seed) if traced else None
     results = _Chains(plan, run, chains, recorder, progress, keeping or Keeping()).all()
     return Solution(results=results, trace=None if recorder is None else recorder.trace(run.burn_in))

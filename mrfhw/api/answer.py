@@ -1,0 +1,188 @@
+"""What a run gives, as arrays."""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrfhw.analysis.answer import Analysis, analyse
+from mrfhw.analysis.convergence import CONVERGED
+from mrfhw.analysis.solution import Solution
+from mrfhw.apps.job import Job
+from mrfhw.report.numbers import plain, report
+
+__all__ = ["Answer", "Denoised", "Disparity", "Motion", "Segmentation"]
+
+
+class Answer:
+    """The answer of a run: a label for each site, and how sure it is. H x W sites, L labels of D components.
+
+    labels: (H, W) uint8, the estimate: the most frequent label or, where the run annealed, the last sample.
+    entropy: (H, W) float64, bits; 0 where a site never moved.
+    values: (L, D) float64, what the labels stand for; of `solve` their numbers.
+    std: (H, W) float64, the standard deviation, in the units of values; None of classes.
+    mean: (H, W, D) float64, the posterior mean; None of classes.
+    interval: (H, W, 2) float64, or (H, W, 2, 2) of motions with the components first: the lower and the upper end of the 90 %
+    credible interval; None of classes.
+    converged: whether the energies of the chains have an R-hat below 1.05; None where it cannot be told.
+    rhat: that R-hat, or None. warnings: what makes the answer doubtful, one line each. notes: what is to be said of the inputs.
+    metrics: the quality by name, where truth was given. stopped: whether a callback ended the run early.
+    problem: the field that was sampled, for `mrfhw.Session` or `Problem.save`. report: all numbers, as report.json has them.
+    """
+
+    def __init__(self, job: Job, solution: Solution, stopped: bool = False):
+        self._job, self._solution, self.stopped = job, solution, stopped
+        self.problem, self.machine, self.notes = job.problem, job.config, job.notes
+        self.values = job.scale.values
+
+    @cached_property
+    def _analysis(self) -> Analysis:
+        return analyse(self._job, self._solution)
+
+    @cached_property
+    def report(self) -> dict[str, Any]:
+        return dict(plain(report(self._job, self._solution, self._analysis)))
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self._analysis.labels
+
+    @property
+    def counts(self) -> np.ndarray:
+        """(H, W, L) uint32: how often each label was drawn after the burn-in, all chains added."""
+        return self._solution.counts
+
+    @property
+    def last(self) -> np.ndarray:
+        """(H, W) uint8: the last sample of the first chain."""
+        return self._solution.last
+
+    @property
+    def entropy(self) -> np.ndarray:
+        return self._analysis.uncertainty.entropy
+
+    @property
+    def std(self) -> np.ndarray | None:
+        return self._analysis.uncertainty.std
+
+    @property
+    def mean(self) -> np.ndarray | None:
+        return self._analysis.uncertainty.mean
+
+    @property
+    def interval(self) -> np.ndarray | None:
+        found = self._analysis.uncertainty.interval
+        return found[:, :, 0] if found is not None and found.shape[2] == 1 else found
+
+    @property
+    def rhat(self) -> float | None:
+        found = self._analysis.convergence
+        return None if found is None or found["energy"] is None else found["energy"]["rhat"]
+
+    @property
+    def converged(self) -> bool | None:
+        return None if self.rhat is None else self.rhat < CONVERGED
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(self.report["warnings"])
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        return self._analysis.metrics
+
+    def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> list[Path]:
+        """Write the files of `mrfhw run` into a folder, all or none; the paths. report: with figures and report.html.
+
+        Raises OSError where the folder cannot be written.
+        """
+        from mrfhw.report.outputs import write_outputs
+
+        where = Path(folder)
+        written = write_outputs(where, self._job, self._solution, page=report, analysis=self._analysis)
+        return [where / name for name in written["files"]]
+
+    def picture(self) -> bytes:
+        """The estimate as a PNG file, with a legend of its colours."""
+        from mrfhw.report import pictures
+
+        scale = self._job.scale
+        return pictures.labelled({f"{self._job.application}: estimate": scale.values[self.labels]}, scale)
+
+    def _facts(self) -> dict[str, str]:
+        rows, cols = self.labels.shape
+        found = self._analysis.uncertainty.summary()
+        facts = {"sites": f"{cols}x{rows}", "labels": str(len(self.values)),
+                 "sweeps": f"{self.report['sweeps']} in each of {len(self.report['chains'])} chains"}
+        if found["mean_entropy"] is not None:
+            facts["mean entropy"] = f"{found['mean_entropy']:.3g} bits"
+        if found["mean_std"] is not None:
+            facts["mean standard deviation"] = f"{found['mean_std']:.3g}, {self._job.scale.name}"
+        if self.rhat is not None:
+            facts["R-hat of the energy"] = f"{self.rhat:.3f}"
+        return facts | {f"warning {number}": line for number, line in enumerate(self.warnings, 1)}
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(f'{name} {value}' for name, value in self._facts().items())}>"
+
+    def _repr_html_(self) -> str:
+        """The estimate and its numbers, for a notebook."""
+        rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+                       for name, value in self._facts().items())
+        data = base64.b64encode(self.picture()).decode("ascii")
+        return f"<div><img alt='estimate' style='max-width:40rem' src='data:image/png;base64,{data}'><table>{rows}</table></div>"
+
+    def _answer(self) -> np.ndarray:
+        assert self._analysis.answer is not None
+        return self._analysis.answer
+
+
+class Disparity(Answer):
+    """The answer of `mrfhw.stereo`; see Answer."""
+
+    @property
+    def disparity(self) -> np.ndarray:
+        """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the median of the
+        posterior, between whole pixels; of an annealing run whole pixels."""
+        return self._answer()[..., 0].astype(np.float32)
+
+    @property
+    def occluded(self) -> np.ndarray | None:
+        """(H, W) bool: pixels that the right picture does not show, or whose two matches disagree; None where only one way was
+        matched."""
+        return self._analysis.maps.get("occluded")
+
+
+class Motion(Answer):
+    """The answer of `mrfhw.motion`; see Answer. values, mean and interval are along rows and then along columns."""
+
+    @property
+    def flow(self) -> np.ndarray:
+        """(H, W, 2) float32, pixels: along columns and then along rows, as OpenCV has it; the mean of the posterior."""
+        return self._answer()[..., ::-1].astype(np.float32)
+
+
+class Segmentation(Answer):
+    """The answer of `mrfhw.segment`; see Answer. labels are the classes."""
+
+    @property
+    def segments(self) -> np.ndarray:
+        """(H, W) int32: numbers of the connected regions of the classes, from 1; small ones belong to the nearest."""
+        return self._analysis.maps["segments"]
+
+
+class Denoised(Answer):
+    """The answer of `mrfhw.denoise`; see Answer. values are grey of 0 to 255."""
+
+    @property
+    def image(self) -> np.ndarray:
+        """The picture in its own size, type, depth and colours (float32 of floats): the mean of the posterior. Of a colour
+        picture the grey is denoised, and the colours stay."""
+        assert self._job.restore is not None
+        return self._job.restore(self._answer()[..., 0])

@@ -1,0 +1,137 @@
+"""One call for each application, and one for any field."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
+from mrfhw.api.session import EVERY, machine_options, sampled
+from mrfhw.apps.job import Job
+from mrfhw.field.problem import Problem
+from mrfhw.jobs import denoise as denoise_job
+from mrfhw.jobs import motion as motion_job
+from mrfhw.jobs import problem as problem_job
+from mrfhw.jobs import segment as segment_job
+from mrfhw.jobs import stereo as stereo_job
+from mrfhw.jobs.task import Task
+from mrfhw.machine.config import Config
+from mrfhw.sessions.first import prepared
+from mrfhw.sessions.stepwise import Callback
+
+__all__ = ["denoise", "motion", "segment", "solve", "stereo"]
+
+Machine = Config | str | os.PathLike[str] | None
+# Options that are text on the command line, and may be numbers here.
+_SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
+
+
+def _job(task: Task, arguments: dict[str, Any], machine: Machine, backend: str, options: dict[str, Any]) -> Job:
+    """The job; what is None, an option's default or not, is not given."""
+    text = {name: _SEPARATORS[name].join(map(str, value)) for name, value in options.items()
+            if name in _SEPARATORS and isinstance(value, (tuple, list, np.ndarray))}
+    given = {name: value for name, value in {**arguments, **options, **text}.items() if value is not None}
+    return task.job_of(given | machine_options(machine, backend))
+
+
+def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, sweeps: int | None = None, seed: int = 0,
+           chains: int | None = None, machine: Machine = None, backend: str = "model", visit: int | None = None, truth: Any = None,
+           callback: Callback | None = None, every: int = EVERY, **options: Any) -> Disparity:
+    """Match a rectified pair: a disparity for each pixel of the left picture, and how sure it is.
+
+        answer = mrfhw.stereo(cv2.imread("left.png"), cv2.imread("right.png"), labels=64)
+        answer.disparity, answer.std, answer.occluded, answer.converged
+
+    left, right: (H, W) or (H, W, 3) arrays of uint8, uint16 or floats (0 to 1 or 0 to 255), Pillow images, or paths of files. The
+    order of colours does not matter much: they become grey. labels: disparities told apart, 2 to 256, from min_disparity on, in
+    pixels. sweeps: of each chain, half of them burn-in; None for the default. seed: of all random numbers: the same arguments
+    give the same bits. chains: independent ones, two by default.
+    machine: a Config, the path of a manifest.json, or the name of a preset; by default one that this field needs.
+    backend: "model" (bit-exact), "float", "rtl" (the compiled Verilog) or the address of a board.
+    visit: sweeps of a window at a time, where the picture is larger than the machine.
+    truth: (H, W) true disparities, 0 or not finite where unknown, or a path; then answer.metrics has the quality.
+    callback: called with a `Look` after each `every` sweeps of a chain, with its labels, energy and the R-hat so far; anything
+    true that it returns ends the run, and the answer is what there is.
+    options: any other of `mrfhw run stereo`, with _ for -, such as window=(x, y, width, height), temperature=1.9, beta=1, tau=3,
+    anneal=True, one_way=True, data="grey", stretch=True, depth=12, spes=4. See docs/applications.md.
+    Raises ProblemError or ConfigError, in one line, for what cannot be.
+    """
+    job = _job(stereo_job.TASK, dict(left=left, right=right, labels=labels, min_disparity=min_disparity, sweeps=sweeps, seed=seed,
+                                     truth=truth), machine, backend, options)
+    answer: Disparity = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Disparity)
+    return answer
+
+
+def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, centre: tuple[int, int] | None = None,
+           sweeps: int | None = None, seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = "model",
+           visit: int | None = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY,
+           **options: Any) -> Motion:
+    """Follow one frame into the next: a motion for each pixel of the first, and how sure it is.
+
+        answer = mrfhw.motion(frame0, frame1)
+        answer.flow                             # (H, W, 2), along columns and along rows, as OpenCV has it
+
+    first, second: pictures, as of `mrfhw.stereo`. vectors: (rows, columns) of the window of motions that are told apart, 256
+    together at most, around centre, (row, column) in pixels; by default found from the frames. truth: (H, W, 2) in the order of
+    OpenCV, not finite where unknown, or the path of a .flo file. The other arguments are those of `mrfhw.stereo`.
+    """
+    job = _job(motion_job.TASK, dict(first=first, second=second, sweeps=sweeps, seed=seed, truth=truth), machine, backend,
+               {"vectors": vectors, "centre": centre, **options})
+    answer: Motion = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Motion)
+    return answer
+
+
+def segment(image: Any, *, classes: int = 3, sweeps: int | None = None, seed: int = 0, chains: int | None = None,
+            machine: Machine = None, backend: str = "model", visit: int | None = None, truth: Sequence[Any] = (),
+            callback: Callback | None = None, every: int = EVERY, **options: Any) -> Segmentation:
+    """Divide a picture into classes of grey or colour, 2 to 256, found by k-means: one for each pixel, and how sure it is.
+
+    image: a picture, as of `mrfhw.stereo`. truth: (H, W) numbers of segments each, 0 where unknown, or paths. For segmentations
+    from the probabilities of a network, see `mrfhw.solve` and `Problem(unary=...)`. The other arguments are those of
+    `mrfhw.stereo`.
+    """
+    job = _job(segment_job.TASK, dict(image=image, classes=classes, sweeps=sweeps, seed=seed, truth=tuple(truth)), machine, backend,
+               options)
+    answer: Segmentation = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Segmentation)
+    return answer
+
+
+def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels: int = 64, sweeps: int | None = None, seed: int = 0,
+            chains: int | None = None, machine: Machine = None, backend: str = "model", visit: int | None = None, truth: Any = None,
+            callback: Callback | None = None, every: int = EVERY, **options: Any) -> Denoised:
+    """Free a picture of noise and fill what a mask hides: a grey for each pixel, and how sure it is.
+
+        answer = mrfhw.denoise(picture, mask=~scratches)
+        answer.image                            # of the picture's size, type and colours
+
+    image: a picture, as of `mrfhw.stereo`. mask: (H, W), 0 where the picture says nothing and is to be filled. noise: standard
+    deviation, in grey of 0 to 255; by default estimated. levels: grey levels told apart, 2 to 256. truth: the clean picture.
+    The other arguments are those of `mrfhw.stereo`.
+    """
+    job = _job(denoise_job.TASK, dict(image=image, mask=mask, noise=noise, levels=levels, sweeps=sweeps, seed=seed, truth=truth),
+               machine, backend, options)
+    answer: Denoised = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Denoised)
+    return answer
+
+
+def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = None, burn_in: int | None = None,
+          seed: int | None = None, chains: int | None = None, initial: str | np.ndarray | None = None, machine: Machine = None,
+          backend: str = "model", visit: int | None = None, callback: Callback | None = None, every: int = EVERY,
+          **options: Any) -> Answer:
+    """Sample any first-order field on a grid with up to 256 labels.
+
+        problem = mrfhw.Problem(labels=3, unary=costs, doubleton="potts", beta=8, schedule=mrfhw.Schedule.constant(10.0))
+        answer = mrfhw.solve(problem, sweeps=500)
+        answer.labels, answer.counts, answer.entropy
+
+    problem: a Problem, or the path of a saved one. sweeps: of each chain; by default the file's, or 500. burn_in: sweeps that
+    do not count; by default half. initial: labels to start from, "random", "minimum" or (H, W) whole numbers.
+    options: single parameters of the machine, such as spes=4, sampler="cdf". The other arguments are those of `mrfhw.stereo`.
+    """
+    job = _job(problem_job.TASK, dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial), machine, backend,
+               options)
+    answer: Answer = sampled(job, backend, chains, visit, callback, every, Answer)
+    return answer

@@ -1,0 +1,74 @@
+"""Files of an answer that other programs read, in the formats of their fields."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from mrfhw.analysis.answer import Analysis
+from mrfhw.apps.flow import flow_bytes
+from mrfhw.apps.job import Job
+from mrfhw.report.pictures import class_colours
+
+__all__ = ["DISPARITY_UNIT", "EXCHANGE_FILES", "exchanged"]
+
+DISPARITY_UNIT = 256  # grey value of a pixel of disparity in disparity.png, as the KITTI benchmark has it
+EXCHANGE_FILES = ("disparity.pfm", "disparity.png", "flow.flo", "denoised.png", "classes.png")
+
+
+def _png(image: Image.Image) -> bytes:
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def pfm_bytes(values: np.ndarray) -> bytes:
+    """(H, W) numbers as a PFM file: "Pf", columns and rows, -1.0 (little-endian), then float32 rows from the last to the first."""
+    rows, cols = values.shape
+    return f"Pf\n{cols} {rows}\n-1.0\n".encode() + np.ascontiguousarray(values[::-1], "<f4").tobytes()
+
+
+def _disparity(values: np.ndarray) -> dict[str, bytes]:
+    found = {"disparity.pfm": pfm_bytes(values)}
+    # 0 means unknown there, and nothing is; negative or large disparities have no place.
+    if values.min() >= 0 and values.max() * DISPARITY_UNIT <= 0xFFFF:
+        scaled = np.maximum(1, np.rint(values * DISPARITY_UNIT)).astype(np.uint16)
+        found["disparity.png"] = _png(Image.fromarray(scaled))
+    return found
+
+
+def _palette(labels: np.ndarray, count: int) -> bytes:
+    image = Image.fromarray(labels.astype(np.uint8))
+    image.putpalette(np.rint(255 * class_colours(count)[:, :3]).astype(np.uint8).tobytes())
+    return _png(image)
+
+
+def _picture(values: np.ndarray) -> bytes:
+    """A picture in its own depth, floats with 16 bits."""
+    if values.dtype.kind == "f":
+        values = np.rint(values * (0xFFFF / (1.0 if values.max(initial=0) <= 1 else 255.0))).astype(np.uint16)
+    if values.ndim == 3 and values.dtype == np.uint16:  # Pillow has no colour of 16 bits
+        values = (values >> 8).astype(np.uint8)
+    return _png(Image.fromarray(values))
+
+
+def exchanged(job: Job, analysis: Analysis) -> dict[str, bytes]:
+    """The files by name.
+
+    disparity.pfm: float32 (H, W) pixels. disparity.png: uint16 (H, W), DISPARITY_UNIT a pixel of disparity, at least 1; left out
+    where a disparity is negative or too large. flow.flo: float32 (H, W, 2), along columns and along rows, pixels. denoised.png:
+    the picture in its own size, depth and colours (colours of 16 bits with 8). classes.png: uint8 (H, W) labels with a palette.
+    """
+    answer = analysis.answer
+    if job.scale.kind == "scalar" and job.application == "stereo":
+        assert answer is not None
+        return _disparity(answer[..., 0])
+    if job.scale.kind == "flow":
+        assert answer is not None
+        return {"flow.flo": flow_bytes(answer)}
+    if job.restore is not None:
+        assert answer is not None
+        return {"denoised.png": _picture(job.restore(answer[..., 0]))}
+    return {"classes.png": _palette(analysis.labels, job.problem.labels)} if job.scale.kind == "classes" else {}

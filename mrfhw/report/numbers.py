@@ -1,0 +1,112 @@
+"""The numbers of a run: what report.json holds, and what of it is worth a warning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mrfhw import __version__
+from mrfhw.analysis.answer import Analysis
+from mrfhw.analysis.convergence import CONVERGED, NO_ARVIZ
+from mrfhw.analysis.solution import Solution
+from mrfhw.apps.job import Job
+from mrfhw.field.result import Result, added, numbers
+from mrfhw.machine.derived import Derived
+
+__all__ = ["plain", "report"]
+
+MANY_AT_AN_END = 0.2  # of the pixels
+
+
+def plain(value: Any) -> Any:
+    """`value` for JSON: no NumPy types; None for what is no number, "inf" and "-inf" as text."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
+
+
+HEADED = ("cycles", "label_evaluations", "stall_cycles", "gap_cycles", "lanes", "wall_seconds")  # entries of their own
+
+
+def _others(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers that are no entries of their own, where there are any."""
+    return {name: value for name, value in found.items() if name not in HEADED and value is not None}
+
+
+def _hardware(results: list[Result]) -> dict[str, Any]:
+    """Numbers of all chains, added up as `mrfhw.field.result.Adding` says; those that a backend does not have are None."""
+    total = added(map(numbers, results))
+    evaluations, seconds, cycles, lanes = (total[name] for name in ("label_evaluations", "wall_seconds", "cycles", "lanes"))
+    sent = [r.log_messages for r in results]
+    speed = {"label_evaluations_per_second": evaluations / seconds if seconds > 0 else None}
+    if results[0].backend == "rtl":
+        speed["cycles_per_second"] = cycles / seconds if seconds > 0 and cycles is not None else None
+    return {
+        **{name: total[name] for name in HEADED}, "log_messages": None if None in sent else sum(n for n in sent if n is not None),
+        "utilization": evaluations / (lanes * cycles) if lanes and cycles else None, "speed": speed, "extra": _others(total),
+    }
+
+
+def _first(job: Job) -> dict[str, Any] | None:
+    """Numbers of what was sampled before the field itself, all runs added; None where nothing was."""
+    if not job.prior:
+        return None
+    total = added(map(numbers, job.prior))
+    return {name: total[name] for name in HEADED}
+
+
+def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
+    """What report.json holds. Quantities that there are none of are None (null), never NaN.
+
+    cycles, stall_cycles, gap_cycles, label_evaluations, log_messages, wall_seconds: of all chains added; "chains" has
+    those of each. first: the same of what was sampled before (`Job.first`), which is not in these. metrics: those of the
+    application's truth, else empty. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
+    `Calibration.summary`; None where there is no trace or truth. at_an_end: share of the pixels whose label is at an end of
+    its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. speed: label evaluations, and for `rtl`
+    also cycles, a second of wall-clock time.
+    """
+    run, results = job.run, solution.results
+    at_an_end = None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean())
+    chains = [{
+        "seed": (run.seed + number) % (1 << 64), "cycles": r.cycles, "stall_cycles": r.stall_cycles, "gap_cycles": r.gap_cycles,
+        "label_evaluations": r.label_evaluations, "utilization": r.utilization, "log_messages": r.log_messages,
+        "wall_seconds": r.wall_seconds, "extra": _others(numbers(r)),
+    } for number, r in enumerate(results)]
+    return {
+        "version": __version__, "application": job.application, "backend": results[0].backend,
+        "config_digest": Derived.of(job.config).digest, **_hardware(results), "first": _first(job),
+        "metrics": analysis.metrics,
+        "uncertainty": analysis.uncertainty.summary(), "convergence": analysis.convergence,
+        "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
+        "at_an_end": at_an_end, "warnings": _warnings(job, at_an_end, analysis.convergence),
+        "estimate": "last sample" if job.annealing else "mode", "rows": job.problem.shape[0],
+        "columns": job.problem.shape[1], "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
+        "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,
+    }
+
+
+def _warnings(job: Job, at_an_end: float | None, convergence: dict[str, Any] | None) -> list[str]:
+    """What of a run makes its answer doubtful, one line each."""
+    lines = []
+    if job.ends is not None and at_an_end is not None and at_an_end > MANY_AT_AN_END:
+        lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
+    if convergence is not None and convergence["note"] == NO_ARVIZ:
+        lines.append(NO_ARVIZ)
+    rhat = None if convergence is None or convergence["energy"] is None else convergence["energy"]["rhat"]
+    if rhat is not None and rhat >= CONVERGED:
+        lines.append(f"not converged: the energy's R-hat is {rhat:.2f}, {CONVERGED} or more; what the run says of probabilities "
+                     "may depend on the seed (more --sweeps help)")
+    return lines

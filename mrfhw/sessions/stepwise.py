@@ -1,0 +1,166 @@
+"""Chains of a problem that are advanced some sweeps at a time, looked at between them, stopped, and gone on with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from mrfhw.analysis.convergence import energy_rhat
+from mrfhw.analysis.solution import Solution
+from mrfhw.field.problem import ProblemError, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.sessions import backends
+from mrfhw.sessions.sampling import Recorder
+from mrfhw.sessions.session import ActiveRun, BaseSession, Pauses
+
+__all__ = ["Callback", "Chains", "Look"]
+
+
+@dataclass(frozen=True)
+class Look:
+    """A chain between two sweeps.
+
+    chain: which, from 0. sweeps: finished ones, total: at the end. labels: (H, W) uint8, the sample; a copy. energy: of these
+    labels, `mrfhw.model.field_energy.FieldEnergy`. rhat: R-hat of the energies of all chains so far, after the burn-in; None
+    where there are too few sweeps for one, or the chains do not run side by side.
+    """
+
+    chain: int
+    sweeps: int
+    total: int
+    labels: np.ndarray
+    energy: float
+    rhat: float | None
+
+
+Callback = Callable[[Look], object]  # anything true ends the run
+
+
+class Chains:
+    """`chains` chains of the plan's problem, with the seeds run.seed, run.seed + 1, ...; a context manager.
+
+    In this process and without windows all chains run side by side, `every` sweeps each in turn; elsewhere one after the other.
+    However often a run is paused or gone on with, its bits are those of one run of all its sweeps.
+    """
+
+    def __init__(self, plan: backends.Plan, run: Run, chains: int):
+        if chains < 1:
+            raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
+        self.plan, self.run, self.sweeps = plan, run, 0
+        self.recorder = Recorder(plan.problem, run.seed)
+        self._states: list[RunState | None] = [None] * chains
+        self._results: list[Result] = []
+        self._session: BaseSession | None = None
+        self._side_by_side = plan.windows is None and plan.kind.shows_sweeps and chains > 1
+        for _ in range(chains):
+            self.recorder.begin()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the machine go."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def advance(self, sweeps: int, every: int, callback: Callback | None = None) -> bool:
+        """So many sweeps more of every chain; False where the callback ended it, and then chains may stand at unlike sweeps.
+
+        Raises ProblemError where no sweep would be counted, and for a grid in windows whose last round was cut short.
+        """
+        if every < 1:
+            raise ProblemError(f"every is {every}; a callback comes after so many sweeps: give 1 or more")
+        if self.plan.windows is not None and self.sweeps % self.plan.visit:
+            raise ProblemError(f"the run has {self.sweeps} sweeps; a picture in windows goes on after whole rounds of "
+                               f"{self.plan.visit}: run a multiple of them, or choose another visit")
+        total = self.sweeps + sweeps
+        if self._session is None:
+            self._session = self.plan.open(total * len(self._states))
+        run = dataclasses.replace(self.run, sweeps=total)
+        pending = [_Chain(self, self._session, number, run, every if callback is not None else None, state)
+                   for number, state in enumerate(self._states)]
+        groups = [pending] if self._side_by_side else [[chain] for chain in pending]
+        stopped = False
+        for group in groups:
+            while not stopped and any(not chain.finished for chain in group):
+                for chain in group:
+                    if not stopped and not chain.finished:
+                        chain.advance()
+                        stopped = callback is not None and bool(callback(self._look(chain, total)))
+            for chain in group:
+                if chain.active is not None:  # results are fetched in the order of the runs
+                    self._states[chain.number] = chain.active.state()
+                    if chain.finished:
+                        self._keep(chain.number, chain.active.result())
+            if stopped:
+                break
+        self.sweeps = total
+        for number, state in enumerate(self._states):
+            if state is not None and state.sweeps < total:
+                self._keep(number, self._cut(number, state))
+        return not stopped
+
+    def _keep(self, number: int, result: Result) -> None:
+        self._results[number:number + 1] = [result]
+
+    def _cut(self, number: int, state: RunState) -> Result:
+        """The result of a chain that was ended: that of a run of so many sweeps."""
+        assert self._session is not None
+        run = dataclasses.replace(self.run, seed=self._seed(number), sweeps=state.sweeps,
+                                  burn_in=min(self.run.burn_in, max(0, state.sweeps - 1)))
+        return self.plan.begin(self._session, run, state=state).result()
+
+    def _seed(self, number: int) -> int:
+        return (self.run.seed + number) % (1 << 64)
+
+    def _look(self, chain: _Chain, total: int) -> Look:
+        assert chain.active is not None
+        labels = np.array(chain.active.last)
+        rhat = energy_rhat(self.recorder.trace(self.run.burn_in)) if self._side_by_side else None
+        return Look(chain.number, chain.active.sweeps, total, labels, self.recorder.energy(labels), rhat)
+
+    @property
+    def reached(self) -> int:
+        """Sweeps that every chain with a result has done."""
+        return min((state.sweeps for state in self._states if state is not None), default=0)
+
+    def solution(self) -> Solution:
+        """What there is: of chains that were ended, up to where they stand."""
+        return Solution(results=list(self._results), trace=self.recorder.trace(self.run.burn_in))
+
+
+class _Chain:
+    """A chain on its way to its next pause."""
+
+    def __init__(self, chains: Chains, session: BaseSession, number: int, run: Run, every: int | None, state: RunState | None):
+        self.number = number
+        self.active: ActiveRun | None = None
+        self._chains, self._session, self._state = chains, session, state
+        self._run = dataclasses.replace(run, seed=chains._seed(number))
+        self._pauses = None if every is None else Pauses(sweeps=every)
+
+    @property
+    def finished(self) -> bool:
+        return self.active is not None and self.active.finished
+
+    def advance(self) -> None:
+        if self.active is None:
+            if self._pauses is not None:
+                self._pauses.restart(0 if self._state is None else self._state.sweeps)
+            self.active = self._chains.plan.begin(
+                self._session, self._run, state=self._state, pauses=self._pauses,
+                observe=lambda sweeps, labels: self._chains.recorder.look(sweeps, labels, self.number))
+        else:
+            if self._pauses is not None:
+                self._pauses.restart(self.active.sweeps)
+            self.active.advance()

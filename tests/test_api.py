@@ -1,0 +1,225 @@
+"""The public interface: arrays in, answers out, runs that are looked at, stopped and gone on with."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import mrfhw
+from mrfhw.apps.flow import read_flow
+from mrfhw.field.problem import Run
+from mrfhw.scenes import denoising_scene, motion_scene, segmentation_scene, stereo_scene, write_scene
+from mrfhw.sessions import sampling
+
+ROWS, COLS = 32, 48
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return stereo_scene(ROWS, COLS, 8, 1)
+
+
+def small(seed=0, labels=4):
+    rng = np.random.default_rng(seed)
+    return mrfhw.Problem(labels=labels, unary=rng.integers(0, 30, (12, 16, labels)), doubleton="potts", beta=6,
+                         schedule=mrfhw.Schedule.constant(8.0))
+
+
+def test_a_pair(pair, tmp_path):
+    answer = mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=40, truth=pair.disparity)
+    assert answer.disparity.dtype == np.float32
+    for array, shape in ((answer.labels, ()), (answer.disparity, ()), (answer.entropy, ()), (answer.std, ()), (answer.occluded, ()),
+                         (answer.interval, (2,)), (answer.mean, (1,)), (answer.counts, (8,))):
+        assert array.shape == (ROWS, COLS, *shape)
+    assert np.abs(answer.disparity - answer.labels).mean() < 1
+    assert answer.metrics["bad_1"] < 40
+    assert answer.converged == (answer.rhat < 1.05)
+    assert not answer.stopped
+    paths = answer.save(tmp_path / "out")
+    assert all(path.is_file() for path in paths)
+    assert {"report.html", "disparity.pfm", "labels.npy"} <= {path.name for path in paths}
+    assert np.array_equal(np.load(tmp_path / "out" / "labels.npy"), answer.labels)
+    few = {path.name for path in answer.save(tmp_path / "few", report=False)}
+    assert not {"report.html", "estimate.png", "energy.png"} & few
+    assert {"report.json", "disparity.pfm", "occluded.png"} <= few
+    assert "<img" in answer._repr_html_()
+    assert "48x32" in repr(answer)
+
+
+def test_the_same_bits_as_the_command_line(pair, tmp_path):
+    left, right, _ = write_scene(pair, tmp_path)
+    subprocess.run([sys.executable, "-m", "mrfhw", "run", "stereo", left, right, "--labels", "8", "--sweeps", "20", "--seed", "3",
+                    "--no-report", "-o", tmp_path / "out"], check=True, stdout=subprocess.DEVNULL)
+    counts = np.load(tmp_path / "out" / "histogram.npz")["counts"]
+    assert not (tmp_path / "out" / "report.html").exists()
+    for pictures in ((left, right), (str(left), str(right)), (Image.open(left), Image.open(right)),
+                     (np.asarray(Image.open(left)), np.asarray(Image.open(right)))):
+        answer = mrfhw.stereo(*pictures, labels=8, sweeps=20, seed=3)
+        assert np.array_equal(answer.counts, counts)
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.float64, np.float32])
+def test_types_of_values(pair, kind):
+    def given(picture):
+        return (picture.astype(np.uint16) * 257 if kind is np.uint16 else (picture / 255).astype(kind))
+
+    plain = mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=6)
+    assert np.array_equal(mrfhw.stereo(given(pair.left), given(pair.right), labels=8, sweeps=6).counts, plain.counts)
+
+
+def test_motion():
+    scene = motion_scene(ROWS, COLS, 1)
+    truth = scene.flow[..., ::-1]
+    answer = mrfhw.motion(scene.first, scene.second, vectors=(5, 5), sweeps=40, truth=truth)
+    assert answer.flow.shape == (ROWS, COLS, 2)
+    assert answer.interval.shape == (ROWS, COLS, 2, 2)
+    assert np.linalg.norm(answer.flow - truth, axis=-1).mean() == pytest.approx(answer.metrics["epe_mean"], rel=1e-4)
+
+
+def test_motion_file(tmp_path):
+    scene = motion_scene(ROWS, COLS, 1)
+    answer = mrfhw.motion(scene.first, scene.second, vectors=(5, 5), sweeps=6)
+    answer.save(tmp_path, report=False)
+    assert np.allclose(read_flow(tmp_path / "flow.flo")[..., ::-1], answer.flow)
+
+
+def test_segment():
+    scene = segmentation_scene(64, 96, 1)
+    answer = mrfhw.segment(scene.image, classes=4, sweeps=20, truth=[scene.classes + 1])
+    assert answer.mean is answer.std is answer.interval is None
+    assert answer.segments.min() == 1
+    assert answer.metrics["vi"] < answer.metrics["vi_single"]
+
+
+@pytest.mark.parametrize("colour", [False, True])
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.float32])
+def test_denoised_pictures_are_of_their_own_kind(kind, colour, tmp_path):
+    scene = denoising_scene(ROWS, COLS, 20.0, 1)
+    clean, noisy = (scene.clean[..., None] * ([1, 1, 1] if colour else [1])).squeeze(), scene.noisy
+    noisy = (noisy[..., None] * np.array([1, 1, 1] if colour else [1])).squeeze()
+    scale = {np.uint8: 1, np.uint16: 257, np.float32: 1 / 255}[kind]
+    answer = mrfhw.denoise((noisy * scale).astype(kind), mask=scene.observed, sweeps=40)
+    assert (answer.image.shape, answer.image.dtype) == (noisy.shape, kind)
+    known = scene.observed
+    error = np.abs(answer.image / scale - clean)[known].mean()
+    assert error < 0.6 * np.abs(noisy.astype(float) - clean)[known].mean()
+    answer.save(tmp_path, report=False)
+    read = np.asarray(Image.open(tmp_path / "denoised.png"))
+    assert read.shape == noisy.shape
+    assert read.dtype == (np.uint8 if kind is np.uint8 or colour else np.uint16)
+
+
+def test_any_field_and_its_machine(tmp_path):
+    problem = small()
+    answer = mrfhw.solve(problem, sweeps=60, seed=5)
+    problem.save(tmp_path / "field.npz")
+    assert np.array_equal(mrfhw.solve(tmp_path / "field.npz", sweeps=60, seed=5).counts, answer.counts)
+    assert np.array_equal(mrfhw.solve(problem, sweeps=60, seed=5, machine=answer.machine).counts, answer.counts)
+    assert answer.counts.sum(-1).min() == 2 * 30
+
+
+@pytest.mark.parametrize("backend", ["float", "model"])
+def test_to_continue_gives_the_bits_of_one_run(backend):
+    problem = small()
+    whole = mrfhw.solve(problem, sweeps=90, burn_in=25, seed=2, chains=3, backend=backend)
+    with mrfhw.Session(problem, burn_in=25, seed=2, chains=3, backend=backend) as session:
+        for sweeps in (30, 1, 59):
+            answer = session.continue_(sweeps)
+        assert session.sweeps == 90
+    assert np.array_equal(answer.counts, whole.counts)
+    assert np.array_equal(answer.last, whole.last)
+    assert answer.report["cycles"] == whole.report["cycles"]
+    assert answer.report["log_messages"] == whole.report["log_messages"]
+    assert (answer.rhat, answer.report["label_evaluations"]) == (whole.rhat, whole.report["label_evaluations"])
+
+
+def test_to_continue_on_the_compiled_chip_and_in_windows():
+    problem = small(labels=2)
+    options = dict(machine=mrfhw.Config.preset("smallest", tile_rows=8, tile_cols=8, data_bits=5, s2_words=128), seed=1, chains=1)
+    for backend, visit in (("model", 4), ("rtl", 4)):
+        whole = mrfhw.solve(problem, sweeps=16, burn_in=4, visit=visit, backend=backend, **options)
+        with mrfhw.Session(problem, burn_in=4, visit=visit, backend=backend, **options) as session:
+            session.continue_(8)
+            answer = session.continue_(8)
+            assert np.array_equal(answer.counts, whole.counts)
+            session.continue_(3)
+            with pytest.raises(mrfhw.ProblemError, match="goes on after whole rounds of 4"):
+                session.continue_(8)
+
+
+def test_looks_come_side_by_side():
+    seen = []
+    problem = small()
+    answer = mrfhw.solve(problem, sweeps=45, chains=2, callback=seen.append, every=10)
+    assert [(look.chain, look.sweeps) for look in seen] == [(chain, sweeps) for sweeps in (10, 20, 30, 40, 45) for chain in (0, 1)]
+    assert all(look.total == 45 for look in seen)
+    assert seen[0].rhat is None
+    assert seen[-1].rhat == pytest.approx(answer.rhat)
+    assert np.array_equal(seen[-2].labels, answer.last)
+    assert np.array_equal(answer.counts, mrfhw.solve(problem, sweeps=45, chains=2).counts)
+
+
+@pytest.mark.parametrize("backend", ["model", "float"])
+@pytest.mark.parametrize("every", [10, 7])
+def test_to_stop_early_gives_what_there_is(backend, every):
+    problem = small()
+    answer = mrfhw.solve(problem, sweeps=500, burn_in=20, callback=lambda look: look.sweeps >= 35, every=every, backend=backend)
+    reached = {10: (40, 30), 7: (35, 28)}[every]
+    assert answer.stopped
+    assert answer.report["sweeps"] == reached[1]  # as far as both chains have come
+    runs = [sampling.sample(backend, answer.machine, problem, Run(sweeps=sweeps, burn_in=20, seed=seed)).results[0]
+            for seed, sweeps in enumerate(reached)]
+    assert np.array_equal(answer.counts, runs[0].counts + runs[1].counts)
+
+
+def test_to_stop_within_the_burn_in():
+    answer = mrfhw.solve(small(), sweeps=500, callback=lambda look: True, every=3, chains=1)
+    assert answer.stopped
+    assert answer.counts.sum() == 0
+    assert np.array_equal(answer.labels, answer.last)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda pair: mrfhw.stereo(pair.left, pair.right, label=8), "label is no option of stereo: give labels"),
+    (lambda pair: mrfhw.stereo(pair.left, pair.right[:-1]), "right image is 48x31; the left image is 48x32"),
+    (lambda pair: mrfhw.stereo(pair.left, None), "right is None, or is not given"),
+    (lambda pair: mrfhw.stereo(pair.left, pair.right, data="colour"), "data is 'colour'; it is one of census, grey"),
+    (lambda pair: mrfhw.stereo(pair.left / 40, pair.right / 40), "left image has values from"),
+    (lambda pair: mrfhw.stereo(pair.left, pair.right, truth="no.png"), "no.png"),
+    (lambda pair: mrfhw.stereo(pair.left, pair.right, truth=np.zeros(3)), "the truth image is of type float64 and shape"),
+    (lambda pair: mrfhw.motion(pair.left, pair.right, truth=np.zeros((3, 3))), "the true motions are of type"),
+    (lambda pair: mrfhw.segment(pair.left, truth=[pair.left - 300.0]), "numbers of segments are whole"),
+    (lambda pair: mrfhw.stereo(pair.left, pair.right, every=0, callback=print), "every is 0"),
+    (lambda pair: mrfhw.stereo(pair.left, pair.right, chains=0), "chains is 0"),
+    (lambda pair: mrfhw.stereo(pair.left, pair.right, backend="chip"), "backend"),
+    (lambda pair: mrfhw.Session(small(), burn_in=10).continue_(10), "at least one sweep must count"),
+    (lambda pair: mrfhw.solve(np.zeros((3, 3))), "the problem is of type ndarray"),
+])
+def test_mistakes_are_one_line(pair, call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call(pair)
+    assert "\n" not in str(caught.value)
+
+
+def test_help_is_enough_to_start():
+    text = pydoc.plain(pydoc.render_doc(mrfhw))
+    for name in mrfhw.__all__:
+        assert name in text
+        assert inspect.getdoc(getattr(mrfhw, name)), name
+    assert "answer = mrfhw.stereo(left, right" in text
+    for name in ("stereo", "motion", "segment", "denoise", "solve"):
+        said = " ".join(inspect.getdoc(getattr(mrfhw, name)).split())
+        assert "Raises" in said or "The other arguments are those of `mrfhw.stereo`" in said
+    with pytest.raises(AttributeError, match="no attribute 'stereoo'"):
+        getattr(mrfhw, "stereoo")  # noqa: B009
+
+
+def test_the_package_alone_imports_nothing_heavy():
+    code = "import mrfhw, sys; assert not {'numba', 'numpy', 'amaranth', 'click'} & set(sys.modules); mrfhw.stereo; mrfhw.Problem"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
