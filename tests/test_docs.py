@@ -99,7 +99,7 @@ def test_own_fields_run_as_the_document_says(tmp_path, monkeypatch):
     write_scene(stereo_scene(24, 40, 8, 1), tmp_path)
     parts = code_and_commands(ROOT / "docs" / "own-fields.md")
     blocks, commands = ([text for kind, text in parts if kind == which] for which in ("python", "mrfhw"))
-    assert (len(blocks), len(commands)) == (2, 5)
+    assert (len(blocks), len(commands)) == (3, 5)
     machine = ["--mesh", "1x2", "--spus", "1", "--tile-rows", "24", "--tile-cols", "16"]  # soon compiled
     for block in blocks:
         process = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
