@@ -11,10 +11,10 @@ __all__ = ["KINDS", "cells_of"]
 # The families' cells by kind; whatever else there is (buffers, multiplexers of a slice, constants) is not counted.
 _CELLS = {
     "lut": r"SB_LUT4|LUT\d",
-    "carry": r"SB_CARRY|CCU2C|ALU",
-    "ff": r"SB_DFF\w*|TRELLIS_FF|DFF\w*",
-    "ram": r"SB_RAM40_4K|DP16KD|PDPW16KD|SDPX?9B|SDPB|SPX?9?|SP|DPX?9?B|pROMX?9?",
-    "dsp": r"SB_MAC16|MULT\w+",
+    "carry": r"SB_CARRY|CCU2C|ALU|CARRY4",
+    "ff": r"SB_DFF\w*|TRELLIS_FF|DFF\w*|FD[RSCP]E",
+    "ram": r"SB_RAM40_4K|DP16KD|PDPW16KD|SDPX?9B|SDPB|SPX?9?|SP|DPX?9?B|pROMX?9?|RAMB\d+E1",
+    "dsp": r"SB_MAC16|MULT\w+|DSP48E1",
 }
 KINDS = tuple(_CELLS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -24,28 +25,36 @@ from mrfhw.sessions import estimate
 from support.random_problems import random_config, random_placement
 
 
-def bits_of(fragment):
-    """Of all memories in an elaborated design."""
-    own = fragment._data.depth * Shape.cast(fragment._data.shape).width if isinstance(fragment, MemoryInstance) else 0
-    return own + sum(bits_of(part) for part, *_ in fragment.subfragments)
+def memories_of(fragment):
+    """(depth, width) of every memory in an elaborated design."""
+    if isinstance(fragment, MemoryInstance):
+        yield fragment._data.depth, Shape.cast(fragment._data.shape).width
+    for part, *_ in fragment.subfragments:
+        yield from memories_of(part)
 
 
 MACHINES = {
     "smallest": Config.preset("smallest"),
     "race": Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, hub_fan_in=2, label_bits=4),
+    "any field": Config.preset("smallest", distance="both", data_bits=8, data_bits_2=5, edge_bits=3, pairwise_bits=3, label_bits=4),
     "cdf": Config(mesh_rows=1, mesh_cols=5, spus=4, tile_rows=8, tile_cols=16, lmem_banks=4, sampler="cdf", s2_words=97),
 }
 
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_memories_are_those_of_the_circuit(name):
-    assert sum(estimate.memory_bits(MACHINES[name]).values()) == bits_of(Fragment.get(Accelerator(MACHINES[name]), None))
+    found = Counter()
+    for memory in estimate.memories(MACHINES[name]):
+        found[memory.depth, memory.width] += memory.count
+    assert found == Counter(memories_of(Fragment.get(Accelerator(MACHINES[name]), None)))
+    bits = sum(depth * width * count for (depth, width), count in found.items())
+    assert sum(estimate.memory_bits(MACHINES[name]).values()) == bits
 
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_multipliers_are_those_of_the_circuit(name):
     config = dataclasses.replace(MACHINES[name], mesh_rows=1, mesh_cols=1, spus=1)
-    assert rtlil.convert(Spu(config)).count("cell $mul ") == len(estimate.multipliers(config))
+    assert rtlil.convert(Spu(config)).count("cell $mul ") == sum(of[0] for of in estimate.multipliers(config).values())
 
 
 def test_the_smallest_machine_takes_the_blocks_of_its_baseline():

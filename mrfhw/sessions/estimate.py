@@ -21,7 +21,7 @@ from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.sessions.driver import transfer_cycles
 
-__all__ = ["Cycles", "cycles", "memory_bits", "multipliers"]
+__all__ = ["Cycles", "Memory", "cycles", "memories", "memory_bits", "multipliers"]
 
 
 @dataclass(frozen=True)
@@ -48,26 +48,53 @@ def cycles(config: Config, problem: Problem, run: Run) -> Cycles:
     return Cycles(timing.cycles, *transfer_cycles(placement))
 
 
-def memory_bits(config: Config) -> dict[str, int]:
-    """Bits of the machine's memories by use, all copies together, before a device rounds them up to its blocks."""
+@dataclass(frozen=True)
+class Memory:
+    """count memories of depth words of width bits, for one use."""
+
+    use: str
+    count: int
+    depth: int
+    width: int
+
+    @property
+    def bits(self) -> int:
+        return self.count * self.depth * self.width
+
+
+def memories(config: Config) -> list[Memory]:
+    """Every memory of the machine, all copies of it."""
     c = Derived.of(config)
-    hubs, nodes = 0, c.spes
+    found = [
+        Memory("lmem", c.spes * c.lmem_banks, c.lmem_rows, entry_layout(c).size),
+        Memory("s1", c.spes, c.site_rows, datum(c).size), Memory("s2", c.spes * c.spus, c.s2_bank_depth, datum(c).size),
+        Memory("vectors", c.spes, c.max_labels, vector(c).size)]
+    if c.edge_bits:
+        found.append(Memory("edges", c.spes, c.site_rows, edges(c).size))
+    if c.pairwise_bits:
+        found.append(Memory("doubleton tables", c.lanes * len(KINDS), 1 << 2 * c.label_bits, c.pairwise_bits))
+    if isinstance(c.sampler, Race):
+        found.append(Memory("gumbel tables", c.lanes, 1 << c.sampler.uniform_bits, c.sampler.gumbel_bits))
+    else:
+        found += [Memory("energies and sums", c.lanes, 2 * c.max_labels, width)
+                  for width in (c.energy_bits, c.sampler.total_bits(c.label_bits))]
+    found.append(Memory("log fifos", c.spes, c.log_depth, LogMessage(c, 0).size))
+    nodes = c.spes
     for level in range(1, c.tree_levels + 1):
         nodes = -(-nodes // c.hub_fan_in)
-        hubs += nodes * c.hub_depth * LogMessage(c, level * bits_for(c.hub_fan_in)).size
-    label = sum(Shape.cast(shape).width for shape in label_table(c).values())
-    sampler = c.sampler
-    drawing = {"gumbel tables": c.lanes * sampler.gumbel_bits << sampler.uniform_bits} if isinstance(sampler, Race) else {
-        "energies and sums": c.lanes * 2 * c.max_labels * (c.energy_bits + sampler.total_bits(c.label_bits))}
-    return {
-        "lmem": c.spes * c.lmem_banks * c.lmem_rows * entry_layout(c).size, "s1": c.spes * c.site_rows * datum(c).size,
-        **({"edges": c.spes * c.site_rows * edges(c).size} if c.edge_bits else {}),
-        **({"doubleton tables": c.lanes * len(KINDS) * c.pairwise_bits << 2 * c.label_bits} if c.pairwise_bits else {}),
-        "s2": c.spes * c.spus * c.s2_bank_depth * datum(c).size, "vectors": c.spes * c.max_labels * vector(c).size,
-        **drawing, "log fifos": c.spes * c.log_depth * LogMessage(c, 0).size, "hubs": hubs, "label table": c.max_labels * label,
-        "temperature table": c.temperature_table * c.temperature_bits, "tile bases": max(2, c.spes) * c.raster_bits,
-        "groups in flight": c.commit_queue_depth * GroupInFlight(c).size,
-    }
+        found.append(Memory("hubs", nodes, c.hub_depth, LogMessage(c, level * bits_for(c.hub_fan_in)).size))
+    found += [Memory("label table", 1, c.max_labels, Shape.cast(shape).width) for shape in label_table(c).values()]
+    return [*found, Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
+            Memory("tile bases", 1, max(2, c.spes), c.raster_bits),
+            Memory("groups in flight", 1, c.commit_queue_depth, GroupInFlight(c).size)]
+
+
+def memory_bits(config: Config) -> dict[str, int]:
+    """Bits of the machine's memories by use, all copies together, before a device rounds them up to its blocks."""
+    bits: dict[str, int] = {}
+    for memory in memories(config):
+        bits[memory.use] = bits.get(memory.use, 0) + memory.bits
+    return bits
 
 
 def multipliers(config: Config) -> dict[str, tuple[int, int, int]]:
