@@ -15,14 +15,21 @@ __all__ = ["Solution"]
 
 @dataclass(frozen=True, kw_only=True)
 class Solution:
-    """Independent chains of one problem. results: one a chain. trace: None where a backend shows no sweeps."""
+    """Independent chains of one problem.
+
+    results: one a chain. trace: None where a backend shows no sweeps. total: the histograms of all chains added, where those of the
+    results were given up for it.
+    """
 
     results: list[Result]
     trace: Trace | None = None
+    total: np.ndarray | None = None
 
     @cached_property
     def counts(self) -> np.ndarray:
         """(H, W, L) uint32: the histograms of all chains added."""
+        if self.total is not None:
+            return self.total
         first, *others = (result.counts for result in self.results)
         if not others:
             return first

@@ -67,7 +67,7 @@ def _bar(backend: str, sweeps: int) -> tqdm:
 def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None, keeping: Keeping | None = None) -> Solution:
     """The job's chains, with a progress bar."""
     with _bar(backend, job.run.sweeps * chains) as bar:
-        return sampling.sample(backend, job.config, job.problem, job.run, chains=chains, visit=visit, keeping=keeping,
+        return sampling.sample(backend, job.config, job.problem, job.run, chains=chains, visit=visit, keeping=keeping, add_up=True,
                                progress=lambda done: bar.update(done - bar.n))
 
 

@@ -274,7 +274,9 @@ class Machine:
     def counts(self) -> np.ndarray:
         """(H, W, L) uint32: how often each label was drawn in counted sweeps."""
         counts = histogram(self.problem.labels, self.messages, self.lmem)
-        return counts if self._folded is None else counts + self._folded.reshape(counts.shape)
+        if self._folded is not None:
+            counts += self._folded.reshape(counts.shape)
+        return counts
 
     def image(self, padded: np.ndarray) -> np.ndarray:
         """The image's part of a padded grid."""

@@ -20,6 +20,7 @@ from mrfhw.report import pictures
 __all__ = ["page"]
 
 NOTHING = "\N{EN DASH}"
+WIDEST = 1100  # pixels of a figure in the page; the files have all
 
 STYLE = """
 :root { color-scheme: light; }
@@ -97,7 +98,7 @@ def _table(rows: Iterable[tuple[Any, ...]], head: tuple[str, ...] = ()) -> str:
 
 
 def _figure(png: bytes, caption: str, kind: str = "") -> str:
-    data = base64.b64encode(png).decode("ascii")
+    data = base64.b64encode(pictures.at_most(png, WIDEST)).decode("ascii")
     return (f'<figure class="{kind}"><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
             f"<figcaption>{escape(caption)}</figcaption></figure>")
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from mrfhw.analysis.calibration import Sparsification
     from mrfhw.analysis.trace import Trace
 
-__all__ = ["class_colours", "energy_by_sweep", "errors", "flow_colours", "input_picture", "labelled", "measure", "sparsification"]
+__all__ = ["at_most", "class_colours", "energy_by_sweep", "errors", "flow_colours", "input_picture", "labelled", "measure",
+           "sparsification"]
 
 WIDTH = 6.4  # inches
 DPI = 130
@@ -262,6 +263,19 @@ def input_picture(pixels: np.ndarray, longest: int = 1600) -> bytes:
     image.thumbnail((longest, longest))
     buffer = io.BytesIO()
     image.save(buffer, format="PNG")
+    return buffer.getvalue()
+
+
+def at_most(png: bytes, widest: int) -> bytes:
+    """A PNG file, made smaller where it is wider than `widest` pixels."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(png)) as image:
+        if image.width <= widest:
+            return png
+        small = image.convert("RGB").resize((widest, round(image.height * widest / image.width)), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    small.quantize(256).save(buffer, format="PNG", optimize=True)
     return buffer.getvalue()
 
 

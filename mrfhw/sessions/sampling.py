@@ -72,7 +72,9 @@ class _Chains:
     """Chains of a problem, one after the other, saved to checkpoints if wanted."""
 
     def __init__(self, plan: backends.Plan, run: Run, chains: int, recorder: Recorder | None, progress: Progress | None,
-                 keeping: Keeping):
+                 keeping: Keeping, add_up: bool):
+        self.add_up = add_up and keeping.path is None and keeping.resume is None
+        self.total: np.ndarray | None = None
         self.plan, self.run, self.chains, self.recorder = plan, run, chains, recorder
         self.progress, self.keeping = progress, keeping
         self.identity = _identity(plan, run, chains, recorder is not None)
@@ -99,7 +101,15 @@ class _Chains:
                 while len(self.results) < self.chains:
                     self.results.append(self._one(session, len(self.results)))
                     self._keep(None)
+                    if self.add_up:
+                        self._add()
         return self.results
+
+    def _add(self) -> None:
+        """Count the last chain's histogram into the total, and let it go."""
+        last = self.results[-1]
+        self.total = last.counts if self.total is None else np.add(self.total, last.counts, out=self.total)
+        last.counts = last.counts[:0]
 
     def _one(self, session: Session, chain: int) -> Result:
         def advance(done: int) -> None:
@@ -130,13 +140,14 @@ def visit_of(config: Config, run: Run, chains: int) -> int:
 
 
 def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,
-           traced: bool = True, progress: Progress | None = None, keeping: Keeping | None = None) -> Solution:
+           traced: bool = True, progress: Progress | None = None, keeping: Keeping | None = None, add_up: bool = False) -> Solution:
     """Run `chains` chains of `problem`, with the seeds run.seed, run.seed + 1, ...
 
     visit: sweeps of a window at a time where the image is larger than the machine; None for what `backends.solve` takes,
     or fewer where the convergence of the chains needs more looks at them. traced: keep a Trace, where the
     backend shows its labels. progress: called with the number of finished sweeps, those of all chains added.
-    keeping: the checkpoint files to write and to continue from.
+    keeping: the checkpoint files to write and to continue from. add_up: keep no chain's own histogram, but their sum, where there
+    are no checkpoints.
     Raises ProblemError for what the backend cannot run, and for a checkpoint of something else.
     """
     if chains < 1:
@@ -144,5 +155,6 @@ def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: 
     visit = visit_of(config, run, chains) if visit is None else visit
     plan = backends.Plan.of(backend, config, problem, visit)
     recorder = Recorder(problem, run.seed) if traced else None
-    results = _Chains(plan, run, chains, recorder, progress, keeping or Keeping()).all()
-    return Solution(results=results, trace=None if recorder is None else recorder.trace(run.burn_in))
+    running = _Chains(plan, run, chains, recorder, progress, keeping or Keeping(), add_up)
+    results = running.all()
+    return Solution(results=results, trace=None if recorder is None else recorder.trace(run.burn_in), total=running.total)
