@@ -28,7 +28,7 @@ from mrfhw.sessions.driver import ChipError, Driver, is_busy
 from mrfhw.sessions.readout import Done, check_counters, check_sweep, most_lines, read_result
 from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
 
-__all__ = ["RemoteChip", "RemoteRun", "RemoteSession", "connect"]
+__all__ = ["RemoteChip", "RemoteRun", "RemoteSession", "connect", "link_limits", "opened"]
 
 SHORT, LONG = 0.001, 0.2  # seconds between looks at a run, at first and at most
 QUIET, PAUSE = 0.005, 0.02  # where no log comes, at first and at most
@@ -409,9 +409,17 @@ def connect(address: str, config: Config, limits: Limits | None = None) -> Remot
     After the address's question mark reconnect=SECONDS is Limits.reconnect, and patience=SECONDS the argument of Limits.patient.
     Raises LinkError or ChipError in one line.
     """
+    return RemoteSession(config, lambda: open_link(address, config), link_limits(address, limits))
+
+
+def link_limits(address: str, limits: Limits | None = None) -> Limits:
+    """The limits of a link, with those that its address states."""
     limits, found = limits or Limits(), Address.of(address)
     if found.reconnect is not None:
         limits = dataclasses.replace(limits, reconnect=found.reconnect)
-    if found.patience is not None:
-        limits = limits.patient(found.patience)
-    return RemoteSession(config, lambda: open_link(address, config), limits)
+    return limits if found.patience is None else limits.patient(found.patience)
+
+
+def opened(address: str, config: Config) -> Reconnecting:
+    """The link to a board that is made again where it breaks. Raises LinkError."""
+    return Reconnecting(lambda: open_link(address, config), link_limits(address).reconnect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Iterator
@@ -11,12 +12,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import mrfhw
 from mrfhw.apps.stereo import stereo_problem
 from mrfhw.cli import main
 from mrfhw.field.problem import Run
+from mrfhw.generate import manifest
 from mrfhw.generation.identity import DIGITS, circuit_digest
+from mrfhw.generation.known import known, remember
 from mrfhw.host import connect
 from mrfhw.host import diagnosis as diagnosing
+from mrfhw.host.identity import machine_at
 from mrfhw.host.links import LinkError
 from mrfhw.host.remote import RemoteChip
 from mrfhw.machine.address_map import AddressMap
@@ -62,6 +67,29 @@ def test_windows_and_chains(tiny, tmp_path) -> None:
         assert result.exit_code == 0, result.output
     for file in ("estimate.png",):
         assert (tmp_path / "board" / file).read_bytes() == (tmp_path / "model" / file).read_bytes()
+
+
+def test_a_board_that_was_generated_here_needs_no_options(tiny, tmp_path) -> None:
+    assert machine_at(tiny.address) == TINY
+    result = CliRunner().invoke(main, ["diagnose", tiny.address, "--every", "50"])
+    assert result.exit_code == 0, result.output
+    answer = mrfhw.solve(tiny_problem(1)[0], sweeps=6, chains=1, backend=tiny.address)
+    assert answer.machine == TINY
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(manifest(TINY, {})))
+    assert CliRunner().invoke(main, ["diagnose", tiny.address, "--every", "50", "--machine", str(path)]).output == result.output
+
+
+def test_a_board_that_is_not_known_is_no_machine(tiny, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("MRFHW_CACHE", str(tmp_path))
+    assert machine_at(tiny.address) is None
+    assert known("0" * DIGITS) is None
+    remember(Config.preset("smallest"))
+    assert machine_at(tiny.address) is None
+    record = tmp_path / "machines" / f"{circuit_digest(TINY)[:DIGITS]}.json"
+    for text in ("{", "[]", '{"parameters": {"label_bits": 99}}'):
+        record.write_text(text)
+        assert machine_at(tiny.address) is None
 
 
 def test_diagnose_passes(tiny) -> None:

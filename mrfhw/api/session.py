@@ -95,9 +95,14 @@ class Session:
 
 
 def machine_options(machine: Config | str | os.PathLike[str] | None, backend: str) -> dict[str, Any]:
-    """The options of a machine that is given as a Config, by a manifest's path or a preset's name, or that a board has."""
+    """The options of a machine that is given as a Config, by a manifest's path or a preset's name, or that a board is known to
+    be."""
     from mrfhw.machine.config import PRESETS
 
+    if machine is None and "://" in backend:
+        from mrfhw.host.identity import machine_at
+
+        machine = machine_at(backend) or Config()
     if machine is None:
-        return {"preset": "default"} if "://" in backend else {}
+        return {}
     return {"preset": machine} if isinstance(machine, str) and machine in PRESETS else {"machine": machine}

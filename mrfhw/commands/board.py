@@ -16,6 +16,7 @@ import click
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.link.uart import check_divisor
+from mrfhw.generation.known import remember
 from mrfhw.host.links import host_and_port
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.sim.board import DIVISOR, CompiledBoard
@@ -106,6 +107,7 @@ def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options
     with contextlib.suppress(ValueError):  # only the main thread of a program may
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _ended)
+    remember(config)
     with CompiledBoard(config, divisor, quick=quick, memory_bytes=memory_bytes) as board, contextlib.suppress(KeyboardInterrupt):
         if place is None:
             _serve_terminal(board)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mrfhw.commands.machine_options import OneLineCommand, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, board_machine, given_options, machine_options
 from mrfhw.jobs.machine import config_from_options
 
 __all__ = ["command"]
@@ -20,12 +20,14 @@ __all__ = ["command"]
 def command(address: str, every: int, **options: Any) -> None:
     """Test the board at ADDRESS: identity, registers, memories, generators, and a small field against the model.
 
-    Give the options that the machine was generated with. Exit code 1 where a part fails.
+    Give the options that the machine was generated with, or its --machine; a machine that was generated on this computer is known
+    by its digest. Exit code 1 where a part fails.
     """
     from mrfhw.host.diagnosis import diagnose
 
     failed = False
-    for check in diagnose(address, config_from_options(**options), every):
+    config = config_from_options(**board_machine(options, given_options(), address))
+    for check in diagnose(address, config, every):
         click.echo(f"{'pass' if check.passed else 'FAIL'}  {check.part:<18} {check.text}")
         failed |= not check.passed
     click.get_current_context().exit(int(failed))

@@ -15,7 +15,7 @@ from mrfhw.jobs.options import MACHINE_GIVEN
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.parameters import Parameter
 
-__all__ = ["OneLineCommand", "OneLineGroup", "clock_hz", "given_options", "is_given", "machine_options"]
+__all__ = ["OneLineCommand", "OneLineGroup", "board_machine", "clock_hz", "given_options", "is_given", "machine_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,6 +78,19 @@ def given_options() -> frozenset[str]:
         return frozenset()
     given = frozenset(filter(is_given, context.params))
     return given | {MACHINE_GIVEN} if "://" in (context.params.get("backend") or "") else given
+
+
+def board_machine(options: dict[str, Any], given: frozenset[str], address: str = "") -> dict[str, Any]:
+    """The options, with the machine of the board at `address` (by default that of --backend) where none is given and the board's is
+    known on this computer."""
+    context = click.get_current_context(silent=True)
+    address = address or ("" if context is None else context.params.get("backend") or "")
+    if "://" not in address or given & set(DEFAULTS) - {MACHINE_GIVEN} or options.get("machine") is not None:
+        return options
+    from mrfhw.host.identity import machine_at
+
+    found = machine_at(address)
+    return options if found is None else {**options, "machine": found}
 
 
 def clock_hz(megahertz: float) -> int:

@@ -1,0 +1,30 @@
+"""Which machine a board is, from its digest alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mrfhw.generation.known import any_known, known
+from mrfhw.host.links import Address
+from mrfhw.host.remote import RemoteChip, link_limits, opened
+from mrfhw.host.requests import Requests
+from mrfhw.machine.config import Config
+from mrfhw.machine.registers import IDENTITY, register
+
+__all__ = ["machine_at"]
+
+DIGEST = tuple(f"digest_{word}" for word in range(4))
+
+
+def machine_at(address: str) -> Config | None:
+    """The machine of the board at an address, if it was generated on this computer; None if not, and for a simulated board in this
+    process, which is whatever it is asked to be. Raises LinkError where no board answers."""
+    if Address.of(address).scheme == "sim" or not any_known():
+        return None
+    requests = Requests(opened(address, Config()), link_limits(address))
+    try:
+        requests.hello()
+        identity, *digest = RemoteChip(requests).read(np.array([register(name) for name in ("identity", *DIGEST)], np.uint32))
+    finally:
+        requests.link.close()
+    return known("".join(f"{int(word):08x}" for word in digest)) if int(identity) == IDENTITY else None
