@@ -17,7 +17,7 @@ $(VENV)/run: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/test: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable ".[test]"
+	$(BIN)/pip install --quiet --editable ".[test,docs]"
 	@touch $@ $(VENV)/run
 
 # The 16x2 machine's RTL, and a stereo scene of exact truth solved by its bit-exact model.
@@ -62,6 +62,12 @@ benchmark: packages $(VENV)/test
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/energy.py $(if $(DATA),--data $(DATA))
 	$(BIN)/python benchmarks/stereo_peer.py $(if $(DATA),--data $(DATA))
+
+# The documentation site, into out/site; a warning is an error.
+.PHONY: site
+site: $(BIN)/python
+	$(BIN)/pip install --quiet --editable ".[docs]"
+	$(BIN)/mkdocs build --strict --site-dir out/site
 
 clean:
 	rm -rf out build rtl_out/mrfhw_* .pytest_cache .mypy_cache .ruff_cache

@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from mrfhw.field.problem import ProblemError
+from mrfhw.input_files import read_plain
 
-__all__ = ["BOARDS", "Board", "BuildError", "board_named"]
+__all__ = ["BOARDS", "FAMILIES", "Board", "BuildError", "board_named"]
+
+FAMILIES = ("ecp5", "ice40", "gowin", "cyclone5", "arria10", "xilinx")
 
 
 class BuildError(ProblemError):
@@ -21,9 +25,9 @@ class Board:
     """A board, its FPGA and the machine that it is built with unless told otherwise.
 
     family: of the FPGA, "ecp5", "ice40", "gowin", "cyclone5", "arria10" or "xilinx" (7 series). device: the FPGA's name.
-    platform: module and class of its Amaranth platform. open_flow: a bitstream can be made with open tools; else the vendor's
-    project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are in
-    docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). words, log_bytes: of the link's memories
+    platform: module and class of its Amaranth platform, or what makes one. open_flow: a bitstream can be made with open tools; else
+    the vendor's project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are
+    in docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). words, log_bytes: of the link's memories
     (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. seed: of place and route, that is tried first.
     options: of the tools, by what Amaranth's platform calls them.
     """
@@ -32,7 +36,7 @@ class Board:
     title: str
     family: str
     device: str
-    platform: tuple[str, str]
+    platform: tuple[str, str] | Callable[[], Any]
     oscillator_hz: int
     clock_hz: int
     baud: int = 3_000_000
@@ -46,6 +50,8 @@ class Board:
 
     def make_platform(self) -> Any:
         """A new platform of Amaranth's. Raises BuildError where amaranth-boards is missing."""
+        if callable(self.platform):
+            return self.platform()
         module, name = self.platform
         try:
             made: Callable[[], Any] = getattr(importlib.import_module(module), name)
@@ -110,7 +116,28 @@ BOARDS: dict[str, Board] = {board.name: board for board in _LIST}
 
 
 def board_named(name: str) -> Board:
-    """The board of that name, or BuildError."""
+    """The board of that name, or that a Python file has as BOARD (docs/own-board.md). Raises BuildError."""
+    if name.endswith(".py"):
+        return _board_in(Path(name))
     if name not in BOARDS:
-        raise BuildError(f"board is {name!r}; the boards are {', '.join(BOARDS)}: choose one")
+        raise BuildError(f"board is {name!r}; the boards are {', '.join(BOARDS)}: choose one, or give a Python file with "
+                         "another")
     return BOARDS[name]
+
+
+def _board_in(path: Path) -> Board:
+    """The file is run: who gives it trusts it as any program."""
+    text = read_plain(path, "give a Python file with a BOARD", 1 << 20, BuildError)
+    namespace: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
+    try:
+        exec(compile(text, str(path), "exec"), namespace)
+    except Exception as error:
+        raise BuildError(f"{path} does not run ({type(error).__name__}: {str(error)[:120]}): see "
+                         "docs/own-board.md") from None
+    board = namespace.get("BOARD")
+    if not isinstance(board, Board):
+        raise BuildError(f"{path} has no BOARD that is a mrfhw.fpga.boards.Board: define one, as docs/own-board.md does")
+    if board.family not in FAMILIES:
+        raise BuildError(f"the board in {path} has family {board.family!r}; those known are {', '.join(FAMILIES)}: give one of "
+                         "them")
+    return board

@@ -21,7 +21,7 @@ from mrfhw.model.machine import Machine, complete
 from mrfhw.model.random import lane_states
 from mrfhw.sessions.driver import ChipError
 
-__all__ = ["Check", "diagnose"]
+__all__ = ["Check", "check_every", "diagnose"]
 
 SEED = 20
 
@@ -35,14 +35,19 @@ class Check:
     text: str
 
 
+def check_every(every: int) -> None:
+    """Raises ProblemError."""
+    if every < 1:
+        raise ProblemError(f"every is {every}; each so many words are tested: give 1 or more")
+
+
 def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
     """Yields one check after the other. every: 1 tests every word of the memories, n every n-th word.
 
     Raises LinkError where the link breaks or no board is there, ProblemError for a wrong `every`.
     """
     config = Derived.of(config)
-    if every < 1:
-        raise ProblemError(f"every is {every}; each so many words are tested: give 1 or more")
+    check_every(every)
     try:
         session = connect(address, config)
     except LinkError:

@@ -16,7 +16,7 @@ import mrfhw
 from mrfhw.apps.stereo import stereo_problem
 from mrfhw.cli import main
 from mrfhw.field.problem import Run
-from mrfhw.generate import manifest
+from mrfhw.generation.files import manifest
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.generation.known import known, remember
 from mrfhw.host import connect

@@ -17,7 +17,7 @@ from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import disparity_scale
 from mrfhw.commands import application
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
-from mrfhw.generate import manifest
+from mrfhw.generation.files import manifest
 from mrfhw.jobs.machine import MESH_FIELDS, NAMES, config_from_options
 from mrfhw.jobs.options import schedule_from_options
 from mrfhw.machine.config import PRESETS, Config, ConfigError

@@ -6,6 +6,7 @@ takes long is stopped once every check before it has passed (`_stop_long_work`).
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -21,10 +22,12 @@ from mrfhw import generate
 from mrfhw.apps.flow import write_flow
 from mrfhw.apps.stereo import stereo_problem
 from mrfhw.cli import main
-from mrfhw.commands import application, board, build
+from mrfhw.commands import application, board, build, export
 from mrfhw.commands import statistics as statistics_table
 from mrfhw.field.problem import Run
+from mrfhw.generation.files import manifest
 from mrfhw.jobs.machine import NAMES
+from mrfhw.machine.config import Config
 from mrfhw.placement.fit import check_fits
 from mrfhw.reproduce import command as reproduce
 from mrfhw.scenes import stereo_scene, write_scene
@@ -47,7 +50,8 @@ TEXTS = ["", " ", "\n", "a\nb", "\0", "a\0b", "é€😀", "\udcff", "x" * 5000,
          "/dev/null", "missing", "[]", "'\""]
 PLACES = ["new", "new/below", "here", "here/deeper/down", "left.png", "left.png/below", "/dev/null", "/proc/none/x", "", "é€", "\0",
           "x" * 300, "a\nb", "\udcff"]
-FILES = ["left.png", "right.png", "field.npz", "colour.png", "wide.tiff", "floats.tiff", "flow.flo", "text.png", "empty.png",
+FILES = ["left.png", "right.png", "field.npz", "machine.json", "colour.png", "wide.tiff", "floats.tiff", "flow.flo", "text.png",
+         "empty.png",
          "missing.png", ".", "pipe", "/dev/null", "/dev/zero", "/proc/self/mem", "", "\0", "a\nb", "é.png", "\udcff", "x" * 300]
 FILE_NAMES = {"left", "right", "first", "second", "image", "mask", "truth", "records", "file", "machine", "resume"}
 # Words that options of text take, beside wrong ones.
@@ -71,7 +75,7 @@ SHORT = ["--sweeps", "4", "--burn-in", "2", "--spes", "1", "--tile-rows", "16", 
 RIGHT = {
     ("board",): ["--preset", "smallest"], ("build",): ["--board", "icebreaker"],
     ("demo-scene",): ["stereo", "--rows", "16", "--cols", "24", "--labels", "5", "-o", "new"],
-    ("generate",): ["--preset", "smallest"],
+    ("generate",): ["--preset", "smallest"], ("export",): ["field.npz", "--machine", "machine.json", "-o", "new"],
     ("estimate",): ["--preset", "smallest"],
     ("report",): [],
     ("reproduce",): ["table-3.2", "--scene", "teddy"], ("statistics",): ["--draws", "1"],
@@ -156,7 +160,8 @@ def _stop_long_work(monkeypatch, earnest):
     monkeypatch.setattr(application, "one_with_bar", lambda backend, job, visit: solve_with_bar("rtl", job, 1, visit))
     monkeypatch.setattr(compiled, "_library", stop)
     monkeypatch.setattr(build.Flow, "write", stop)
-    monkeypatch.setattr(generate, "generate", lambda config, top: stop(top.ports(config), top.memory_port(config)))
+    monkeypatch.setattr(generate, "generate", lambda config, top, driver: stop(top.ports(config), top.memory_port(config)))
+    monkeypatch.setattr(export, "load_image", stop)
     monkeypatch.setattr(statistics_table, "rows", stop)
     for name in reproduce.FIGURES:
         monkeypatch.setitem(reproduce.FIGURES, name, stop)
@@ -176,6 +181,7 @@ def files(tmp_path_factory):
     write_flow(directory / "flow.flo", np.zeros((16, 24, 2)))
     stereo_problem(scene.left >> 2, scene.right >> 2, labels=5).save(directory / "field.npz", Run(sweeps=2, burn_in=1))
     (directory / "text.png").write_text("not a picture")
+    (directory / "machine.json").write_text(json.dumps(manifest(Config(), {})))
     (directory / "empty.png").write_bytes(b"")
     (directory / "here").mkdir()
     os.mkfifo(directory / "pipe")

@@ -17,14 +17,17 @@ from click.testing import CliRunner
 from mrfhw.gateware.common.leaves import port_name
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.soc.axi_top import AxiTop
-from mrfhw.generate import Top, command, generate
+from mrfhw.generate import command
+from mrfhw.generation.files import Top, generate, vlnv
 from mrfhw.generation.identity import circuit_digest
+from mrfhw.generation.readable import modules_of
 from mrfhw.generation.verilog import AXI_TOP, LINT_EXPLAINED, TOP, verilog_text
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS
 from mrfhw.machine.registers import INTERFACE_VERSION, REGISTERS, Region
+from mrfhw.machine.samplers import Cdf
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "rtl_out" / "golden"
@@ -123,6 +126,72 @@ def test_axi_widths(tmp_path: Path):
     assert ports_of(tmp_path / f"{AXI_TOP}.v")["m_axi_awaddr"] == ("output", 40)
 
 
+def test_a_name_stands_before_everything(tmp_path: Path):
+    result = invoke("--preset", "smallest", "--top", "axi", "--name", "left", "-o", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in tmp_path.iterdir()} == {*(f"left.{end}" for end in ("v", "h", "core")), "registers.md",
+                                                          "registers.json", "manifest.json"}
+    text, header = (tmp_path / "left.v").read_text(), (tmp_path / "left.h").read_text()
+    names = modules_of(text)
+    assert names[0] == "left"
+    assert all(name.startswith("left_") for name in names[1:])
+    assert all(name.startswith("LEFT_") for name in re.findall(r"^#(?:define|ifndef) (\w+)", header, re.M))
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert (manifest["top"], manifest["digest"]) == ("left", circuit_digest(Config.preset("smallest")))
+    assert {p["name"] for p in manifest["ports"]} == set(ports_of(tmp_path / "left.v"))
+    usual = generate(Config.preset("smallest"), Top("axi"))[f"{AXI_TOP}.v"]
+    assert len(text.splitlines()) == len(usual.splitlines())
+    assert [name.removeprefix("left") for name in names] == [
+        name.removeprefix(AXI_TOP) if name.startswith(AXI_TOP) else name.removeprefix("mrfhw") for name in modules_of(usual)]
+
+
+def test_two_machines_live_in_one_design(tmp_path: Path):
+    """Of other parameters, with a prefix each: one wrapper elaborates with both, and one C file includes both headers."""
+    need("iverilog")
+    need("verilator")
+    need("gcc")
+    machines = {"left": Config.preset("smallest"), "right": Config.preset("smallest", mesh_cols=2, spus=2, sampler=Cdf())}
+    instances = ""
+    for name, config in machines.items():
+        top = Top(prefix=name)
+        for file, text in generate(config, top).items():
+            if file.startswith(name):
+                (tmp_path / file).write_text(text)
+        ports = [p for p in top.ports(config) if p["name"] not in ("clk", "rst")]
+        instances += "".join(f"  wire [{p['width'] - 1}:0] {name}_{p['name']};\n" for p in ports)
+        connected = ", ".join(f".{p['name']}({name}_{p['name']})" for p in ports)
+        instances += f"  {name} {name}_machine (.clk(clk), .rst(rst), {connected});\n"
+    (tmp_path / "both.v").write_text(f"module both(input clk, input rst);\n{instances}endmodule\n")
+    files = ["both.v", *(f"{name}.v" for name in machines)]
+    for tool in (["iverilog", "-g2005", "-s", "both", "-o", "both"],
+                    ["verilator", "--lint-only", "-Wno-fatal", "-Wno-lint", "--top-module", "both"]):
+        done = subprocess.run([*tool, *files], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-500:]
+    uses = " && ".join(f"{name.upper()}_IDENTITY_VALUE == 0x4d524648u" for name in machines)
+    lanes = "LEFT_TILES_COUNT == 1 && RIGHT_TILES_COUNT == 2"
+    (tmp_path / "both.c").write_text('#include "left.h"\n#include "right.h"\n'
+                                     f"int main(void) {{ return {uses} && {lanes} ? 0 : 1; }}\n")
+    subprocess.run(["gcc", "-Wall", "-Werror", "-o", "program", "both.c"], cwd=tmp_path, check=True)
+    assert subprocess.run([str(tmp_path / "program")], check=False).returncode == 0
+    # With one name they do not: what the prefixes are for.
+    (tmp_path / "right.v").write_text(generate(machines["right"], Top(prefix="left"))["left.v"])
+    done = subprocess.run(["iverilog", "-g2005", "-s", "left", "-o", "both", *files[1:]], cwd=tmp_path, capture_output=True,
+                          check=False)
+    assert done.returncode != 0
+
+
+def test_unlike_machines_have_unlike_cores():
+    """FuseSoC's names: of parameters, tops, widths of the memory port and prefixes."""
+    smallest = Config.preset("smallest")
+    tops = [Top(), Top("axi"), Top("axi", 32), Top("axi", 32, 40), Top(prefix="left"), Top(prefix="axi"), Top("axi", prefix="left")]
+    configs = [smallest, Config(), Config(counter_bits=4), Config(counter_bits=5), Config.preset("smallest", sampler=Cdf())]
+    names = [vlnv(config, top) for config in configs for top in tops]
+    assert len(set(names)) == len(names)
+    assert vlnv(smallest, Top()).startswith("::mrfhw_1x1_race:")
+    assert vlnv(smallest, Top(prefix="left")).startswith(":left:mrfhw_1x1_race:")
+    assert f"\nname: {vlnv(smallest, Top())}\n" in generate(smallest)[f"{TOP}.core"]
+
+
 def test_same_arguments_same_bytes(tmp_path: Path, verilog_16x2: Path):
     result = invoke("--spes", "16", "--spus", "2", "-o", str(tmp_path / "again"))
     assert result.exit_code == 0, result.output
@@ -168,6 +237,9 @@ def test_tiles_are_one_module_and_1024_fit(rows: int, most: int):
     (("--top", "axi", "--axi-data-bits", "48"), ("data_bits is 48", "8 to 1024")),
     (("--top", "axi", "--line-bits", "96"), ("line_bits is 96", "give a multiple of 64")),
     (("--top", "axi", "--axi-address-bits", "65"), ("memory_address_bits is 65", "12 to 64")),
+    (("--name", "1st"), ("name is '1st'", "no digit first")), (("--name", "a-b"), ("name is 'a-b'",)),
+    (("--name", "module"), ("name is 'module'", "keyword")), (("--name", ""), ("name is ''",)),
+    (("--name", "a\nb"), ("name is 'a\\nb'",)), (("--top", "axi", "--testbench"), ("testbench", "top is axi")),
 ])
 def test_wrong_parameter_one_line_no_file(arguments, words, tmp_path: Path):
     result = invoke(*arguments, "-o", str(tmp_path / "out"))

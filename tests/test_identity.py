@@ -13,8 +13,8 @@ import pytest
 
 from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.mesh.accelerator import Accelerator
-from mrfhw.generate import Top
 from mrfhw.generation import identity
+from mrfhw.generation.files import Top
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.generation.verilog import board_text, verilog_text
 from mrfhw.machine.config import PRESETS, Config

@@ -107,8 +107,8 @@ def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options
     with contextlib.suppress(ValueError):  # only the main thread of a program may
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _ended)
-    remember(config)
     with CompiledBoard(config, divisor, quick=quick, memory_bytes=memory_bytes) as board, contextlib.suppress(KeyboardInterrupt):
+        remember(config)
         if place is None:
             _serve_terminal(board)
         else:

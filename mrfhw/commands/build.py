@@ -11,9 +11,12 @@ import click
 from mrfhw.commands.machine_options import OneLineCommand, clock_hz, is_given, machine_options
 from mrfhw.files import check_writable
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
+from mrfhw.fpga.devices import device_of, largest, too_much
 from mrfhw.fpga.flow import Flow
 from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
+from mrfhw.generation.files import beside
+from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -31,19 +34,40 @@ def _machine(board: Board, options: dict[str, Any]) -> Config:
     return config_from_options(**options)
 
 
+def _write_manifest(config: Config, directory: Path) -> list[str]:
+    """Manifest and header beside the project, from which a host knows the machine; their names."""
+    files = beside(config)
+    for name, text in files.items():
+        (directory / name).write_text(text)
+    return sorted(files)
+
+
+def _check_room(config: Config, board: Board) -> None:
+    """Refuse what is estimated to be more than the board's device has, by more than the estimate may be wrong."""
+    device = device_of(board.device)
+    found = None if device is None else too_much(config, device)
+    if device is not None and found is not None:
+        most = largest(config, device)
+        room = ("no tile of these parameters fits" if most is None
+                else f"--mesh {most.mesh_rows}x{most.mesh_cols} would fit by count")
+        raise BuildError(f"the machine takes {found}; {room}: give fewer SPEs or smaller tiles, or --force to try")
+
+
 @click.command("build", cls=OneLineCommand)
-@click.option("--board", "name", required=True, metavar="NAME", help=f"The board: {', '.join(BOARDS)}.")
+@click.option("--board", "name", required=True, metavar="NAME",
+              help=f"The board: {', '.join(BOARDS)}, or the path of a Python file with another (docs/own-board.md).")
 @click.option("--clock", type=float, metavar="MHZ", help="Clock of the machine.  [default: the board's]")
 @click.option("--baud", type=int, metavar="N", help="Rate of the serial port.  [default: the board's]")
 @click.option("--seeds", type=int, default=3, show_default=True, metavar="N",
               help="Seeds of place and route to try at most, until the clock is met.")
 @click.option("--minutes", type=float, default=30, show_default=True, metavar="N",
               help="Time of place and route after which a seed is given up.")
+@click.option("--force", is_flag=True, help="Also where the estimate says that the device cannot hold the machine.")
 @click.option("--no-build", is_flag=True, help="Write the tools' project and do not run them.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
               help="Directory for project and bitstream.  [default: build/NAME]")
 @machine_options
-def command(name: str, clock: float | None, baud: int | None, seeds: int, minutes: float, no_build: bool,
+def command(name: str, clock: float | None, baud: int | None, seeds: int, minutes: float, force: bool, no_build: bool,
             output: Path | None, **options: Any) -> None:
     """Build a board's bitstream with the open tools and record what it came to in build.json.
 
@@ -60,13 +84,16 @@ def command(name: str, clock: float | None, baud: int | None, seeds: int, minute
         raise BuildError(f"board is {name}; open tools make no bitstream for its {board.device}: give --no-build and run the "
                          "vendor's tool in the project that it writes")
     rate = board.baud if baud is None else baud
-    directory = output or Path("build") / name
+    directory = output or Path("build") / board.name
     check_writable(directory)
     flow = Flow(board, config, board.clock_hz if clock is None else clock_hz(clock), rate, directory)
+    if not force:
+        _check_room(config, board)
     if not no_build:
         with working("measuring utilization with the model"):
             work = workload(config)  # before anything is written, as it may refuse the machine
-    files = flow.write()
+    files = [*flow.write(), *_write_manifest(config, directory)]
+    remember(config)
     click.echo(f"wrote the project of {config.spes}x{config.spus} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
                f"{', '.join(files)}")
     if no_build:

@@ -23,9 +23,10 @@ def command(address: str, every: int, **options: Any) -> None:
     Give the options that the machine was generated with, or its --machine; a machine that was generated on this computer is known
     by its digest. Exit code 1 where a part fails.
     """
-    from mrfhw.host.diagnosis import diagnose
+    from mrfhw.host.diagnosis import check_every, diagnose
 
     failed = False
+    check_every(every)
     config = config_from_options(**board_machine(options, given_options(), address))
     for check in diagnose(address, config, every):
         click.echo(f"{'pass' if check.passed else 'FAIL'}  {check.part:<18} {check.text}")

@@ -1,4 +1,4 @@
-"""`mrfhw estimate`: memory, multipliers and cycles of a machine, without synthesis."""
+"""`mrfhw estimate`: memory, multipliers, logic and cycles of a machine, and whether a device holds it, without synthesis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import numpy as np
 
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
 from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.fpga.boards import board_named
+from mrfhw.fpga.devices import Device, device_named, largest, needs, too_much
 from mrfhw.jobs.machine import config_from_options
+from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.sessions import estimate
 
@@ -25,14 +28,20 @@ SITES_MAX = 1 << 24  # of a picture that is asked for
 @click.option("--rows", type=int, metavar="H", help="Rows of the grid.  [default: as many as the machine holds]")
 @click.option("--cols", type=int, metavar="W", help="Columns of the grid.  [default: as many as the machine holds]")
 @click.option("--sweeps", type=int, default=100, show_default=True, metavar="N", help="Sweeps of the run, 1 to 100000.")
+@click.option("--board", metavar="NAME", help="Whether the board's device holds the machine, and the largest that it would.")
+@click.option("--device", metavar="NAME", help="The same of a device, such as LFE5U-45F.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @machine_options
-def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int, as_json: bool, **options: Any) -> None:
+def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int, board: str | None, device: str | None,
+            as_json: bool, **options: Any) -> None:
     """Print a machine's memory and multipliers by use, and the cycles of a problem, without synthesis.
 
-    The cycles are the machine's where its log never waits; a problem of constants for labels is loaded and read.
+    The cycles are the machine's where its log never waits; a problem of constants for labels is loaded and read. With --board or
+    --device, what it takes of that FPGA: memory blocks, multipliers, and logic by a model that was fitted to synthesized machines.
     """
-    config = Derived.of(config_from_options(**options))
+    machine = config_from_options(**options)
+    config = Derived.of(machine)
+    place = _place(board, device)
     shape = (config.mesh_rows * config.tile_rows if rows is None else rows,
              config.mesh_cols * config.tile_cols if cols is None else cols)
     labels = config.max_labels if labels is None else labels
@@ -49,6 +58,7 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
         click.echo(json.dumps({
             "parameters": config.to_dict(), "problem": {"rows": shape[0], "cols": shape[1], "labels": labels, "sweeps": sweeps},
             "cycles": dataclasses.asdict(found), "memory_bits": memories,
+            **({} if place is None else {"device": _on(machine, place)}),
             "multipliers": {use: {"count": count, "bits": [a, b]} for use, (count, a, b) in products.items()}}, indent=1))
         return
     click.echo(f"{shape[1]}x{shape[0]} sites, {labels} labels, {sweeps} sweeps: {found.running} cycles without stalls, "
@@ -59,3 +69,46 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
     click.echo(f"multipliers: {sum(of[0] for of in products.values())}")
     for use, (count, a, b) in products.items():
         click.echo(f"  {use:24} {count:>6} of {a} x {b} bits")
+    if place is not None:
+        click.echo(_text(machine, place))
+
+
+def _place(board: str | None, device: str | None) -> Device | None:
+    if board is not None and device is not None:
+        raise ProblemError("board and device are both given; a machine is estimated on one device: drop one of them")
+    if board is not None:
+        return device_named(board_named(board).device)
+    return None if device is None else device_named(device)
+
+
+def _on(config: Config, device: Device) -> dict[str, Any]:
+    """What the machine takes of a device, for --json."""
+    found, most = needs(config, device), largest(config, device)
+    return {
+        "name": device.name, "family": device.family,
+        "needed": {kind: {"used": used, "available": there} for kind, (used, there) in found.shares(device).items()},
+        "logic_error": None if found.logic is None else {"median": found.logic.median_error, "largest": found.logic.largest_error},
+        "too_much": too_much(config, device),
+        "largest_mesh": None if most is None else [most.mesh_rows, most.mesh_cols]}
+
+
+NAMES = {"lut": "LUTs", "ff": "flip-flops", "ram": "memory blocks", "dsp": "multipliers"}
+
+
+def _text(config: Config, device: Device) -> str:
+    found = _on(config, device)
+    lines = [f"{device.name}, without a link:"]
+    for kind, share in found["needed"].items():
+        about = "~" if kind in ("lut", "ff") else " "
+        lines.append(f"  {NAMES[kind]:18} {about}{share['used']:>7} of {share['available']:>7}")
+    error = found["logic_error"]
+    if error is None:
+        lines.append("  logic is not modelled for this family")
+    else:
+        lines.append("  (logic: fitted to synthesized machines; of others it was wrong by "
+                     f"{error['median']:.0%} in the median, at most {error['largest']:.0%})")
+    lines.append("it fits by count" if found["too_much"] is None else f"it does not fit: {found['too_much']}")
+    mesh = found["largest_mesh"]
+    lines.append("not even one tile of these parameters fits" if mesh is None else
+                 f"largest mesh of these tiles: {mesh[0]}x{mesh[1]}, {mesh[0] * mesh[1] * config.spus} lanes")
+    return "\n".join(lines)

@@ -16,6 +16,7 @@ from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.generation.identity import DIGITS, circuit, circuit_digest
+from mrfhw.generation.readable import readable, renamed_modules
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 
@@ -26,7 +27,7 @@ _WAKE = "\\settled "
 
 __all__ = [
     "AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "circuit_text", "component_verilog", "file_text",
-    "verilog_text",
+    "verilog_text", "with_prefix",
 ]
 
 TOP = "mrfhw_top"
@@ -44,7 +45,8 @@ def component_verilog(component: wiring.Component, name: str) -> str:
     for path, member, value in component.signature.flatten(component):
         direction = PortDirection.Input if member.flow is Flow.In else PortDirection.Output
         ports[port_name(path)] = (value.as_value() if isinstance(value, data.View) else value, direction)
-    return _settle(verilog.convert(component, name=name, ports=ports, emit_src=False, strip_internal_attrs=True))
+    text = verilog.convert(component, name=name, ports=ports, emit_src=False, strip_internal_attrs=True)
+    return _settle(readable(_WAKE_YOSYS.sub("", text)))
 
 
 def _settle(text: str) -> str:
@@ -54,7 +56,7 @@ def _settle(text: str) -> str:
     in a simulation although the hardware has them. A variable of each module, read by all of its
     blocks, changes once, after all of them wait.
     """
-    modules = re.split(r"^(?=module )", _WAKE_YOSYS.sub("", text), flags=re.MULTILINE)
+    modules = re.split(r"^(?=module )", text, flags=re.MULTILINE)
     return "".join(_settle_module(module) if _BLOCK.search(module) else module for module in modules)
 
 
@@ -113,6 +115,21 @@ def axi_text(config: Config, data_bits: int = 64, memory_address_bits: int = 32)
 def file_text(config: Config, top: wiring.Component, leaves: Leaves, name: str = TOP) -> str:
     """One file with `top`, around a machine with its digest, as module `name` and everything that it takes from `leaves`."""
     return _head(config, circuit_digest(config)) + _modules(top, leaves, name) + _TAIL
+
+
+def with_prefix(text: str, top: str, prefix: str) -> str:
+    """A machine's file with `prefix` as the name of its module `top` and before every other module's.
+
+    Raises ValueError where two modules would have the same name.
+    """
+    common = TOP.partition("_")[0] + "_"
+
+    def other(name: str) -> str:
+        if name == top or name.startswith(f"{top}_"):
+            return prefix + name.removeprefix(top)
+        return f"{prefix}_{name.removeprefix(common)}"
+
+    return renamed_modules(text, other)
 
 
 def _modules(top: wiring.Component, leaves: Leaves, name: str) -> str:

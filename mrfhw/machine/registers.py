@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 IDENTITY = int.from_bytes(b"MRFH", "big")
-INTERFACE_VERSION = 4  # raised with every change of a circuit (rtl_out/golden/history.json)
+INTERFACE_VERSION = 5  # raised with every change of a circuit (rtl_out/golden/history.json)
 
 TEMPERATURE_TABLE = 0x400
 LABEL_TABLE = 0x800

@@ -168,12 +168,19 @@ class SdramController(wiring.Component):
         m = Module()
         t, bus = self.timing, self.memory
         m.submodules.answers = answers = ReadAnswers(t.cas_latency + self.read_delay)
-        command, started, due = Signal(Command, init=Command.NONE), Signal(), Signal()
+        command = Signal(Command, init=Command.NONE)
+        started = Signal()
+        due = Signal()
         tick = self._start(m, command, started)
 
         burst = Signal(_request(t))
-        valid, hit, is_open, opened = Signal(), Signal(), Signal(), Signal(t.row_bits + t.bank_bits)
-        line, last, issue = burst.address[t.column_bits:], Signal(), Signal()
+        valid = Signal()
+        hit = Signal()
+        is_open = Signal()
+        opened = Signal(t.row_bits + t.bank_bits)
+        line = burst.address[t.column_bits:]
+        last = Signal()
+        issue = Signal()
         waits = _Waits(m, t, self.clock_hz, command)
         run = started & ~due & valid & is_open & hit & waits.free
         m.d.comb += [
@@ -221,7 +228,8 @@ class SdramController(wiring.Component):
         """Count the refresh interval (returns its end) and step through the initialization, one step per interval."""
         t = self.timing
         interval = t.cycles("tREFI", self.clock_hz)
-        timer, tick = Signal(range(interval)), Signal()
+        timer = Signal(range(interval))
+        tick = Signal()
         m.d.sync += tick.eq(timer == interval - 2)
         m.d.sync += timer.eq(Mux(tick, 0, timer + 1))
         wait = -(-t.cycles("power_up", self.clock_hz) // interval)
@@ -244,9 +252,13 @@ class SdramController(wiring.Component):
     def _requests(self, m: Module, free: Signal) -> tuple[data.View, Signal]:
         """Hold one request of each direction. Returns the one whose turn it is, and whether it begins in this cycle."""
         t, bus = self.timing, self.memory
-        write, read = Signal(_request(t)), Signal(_request(t))
-        write_held, read_held, turn = Signal(), Signal(), Signal()
-        picked, pick = Signal(_request(t)), Signal()
+        write = Signal(_request(t))
+        read = Signal(_request(t))
+        write_held = Signal()
+        read_held = Signal()
+        turn = Signal()
+        picked = Signal(_request(t))
+        pick = Signal()
         m.d.comb += [bus.awready.eq(~write_held), bus.arready.eq(~read_held), pick.eq(free & (write_held | read_held)),
                      picked.eq(Mux(write_held & (turn | ~read_held), write, read))]
         for held, kept, channel, is_write in ((write_held, write, "aw", 1), (read_held, read, "ar", 0)):
@@ -296,7 +308,8 @@ class _Waits:
     @staticmethod
     def _count(m: Module, command: Signal, distances: dict[Any, int]) -> Signal:
         """Whether each of these commands was given at least so many cycles ago (`distances`)."""
-        left, done = Signal(range(max(distances.values()))), Signal()
+        left = Signal(range(max(distances.values())))
+        done = Signal()
         m.d.comb += done.eq(left == 0)
         with m.If(~done):
             m.d.sync += left.eq(left - 1)
@@ -331,7 +344,8 @@ class ReadAnswers(wiring.Component):
             issue, last, id = after
         m.d.comb += [fifo.w_data.eq(Cat(dq, last, id)), fifo.w_en.eq(issue), self.beat.eq(fifo.r_data),
                      self.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.ready)]
-        room, take = Signal(range(ANSWERS + 1), init=ANSWERS), self.valid & self.ready
+        room = Signal(range(ANSWERS + 1), init=ANSWERS)
+        take = self.valid & self.ready
         m.d.comb += self.room.eq(room != 0)
         m.d.sync += room.eq(room - self.issue + take)
         return m

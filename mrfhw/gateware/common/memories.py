@@ -56,7 +56,8 @@ class UnguardedMemory(Memory):
             write = plain.write_port()
             m.d.comb += [write.addr.eq(port.addr), write.data.eq(port.data), write.en.eq(port.en)]
         for number, port in enumerate(self.read_ports):
-            read, met = plain.read_port(), Signal(name=f"met_{number}")
+            read = plain.read_port()
+            met = Signal(name=f"met_{number}")
             m.d.comb += [read.addr.eq(port.addr), read.en.eq(port.en)]
             with m.If(port.en):
                 m.d.sync += met.eq(0)
@@ -91,7 +92,8 @@ class Queue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        put, get = Signal(), Signal()
+        put = Signal()
+        get = Signal()
         if self.latency == 1:
             # A word that is written into an empty queue is the next one to be read, so the read port is transparent.
             storage = Memory(shape=self.width, depth=self.depth, init=[])
@@ -100,7 +102,8 @@ class Queue(wiring.Component):
             m.d.comb += self.r_rdy.eq(self.level != 0)
         else:
             storage = UnguardedMemory(shape=self.width, depth=self.depth, unused="r_rdy counts a word from the cycle after")
-            write, read = storage.write_port(), storage.read_port()
+            write = storage.write_port()
+            read = storage.read_port()
             m.d.sync += self.r_rdy.eq(self.level != get)
         m.submodules.storage = storage
         produce, consume, following = (Signal(range(self.depth), name=name) for name in ("produce", "consume", "following"))

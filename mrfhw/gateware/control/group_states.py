@@ -39,7 +39,8 @@ class GroupStates(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        last, least = Signal.like(self.slot), self.config.interval(0)
+        last = Signal.like(self.slot)
+        least = self.config.interval(0)
         m.d.sync += last.eq(Mux(self.labels > least, self.labels - 1, least - 1))
         m.d.comb += self.last_slot.eq(self.slot == last)
 

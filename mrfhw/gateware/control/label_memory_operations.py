@@ -44,7 +44,8 @@ class LabelMemoryOperations(wiring.Component):
         """The LMem port's operation in a slot and its site, one cycle later; a write-back has priority."""
         c = self.config
         one, lane_bits = c.lmem_banks == 1, (c.spus - 1).bit_length()
-        fetched, fetch = Signal(range(c.fetch_slots + 1)), Signal()
+        fetched = Signal(range(c.fetch_slots + 1))
+        fetch = Signal(name="fetch_slot")
         m.d.comb += fetch.eq(self.fetching & ~self.slot.enable & (fetched != c.fetch_slots - c.spus))
         with m.If(self.last_slot | ~self.fetching):
             m.d.sync += fetched.eq(0)
@@ -53,7 +54,8 @@ class LabelMemoryOperations(wiring.Component):
         # One bank: one neighbour per slot (up, down, left, right of each lane in turn). Four banks: all four of a lane per slot.
         kind = fetched[:2] if one else Signal(2, name="kind")
         lane = (fetched >> 2 if one else fetched)[:bits_for(c.spus)]
-        group, written = Signal(GroupOfSites(c)), self.slot.group
+        group = Signal(GroupOfSites(c))
+        written = self.slot.group
         m.d.comb += group.eq(self.following)
         with m.If(self.slot.enable):
             m.d.comb += [group.row.row[:len(written.row)].eq(written.row), group.row.here.eq(written.here),

@@ -41,7 +41,8 @@ class LabelSlots(wiring.Component):
         m = Module()
         c, row, r = self.config, self.group.row, self.registers
         m.submodules.singleton_address = unit = SingletonAddress(c)
-        first, last = Signal(), Signal()
+        first = Signal()
+        last = Signal()
         m.d.comb += [
             self.label_cycle.eq(self.labelling & (self.slot < r.labels)), first.eq(self.label_cycle & (self.slot == 0)),
             last.eq(self.label_cycle & (self.slot + 1 == r.labels)), unit.label.eq(self.slot), unit.row.eq(row.row),
@@ -71,7 +72,8 @@ class LabelSlots(wiring.Component):
         for cycle in range(wait):
             taps.append(delayed(m, taps[-1], 1, f"flags_{cycle}"))
         # Labels come in order, so a counter here replaces a delay line. It addresses the table of the label's own data.
-        label, before = Signal(self.config.label_bits), Signal(self.config.label_bits)
+        label = Signal(self.config.label_bits)
+        before = Signal(self.config.label_bits)
         m.d.sync += before.eq(label)
         m.d.comb += [
             label.eq(Mux(taps[wait - stages.label_data][1], 0, before + 1)), unit.data_label.eq(label),

@@ -106,8 +106,12 @@ class RegisterFile(wiring.Component):
         m = Module()
         c, amap, bus = self.config, self.map, self.bus
         # A request is registered and carried out in the cycle after.
-        pending, write, address, data = Signal(), Signal(), Signal.like(bus.adr), Signal(32)
-        waiting, wait = Signal(), Signal(range(c.latency.tile_access(c.tree_levels) + 1))
+        pending = Signal()
+        write = Signal()
+        address = Signal.like(bus.adr)
+        data = Signal(32)
+        waiting = Signal()
+        wait = Signal(range(c.latency.tile_access(c.tree_levels) + 1))
         m.d.sync += pending.eq(bus.cyc & bus.stb & ~bus.ack & ~bus.err & ~pending & ~waiting)
         m.d.sync += [write.eq(bus.we), address.eq(bus.adr), data.eq(bus.dat_w)]
         tile, index = address[amap.tiles_bit], address[:amap.tiles_bit]
@@ -122,7 +126,8 @@ class RegisterFile(wiring.Component):
         values |= {"identity": IDENTITY, "version": INTERFACE_VERSION, "status": self.status.running | self.status.busy << 1,  # type: ignore[dict-item]
                    "sweep": self.status.sweep, **{f"digest_{i}": word for i, word in enumerate(self.digest)}}  # type: ignore[dict-item]
 
-        known, value = Signal(), Signal(32)
+        known = Signal()
+        value = Signal(32)
         with m.Switch(index):
             for name, register in REGISTERS.items():
                 with m.Case(register.index):

@@ -56,9 +56,14 @@ class RowPointer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, r = self.config, self.registers
-        row, ahead = Signal(TileRow(c)), Signal(TileRow(c))
-        group, white, rows_done = Signal(group_bits(c)), Signal(), Signal(bits_for(c.tile_rows))
-        last_row, last_group, last_of_colour = rows_done + 1 == r.tile_rows, group + 1 == r.tile_groups, Signal()
+        row = Signal(TileRow(c))
+        ahead = Signal(TileRow(c))
+        group = Signal(group_bits(c))
+        white = Signal()
+        rows_done = Signal(bits_for(c.tile_rows))
+        last_row = rows_done + 1 == r.tile_rows
+        last_group = group + 1 == r.tile_groups
+        last_of_colour = Signal()
         m.d.comb += last_of_colour.eq(last_row & last_group)
         counted, last_of_run = self._sweeps(m, last_of_colour & white)
         m.d.comb += [
@@ -88,7 +93,10 @@ class RowPointer(wiring.Component):
 
     def _sweeps(self, m: Module, last_of_sweep: Signal) -> tuple[Signal, Signal]:
         """Whether the following group is counted, and whether it is the run's last."""
-        r, stopping, counted, last_of_run = self.registers, Signal(), Signal(), Signal()
+        r = self.registers
+        stopping = Signal()
+        counted = Signal()
+        last_of_run = Signal()
         # When `following` is the last group of a sweep, all earlier sweeps are written and counted, so this one is `sweep` + 1.
         sweeps = Signal(33)
         m.d.comb += [sweeps.eq(self.sweep + ~self.fetch_alone), self.done.eq(sweeps >= r.sweeps),

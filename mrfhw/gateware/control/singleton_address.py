@@ -70,7 +70,8 @@ class SingletonAddress(wiring.Component):
         for word, shape in label_table(c).items():
             m.submodules[f"table_{word}"] = memory = UnguardedMemory(
                 shape=shape, depth=c.max_labels, unused="the table is written between runs and read during them")
-            write, read = memory.write_port(), memory.read_port()
+            write = memory.write_port()
+            read = memory.read_port()
             m.d.comb += [
                 write.addr.eq(self.table_address >> word_bits),
                 data.View(shape, write.data).as_value().eq(wrap) if word == LabelWord.WRAP else write.data.eq(self.table_data),
@@ -89,15 +90,19 @@ class SingletonAddress(wiring.Component):
                      self.constant.eq(delayed(m, table[LabelWord.CONSTANT], stages, "own_constant"))]
 
         # Stage 1, beside the table's read.
-        row, group, odd, base = (Signal.like(s, reset_less=True) for s in (self.row, self.group, self.odd, self.base))
+        row, group, odd, base = (Signal.like(s, name=f"{s.name}_1", reset_less=True)
+                                 for s in (self.row, self.group, self.odd, self.base))
         m.d.sync += [row.eq(self.row), group.eq(self.group), odd.eq(self.odd), base.eq(self.base)]
 
         # Stage 2: which edges the offset passes.
         bank_bits = (c.spus - 1).bit_length()
-        column, place = Signal(self.col_bits + 1), Signal(self.group_bits + 1)
+        column = Signal(self.col_bits + 1)
+        place = Signal(self.group_bits + 1)
         m.d.comb += [column.eq(table[LabelWord.WRAP].column + odd), place.eq(group + (column >> (1 + bank_bits)))]
-        row_wraps, wraps_first, wraps_second = (Signal(reset_less=True) for _ in range(3))
-        partial, rotate = Signal.like(self.base, reset_less=True), Signal.like(self.rotate, reset_less=True)
+        row_wraps, wraps_first, wraps_second = (Signal(name=name, reset_less=True)
+                                                for name in ("row_wraps", "wraps_first", "wraps_second"))
+        partial = Signal.like(self.base, reset_less=True)
+        rotate = Signal.like(self.rotate, name="rotate_2", reset_less=True)
         deltas = [Signal.like(self.base, name=f"delta_{i}", reset_less=True) for i in range(4)]
         sides = [Signal(2, name=f"side_{i}", reset_less=True) for i in range(4)]
         m.d.sync += [

@@ -46,13 +46,16 @@ class TemperatureSchedule(wiring.Component):
         width, guard = c.temperature_bits, c.temperature_guard_bits
         m.submodules.table = table = UnguardedMemory(
             shape=width, depth=c.temperature_table, unused="the table is written between runs and read during them")
-        write, read = table.write_port(), table.read_port()
-        index, held_for = Signal.like(self.last), Signal(32)
+        write = table.write_port()
+        read = table.read_port()
+        index = Signal.like(self.last)
+        held_for = Signal(32)
         m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write),
                      read.addr.eq(index)]
         held = Signal(width + guard)
         # `high` is the product's upper part; its lower part moves into `factor` as the factor's bits leave it.
-        high, factor = Signal(width + guard), Signal(self.ratio_bits)
+        high = Signal(width + guard)
+        factor = Signal(self.ratio_bits)
         count = Signal(range(self.ratio_bits + 2))
         with m.If(self.load):
             m.d.sync += [held.eq(Cat(Signal(guard, name="guard"), self.start)), index.eq(0), held_for.eq(1), count.eq(0)]
@@ -68,7 +71,8 @@ class TemperatureSchedule(wiring.Component):
             m.d.comb += total.eq(high + Mux(factor[0], held, 0))
             m.d.sync += [Cat(factor, high).eq(Cat(factor[1:], total)), count.eq(count - 1)]
         with m.Elif(count == 1):
-            scaled, limit = Signal(width + guard + 2), Signal(width + guard + 2)
+            scaled = Signal(width + guard + 2)
+            limit = Signal(width + guard + 2)
             m.d.comb += [scaled.eq(Cat(factor, high) >> c.ratio_fraction_bits),
                          limit.eq(Cat(Signal(guard, name="low"), self.limit))]
             beyond = scaled < limit if isinstance(c.sampler, Race) else scaled > limit
@@ -99,7 +103,10 @@ class SweepTemperature(wiring.Component):
         # The delay is linear in L.
         base, slope = c.temperature_delay(0), c.temperature_delay(1) - c.temperature_delay(0)
         bits = bits_for(c.latency.scheduler + c.temperature_delay(c.max_labels))
-        left, delay, armed, value = Signal(bits), Signal(bits), Signal(), Signal(c.temperature_bits)
+        left = Signal(bits)
+        delay = Signal(bits)
+        armed = Signal()
+        value = Signal(c.temperature_bits)
         m.d.sync += delay.eq(base + c.latency.scheduler - c.latency.coefficient + slope * r.labels)
         m.submodules.schedule = schedule = TemperatureSchedule(c)
         reached = armed & (left == 0)

@@ -62,19 +62,23 @@ class WriteBacks(wiring.Component):
         # The delay is linear in L.
         base, slope = c.commit_delay(0), c.commit_delay(1) - c.commit_delay(0)
         layout = GroupInFlight(c)
-        now, delay = Signal(layout["due"].shape), Signal(layout["due"].shape)
+        now = Signal(layout["due"].shape)
+        delay = Signal(layout["due"].shape)
         m.d.sync += [now.eq(now + 1), delay.eq(base + slope * self.labels)]
 
         # A write-back is due later than the queue's latency of two cycles after the group's first label.
         m.submodules.in_flight = queue = Queue(layout.size, c.commit_queue_depth, latency=2)
-        oldest, entry = data.View(layout, queue.r_data), Signal(layout)
+        oldest = data.View(layout, queue.r_data)
+        entry = Signal(layout)
         m.d.comb += [entry.due.eq(now + delay), queue.w_data.eq(entry.as_value()), queue.w_en.eq(self.enter)]
         for field in ("group", "white", "counted", "last_of_sweep"):
             m.d.comb += entry.group[field].eq(self.group[field])
         for field in ("row", "here", "raster"):
             m.d.comb += entry.group[field].eq(self.group.row[field])
 
-        lane, under_way, last_lane = Signal.like(slot.lane), Signal(), Signal()
+        lane = Signal.like(slot.lane)
+        under_way = Signal()
+        last_lane = Signal()
         m.d.comb += [
             last_lane.eq(lane == c.spus - 1), slot.enable.eq(queue.r_rdy & (under_way | (oldest.due == now))), slot.lane.eq(lane),
             slot.group.eq(oldest.group), queue.r_en.eq(slot.enable & last_lane),

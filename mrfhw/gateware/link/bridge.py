@@ -49,8 +49,11 @@ class LogBuffer(wiring.Component):
         bits, bytes_of_line = self.size.bit_length() - 1, self.line_bits // 8
         m.submodules.ring = ring = UnguardedMemory(
             shape=8, depth=self.size, unused="a byte is read again the cycle after it has come, before it is sent")
-        write, read = ring.write_port(), ring.read_port()
-        number, full, take = Signal(range(bytes_of_line)), Signal(), Signal()
+        write = ring.write_port()
+        read = ring.read_port()
+        number = Signal(range(bytes_of_line))
+        full = Signal()
+        take = Signal()
         parts = Array([self.lines.tdata[8 * i:8 * i + 8] for i in range(bytes_of_line)])
         m.d.comb += [
             full.eq((self.reached[:bits] == self.freed[:bits]) & (self.reached[bits] != self.freed[bits])),
@@ -95,10 +98,12 @@ class Bridge(wiring.Component):
         wiring.connect(m, wiring.flipped(self.received), receiver.bytes)
         wiring.connect(m, transmitter.bytes, wiring.flipped(self.sent))
         wiring.connect(m, wiring.flipped(self.lines), self.log.lines)
-        into, self.request = requests.write_port(), requests.read_port()
+        into = requests.write_port()
+        self.request = requests.read_port()
         m.d.comb += [into.addr.eq(receiver.address), into.data.eq(receiver.word), into.en.eq(receiver.write),
                      self.request.en.eq(1)]
-        self.response, out = responses.write_port(), responses.read_port()
+        self.response = responses.write_port()
+        out = responses.read_port()
         m.d.comb += [out.addr.eq(transmitter.address), out.en.eq(1), transmitter.word.eq(out.data)]
         self._log(m, transmitter)
         self._requests(m, receiver, transmitter)
@@ -108,8 +113,13 @@ class Bridge(wiring.Component):
         """The positions of the log, and the log frames."""
         # freed <= next <= reached <= freed + size: what lies between them fits the low bits, of which `next` has no others.
         low = self.log.size.bit_length()
-        self.freed, self.limit, self.next, self.hold = Signal(32), Signal(32), Signal(low), Signal()
-        self.ahead, self.held, position = Signal(low), Signal(low), Signal(32)
+        self.freed = Signal(32)
+        self.limit = Signal(32)
+        self.next = Signal(low)
+        self.hold = Signal()
+        self.ahead = Signal(low)
+        self.held = Signal(low)
+        position = Signal(32)
         m.d.comb += [
             self.ahead.eq(self.next - self.freed[:low]), self.held.eq(self.log.reached[:low] - self.freed[:low]),
             position.eq(self.freed + self.ahead),

@@ -39,7 +39,8 @@ class Crc(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         # The byte meets the lowest state bits; each of the eight bits that result stands for a constant.
-        mixed, terms = Signal(8), [Signal(32, name=f"term_{i}") for i in range(8)]
+        mixed = Signal(8)
+        terms = [Signal(32, name=f"term_{i}") for i in range(8)]
         m.d.comb += [mixed.eq(self.state[:8] ^ self.byte), self.whole.eq(self.state == CRC_RESIDUE)]
         for i, term in enumerate(terms):
             value = 1 << i
@@ -69,11 +70,15 @@ class FrameReceiver(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.crc = crc = Crc()
-        byte, flag, escape = self.bytes.payload, Signal(), Signal()
+        byte = self.bytes.payload
+        flag = Signal()
+        escape = Signal()
         m.d.comb += [flag.eq(byte == FLAG), escape.eq(byte == ESCAPE)]
         # After a lost byte the next flag begins a new frame.
-        bad, escaped = Signal(init=1), Signal()
-        count, shift = Signal(range(4 * self.words + 1)), Signal(24)
+        bad = Signal(init=1)
+        escaped = Signal()
+        count = Signal(range(4 * self.words + 1))
+        shift = Signal(24)
         clear = Mux(escaped, byte ^ FLIP, byte)
         m.d.comb += [crc.byte.eq(clear), self.word.eq(Cat(shift, clear)), self.address.eq(count[2:]),
                      crc.start.eq(self.bytes.valid & flag), self.bytes.ready.eq(1)]
@@ -116,9 +121,12 @@ class FrameTransmitter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.crc = crc = Crc()
-        log, tail = Signal(), Signal(2)
+        log = Signal()
+        tail = Signal(2)
         index = Signal(range(max(4 * self.words, LOG_CHUNK) + 4 * HEAD_WORDS + 1))
-        word, payload, in_head = Signal(32), Signal(8), Signal()
+        word = Signal(32)
+        payload = Signal(8)
+        in_head = Signal()
         m.d.comb += [in_head.eq(index < 4 * HEAD_WORDS), self.address.eq((index >> 2) - HEAD_WORDS)]
         # The position in a log frame's header is constant until the frame's first byte is taken.
         with m.Switch(index >> 2):
@@ -131,7 +139,10 @@ class FrameTransmitter(wiring.Component):
         m.d.comb += payload.eq(Array([word[8 * i:8 * i + 8] for i in range(4)])[index[:2]])
         with m.If(log & ~in_head):
             m.d.comb += payload.eq(self.log_byte)
-        closing, special, sent_escape, byte = Signal(), Signal(), Signal(), Signal(8)
+        closing = Signal()
+        special = Signal()
+        sent_escape = Signal()
+        byte = Signal(8)
         m.d.comb += [byte.eq(Mux(closing, ~crc.state[:8], payload)), special.eq((byte == FLAG) | (byte == ESCAPE)),
                      crc.byte.eq(Mux(closing, ~byte, byte))]
         last = (index == Mux(log, LOG_CHUNK + 4 * HEAD_WORDS, (self.size + HEAD_WORDS) << 2)) | (log & ~in_head & ~self.log_more)

@@ -37,12 +37,16 @@ class UartReceiver(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        wire, history, vote = Signal(init=1), Signal(3, init=7), Signal()
+        wire = Signal(init=1)
+        history = Signal(3, init=7)
+        vote = Signal()
         m.submodules.synchronizer = FFSynchronizer(self.rx, wire, init=1)
         m.d.sync += history.eq(Cat(wire, history))
         m.d.comb += vote.eq((history[0] & history[1]) | (history[0] & history[2]) | (history[1] & history[2]))
-        receiving, timer = Signal(), Signal(range(self.divisor))
-        left, shift = Signal(range(FRAME_BITS)), Signal(9)
+        receiving = Signal()
+        timer = Signal(range(self.divisor))
+        left = Signal(range(FRAME_BITS))
+        shift = Signal(9)
         m.d.sync += self.bytes.valid.eq(0)
         # After a byte without a stop bit the wire must return to 1 before another byte can begin.
         rested = Signal(init=1)
@@ -75,7 +79,9 @@ class UartTransmitter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        shift, left, timer = Signal(9, init=0x1FF), Signal(range(FRAME_BITS + 1)), Signal(range(self.divisor))
+        shift = Signal(9, init=0x1FF)
+        left = Signal(range(FRAME_BITS + 1))
+        timer = Signal(range(self.divisor))
         m.d.comb += self.bytes.ready.eq(left == 0)
         start = [self.tx.eq(0), shift.eq(Cat(self.bytes.payload, 1)), left.eq(FRAME_BITS), timer.eq(self.divisor - 1)]
         with m.If(self.bytes.ready), m.If(self.bytes.valid):

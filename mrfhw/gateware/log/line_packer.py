@@ -41,12 +41,15 @@ class LinePacker(wiring.Component):
         c, log, out = self.config, self.log.payload, self.lines
         m.submodules.bases = bases = UnguardedMemory(
             shape=c.raster_bits, depth=max(2, c.spes), unused="the bases are written between runs and read during them")
-        write, read = bases.write_port(), bases.read_port()
+        write = bases.write_port()
+        read = bases.read_port()
         m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write)]
 
         # A message waits one cycle while its tile's base is read.
-        waiting, held = Signal(), Signal.like(self.log.payload)
-        advance, accept = Signal(), Signal()
+        waiting = Signal()
+        held = Signal.like(self.log.payload)
+        advance = Signal()
+        accept = Signal()
         m.d.comb += [self.log.ready.eq(~waiting | advance), accept.eq(self.log.valid & self.log.ready),
                      read.addr.eq(log.tile if c.tree_levels else 0), read.en.eq(accept)]
         with m.If(accept):
@@ -54,7 +57,8 @@ class LinePacker(wiring.Component):
         with m.Elif(advance):
             m.d.sync += waiting.eq(0)
 
-        address, marker = Signal(c.raster_bits), Signal()
+        address = Signal(c.raster_bits)
+        marker = Signal()
         m.d.comb += [address.eq(read.data + held.offset), marker.eq(held.count == 0)]
         message = Cat(held.count, held.label, address)
         # The last message of a line goes directly into the output register.

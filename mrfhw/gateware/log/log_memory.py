@@ -62,7 +62,9 @@ class LogMemory(wiring.Component):
 
         # More than the ring holds: a line and a buffer in the writer, and the same in the reader.
         inside = self.size + 2 * (ring.line_bytes + (2 * ring.burst_beats + 1) * ring.beat_bytes)
-        units, come, left = Signal(range((inside >> ring.unit_bits) + 1)), Signal(), Signal()
+        units = Signal(range((inside >> ring.unit_bits) + 1))
+        come = Signal()
+        left = Signal()
         m.d.comb += [come.eq(self.lines.tvalid & self.lines.tready), self.behind.eq(ring.units(units))]
         m.d.sync += left.eq(self.out.tvalid & self.out.tready)
         with m.If(come & ~left):

@@ -75,7 +75,8 @@ class LogReader(wiring.Component):
     def _lines(self, m: Module, beats: Any, leaves: Signal) -> None:
         """Beats into lines, the first in the lowest bits."""
         ring, out = self.ring, self.lines
-        line, count = Signal(ring.line_bits, reset_less=True), Signal(range(ring.line_beats + 1))
+        line = Signal(ring.line_bits, reset_less=True)
+        count = Signal(range(ring.line_beats + 1))
         taken_units = Signal(POSITION_BITS - ring.unit_bits)
         m.d.comb += [
             out.tvalid.eq(count == ring.line_beats), out.tdata.eq(line), leaves.eq(beats.r_rdy & (~out.tvalid | out.tready)),

@@ -50,7 +50,8 @@ class LogWriter(wiring.Component):
         self._fill(m, beats, asked)
 
         # Data may come before its address is taken: a memory may wait for both.
-        due, sent = Signal(range(OUTSTANDING + 1)), Signal()
+        due = Signal(range(OUTSTANDING + 1))
+        sent = Signal()
         m.d.comb += [
             bus.awaddr.eq(self.place.address), bus.awsize.eq(ring.beat_bits), bus.awburst.eq(BURST_INCR),
             Cat(bus.wdata, bus.wlast).eq(beats.r_data), bus.wstrb.eq(-1), bus.wvalid.eq(beats.r_rdy & (due != 0)),
@@ -66,10 +67,13 @@ class LogWriter(wiring.Component):
     def _fill(self, m: Module, beats: Any, asked: Signal) -> None:
         """Lines into beats, the last beat of a burst with its address."""
         ring, bus, place = self.ring, self.memory, self.place
-        line, ends_run = Signal(ring.line_bits, reset_less=True), Signal(reset_less=True)
+        line = Signal(ring.line_bits, reset_less=True)
+        ends_run = Signal(reset_less=True)
         left = Signal(range(ring.line_beats + 1))  # beats of the line
         fill = Signal(ring.index_bits)  # the next beat's place in its block
-        room, enter, ends = Signal(), Signal(), Signal()
+        room = Signal()
+        enter = Signal()
+        ends = Signal()
         whole = fill == ring.burst_beats - 1
         m.d.comb += [
             ends.eq(whole | ((left == 1) & ends_run)), asked.eq(enter & ends),

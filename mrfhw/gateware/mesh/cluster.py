@@ -40,7 +40,8 @@ class Cluster(wiring.Component):
         m = Module()
         m.submodules.scheduler = scheduler = Scheduler(self.config)
         m.submodules.mesh = mesh = Mesh(self.config, self.leaves)
-        down, log = Signal(downlink(self.config)), mesh.log
+        down = Signal(downlink(self.config))
+        log = mesh.log
         m.d.comb += [
             down.eq(scheduler.down), down.parameters.eq(self.parameters),
             down.parameters.temperature.eq(scheduler.down.parameters.temperature), down.bus.eq(self.bus),

@@ -82,7 +82,9 @@ class LogHub(wiring.Component):
         out = LogMessage(c, self.tile_bits + bits_for(n))
         m.submodules.fifo = fifo = Queue(out.size, c.hub_depth)
         children = [getattr(self, f"child_{k}") for k in range(n)]
-        valid, last, chosen = Signal(n), Signal(range(n)), Signal(range(n))
+        valid = Signal(n)
+        last = Signal(range(n))
+        chosen = Signal(range(n))
         m.d.comb += [valid.eq(Cat(child.valid for child in children)), chosen.eq(last)]
         # The first valid child after the one that was served last.
         with m.Switch(last):
@@ -94,7 +96,10 @@ class LogHub(wiring.Component):
                             m.d.comb += chosen.eq(k)
         message = Signal(LogMessage(c, self.tile_bits))
         m.d.comb += message.as_value().eq(Array([child.payload.as_value() for child in children])[chosen])
-        ended, marker, complete, accept = Signal(n), Signal(), Signal(), Signal()
+        ended = Signal(n)
+        marker = Signal()
+        complete = Signal()
+        accept = Signal()
         now_ended = ended | (1 << chosen)
         m.d.comb += [
             marker.eq(message.count == 0), complete.eq((now_ended & self.present) == self.present),

@@ -41,9 +41,13 @@ class AxiLiteToWishbone(wiring.Component):
         m = Module()
         axi, bus = self.axi, self.bus
         # The transfer that each channel holds.
-        aw, w, ar = Signal(), Signal(), Signal()
-        aw_address, ar_address = Signal(self.address_bits), Signal(self.address_bits)
-        w_data, w_strobes = Signal(32), Signal(4)
+        aw = Signal()
+        w = Signal()
+        ar = Signal()
+        aw_address = Signal(self.address_bits)
+        ar_address = Signal(self.address_bits)
+        w_data = Signal(32)
+        w_strobes = Signal(4)
         m.d.comb += [axi.awready.eq(~aw), axi.wready.eq(~w), axi.arready.eq(~ar)]
         with m.If(axi.awvalid & axi.awready):
             m.d.sync += [aw.eq(1), aw_address.eq(axi.awaddr)]
@@ -59,9 +63,11 @@ class AxiLiteToWishbone(wiring.Component):
 
         # An access begins only when the channel of its response is free. An access frees its transfers in the cycle in which the
         # next access is chosen, so the kind that was served last (write or read) is not ready then and the other kind is served.
-        write_ready, read_ready = Signal(), Signal()
+        write_ready = Signal()
+        read_ready = Signal()
         m.d.comb += [write_ready.eq(aw & w & (~axi.bvalid | axi.bready)), read_ready.eq(ar & (~axi.rvalid | axi.rready))]
-        accessing, answered = Signal(), Signal()
+        accessing = Signal()
+        answered = Signal()
         m.d.comb += [bus.cyc.eq(accessing), bus.stb.eq(accessing), bus.dat_w.eq(w_data),
                      answered.eq(accessing & (bus.ack | bus.err))]
         with m.If(answered):

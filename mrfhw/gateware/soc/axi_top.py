@@ -69,7 +69,10 @@ class LogPage(wiring.Component):
         m = Module()
         bus, block = self.bus, self.ring.burst_bits
         low, high = self.base[:32], self.base[32:]
-        status, fits, changes, pending = Signal(len(LOG_STATUS_BITS)), Signal(), Signal(), Signal()
+        status = Signal(len(LOG_STATUS_BITS))
+        fits = Signal()
+        changes = Signal()
+        pending = Signal()
         m.d.comb += [
             pending.eq(bus.cyc & bus.stb & ~bus.ack & ~bus.err),
             # Both are differences from `freed`, so that wrapping at 2^32 does not matter.
@@ -84,7 +87,8 @@ class LogPage(wiring.Component):
         writable: dict[str, tuple[Any, int, Any]] = {
             "log_base_low": (low, block, self.empty), "log_base_high": (high, 0, self.empty),
             "log_size": (self.size, block, self.empty), "log_freed": (self.freed, 0, fits), "log_target": (self.to_stream, 0, 1)}
-        done, value = Signal(), Signal(32)
+        done = Signal()
+        value = Signal(32)
         with m.Switch(bus.adr):
             for name, register in LOG_REGISTERS.items():
                 with m.Case(register.index - LOG_PAGE):
@@ -121,7 +125,8 @@ class LogSplit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         lines, memory, stream = self.lines, self.memory, self.stream
-        within, target = Signal(), Signal()  # within a run's lines; the target of that run
+        within = Signal()  # a run's lines
+        target = Signal()  # of that run
         moved = lines.tvalid & lines.tready
         with m.If(moved):
             m.d.sync += within.eq(~lines.tlast)

@@ -83,7 +83,8 @@ class LabelMemory(wiring.Component):
             m.submodules[f"bank_{bank}"] = memory = UnguardedMemory(
                 shape=entry_layout(c), depth=c.lmem_rows,
                 unused="the sites that are read are not those drawn, and a colour waits until its neighbours are written")
-            read, write = memory.read_port(), memory.write_port()
+            read = memory.read_port()
+            write = memory.write_port()
             m.d.comb += [
                 read.addr.eq(self.addresses[bank]),
                 self.entries[bank].eq(delayed(m, read.data, c.latency.lmem_read - 1, f"entry_{bank}", reset_less=True)),

@@ -32,7 +32,8 @@ class S1Mem(wiring.Component):
         m = Module()
         m.submodules.memory = memory = UnguardedMemory(
             shape=self.shape, depth=self.config.site_rows, unused="the bus writes or reads, and both between runs")
-        read, write = memory.read_port(), memory.write_port()
+        read = memory.read_port()
+        write = memory.write_port()
         m.d.comb += [read.addr.eq(self.address), self.word.eq(delayed(m, read.data, self.config.latency.s1_read - 1, "word")),
                      write.addr.eq(self.address), write.data.eq(self.write_data), write.en.eq(self.write)]
         return m
@@ -66,7 +67,8 @@ class S2Mem(wiring.Component):
         for bank in range(c.spus):
             m.submodules[f"bank_{bank}"] = memory = UnguardedMemory(
                 shape=datum(c), depth=c.s2_bank_depth, unused="the bus writes or reads, and both between runs")
-            read, write = memory.read_port(), memory.write_port()
+            read = memory.read_port()
+            write = memory.write_port()
             run = self.first if bank == c.spus - 1 else Mux(self.rotate > bank, self.second, self.first)
             m.d.comb += [
                 read.addr.eq(Mux(self.bus_select, self.bus_address, run)),

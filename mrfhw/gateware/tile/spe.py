@@ -139,7 +139,9 @@ class Spe(wiring.Component):
             update.label.eq(Array(results)[operation.lane] if c.spus > 1 else results[0]),
             update.counted.eq(operation.counted),
         ]
-        write, message, send = Signal(_lmem_write(c)), Signal(LogMessage(c, 0)), Signal()
+        write = Signal(_lmem_write(c))
+        message = Signal(LogMessage(c, 0))
+        send = Signal()
         m.d.comb += [
             write.enable.eq(operation.enable), write.bank.eq(operation.bank), write.address.eq(operation.address),
             write.entry.eq(update.updated), send.eq(operation.enable & update.send | operation.end),
@@ -185,7 +187,8 @@ class Spe(wiring.Component):
         for spu in spus if c.pairwise_bits else []:
             m.d.comb += [spu.pairwise_write.eq(region[Region.PAIRWISE] & bus.write), spu.pairwise_address.eq(bus.offset),
                          spu.pairwise_data.eq(bus.data)]
-        held, entry = Signal(entry_layout(c)), Signal(entry_layout(c))
+        held = Signal(entry_layout(c))
+        entry = Signal(entry_layout(c))
         second, at_bank = bus.offset[0], bus.offset[1 + c.lmem_address_bits:]
         m.d.comb += [entry.eq(held), entry.mrp_label.eq(bus.data[LmemWord.LABEL:]), entry.exists.eq(bus.data[LmemWord.EXISTS]),
                      entry.clamped.eq(bus.data[LmemWord.CLAMPED]), entry.mrp_count.eq(bus.data[LmemWord.COUNT:])]

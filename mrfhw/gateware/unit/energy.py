@@ -87,17 +87,17 @@ class EnergyPipeline(wiring.Component):
 
     def _doubleton(self, m: Module, index: int) -> Signal:
         """One neighbour's E_doubleton three cycles after its operands."""
-        c, p, n = self.config, self.parameters, self.neighbours[index]
+        c, p, n, kind = self.config, self.parameters, self.neighbours[index], KINDS[index]
 
-        def distance(a: object, b: object, bits: int) -> Signal:
-            result = Signal(bits, reset_less=True)
+        def distance(a: object, b: object, bits: int, name: str) -> Signal:
+            result = Signal(bits, name=f"{name}_{kind}", reset_less=True)
             m.d.sync += result.eq(Mux(a > b, a - b, b - a))  # type: ignore[operator]
             return result
 
-        gap = distance(self.label, n.word.label, c.label_bits)
-        du, dv = (distance(self.vector[k], n.vector[k], c.vector_bits) for k in ("u", "v"))
-        exists, exists_2 = Signal(reset_less=True), Signal(reset_less=True)
-        raw, out = (Signal(c.doubleton_bits, reset_less=True) for _ in range(2))
+        gap = distance(self.label, n.word.label, c.label_bits, "gap")
+        du, dv = (distance(self.vector[k], n.vector[k], c.vector_bits, f"d{k}") for k in ("u", "v"))
+        exists, exists_2 = (Signal(name=f"{name}_{kind}", reset_less=True) for name in ("exists", "exists_2"))
+        raw, out = (Signal(c.doubleton_bits, name=f"{name}_{kind}", reset_less=True) for name in ("raw", "doubleton"))
         m.d.sync += [exists.eq(n.word.exists), exists_2.eq(exists)]
         squares = [self._square(m, d) for d in (du, dv)]
         entry = self._pairwise(m, index) if c.pairwise_bits else None
@@ -119,7 +119,8 @@ class EnergyPipeline(wiring.Component):
         c, other = self.config, self.neighbours[index].word.label
         m.submodules[f"pairwise_{KINDS[index]}"] = memory = UnguardedMemory(
             shape=c.pairwise_bits, depth=1 << 2 * c.label_bits, unused="the table is written between runs and read during them")
-        write, read = memory.write_port(), memory.read_port()
+        write = memory.write_port()
+        read = memory.read_port()
         comes_first = KINDS[index] in ("up", "left")
         m.d.comb += [write.addr.eq(self.pairwise_address), write.data.eq(self.pairwise_data), write.en.eq(self.pairwise_write),
                      read.addr.eq(Cat(self.label, other) if comes_first else Cat(other, self.label))]
@@ -127,7 +128,7 @@ class EnergyPipeline(wiring.Component):
 
     def _square(self, m: Module, value: Signal) -> Signal:
         """value^2 as a table: a few bits are not worth a DSP block."""
-        result = Signal(2 * len(value))
+        result = Signal(2 * len(value), name=f"{value.name}_squared")
         with m.Switch(value):
             for i in range(1 << len(value)):
                 with m.Case(i):
@@ -158,7 +159,8 @@ class EnergyPipeline(wiring.Component):
             weighted.append((later, p[of_channel("alpha", channel)]))
         weighted.append((self._doubletons(m), p.beta))
         # Two registers behind each product, so that a DSP block takes both.
-        products = [[Signal(len(a) + c.weight_bits, reset_less=True) for _ in range(2)] for a, _ in weighted]
+        products = [[Signal(len(a) + c.weight_bits, name=f"{a.name}_{name}", reset_less=True) for name in ("product", "weighted")]
+                    for a, _ in weighted]
         for (a, weight), (first, second) in zip(weighted, products, strict=True):
             m.d.sync += [first.eq(a * weight), second.eq(delayed(m, first, self._beyond, "product", reset_less=True))]
         total = Signal(max(len(q[0]) for q in products) + bits_for(len(products)), reset_less=True)

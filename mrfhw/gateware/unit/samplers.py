@@ -72,7 +72,8 @@ class RaceSampler(wiring.Component):
                                             init=[int(g) & mask for g in race.gumbel_table])
         read = table.read_port()
         m.d.comb += read.addr.eq(self.uniform)
-        product, product_2 = (Signal(signed(race.gumbel_bits + c.temperature_bits), reset_less=True) for _ in range(2))
+        product, product_2 = (Signal(signed(race.gumbel_bits + c.temperature_bits), name=name, reset_less=True)
+                              for name in ("product", "noise_product"))
         gumbel = delayed(m, read.data, stages.gumbel_read - 1, "gumbel", reset_less=True)
         m.d.sync += [product.eq(gumbel.as_signed() * self.temperature),
                      product_2.eq(delayed(m, product, self._product, "product", reset_less=True))]
@@ -82,7 +83,9 @@ class RaceSampler(wiring.Component):
         score = delayed(m, difference, stages.race_score, "score", reset_less=True)
         label = delayed(m, self.label, stages.race_score, "label", reset_less=True)
         flags = delayed(m, Cat(self.valid, self.first, self.last), stages.race_score, "flags")
-        best, winner, done = Signal.like(score), Signal.like(label), Signal()
+        best = Signal.like(score)
+        winner = Signal.like(label)
+        done = Signal()
         with m.If(flags[1] | (score < best)):
             m.d.sync += [best.eq(score), winner.eq(label)]
         m.d.sync += done.eq(flags[0] & flags[2])
@@ -128,13 +131,15 @@ class CdfSampler(wiring.Component):
         """P of E - E_min, after its product, power and shift (Equations 3.3, 3.4)."""
         c, cdf, stages = self.config, self.parameters, self.config.latency
         low = c.temperature_fraction_bits - cdf.exponent_fraction_bits
-        product, product_2 = (Signal(c.energy_bits + c.temperature_bits, reset_less=True) for _ in range(2))
+        product, product_2 = (Signal(c.energy_bits + c.temperature_bits, name=name, reset_less=True)
+                              for name in ("product", "exponent_product"))
         m.d.sync += [product.eq(scaled * self.temperature),
                      product_2.eq(delayed(m, product, self._product, "product", reset_less=True))]
         exponent = product_2[low:]
         fraction, octaves = exponent[:cdf.exponent_fraction_bits], exponent[cdf.exponent_fraction_bits:]
         shift_bits = (cdf.probability_bits).bit_length()
-        mantissa, shift, p = (Signal(n, reset_less=True) for n in (cdf.probability_bits, shift_bits, cdf.probability_bits))
+        mantissa, shift, p = (Signal(n, name=name, reset_less=True) for name, n in (
+            ("mantissa", cdf.probability_bits), ("shift", shift_bits), ("p", cdf.probability_bits)))
         with m.Switch(fraction):
             for i, value in enumerate(cdf.exponent_table):
                 with m.Case(i):
@@ -147,14 +152,16 @@ class CdfSampler(wiring.Component):
     def _minimum(self, m: Module, write: WritePort) -> tuple[Signal, Signal]:
         """Pass 1: store E and find its minimum. Returns the bank in use and the minimum. Pass 2 needs the minimum
         for L cycles, beginning with the cycle in which it has read the first E."""
-        bank, lowest = Signal(), Signal.like(self.energy, reset_less=True)
+        bank = Signal()
+        lowest = Signal.like(self.energy, reset_less=True)
         m.d.comb += [write.addr.eq(Cat(self.label, bank)), write.data.eq(self.energy), write.en.eq(self.valid)]
         with m.If(self.valid):
             m.d.sync += lowest.eq(Mux(self.first | (self.energy < lowest), self.energy, lowest))
             with m.If(self.last):
                 m.d.sync += bank.eq(~bank)
         # `lowest` is complete a cycle after the last energy, as pass 2 begins.
-        ended, minimum = Signal(), Signal.like(lowest)
+        ended = Signal()
+        minimum = Signal.like(lowest)
         m.d.sync += ended.eq(self.valid & self.last)
         with m.If(ended):
             m.d.sync += minimum.eq(lowest)
@@ -166,8 +173,12 @@ class CdfSampler(wiring.Component):
         Tags accompany each label from its read to its sum.
         """
         stages = self.config.latency
-        run, index, bank_2, count = Signal(), Signal.like(self.label), Signal(), Signal.like(self.label)
-        final, head = Signal(), Signal()
+        run = Signal()
+        index = Signal.like(self.label)
+        bank_2 = Signal()
+        count = Signal.like(self.label)
+        final = Signal()
+        head = Signal()
         m.d.comb += [final.eq(run & (index == count)), head.eq(run & (index == 0)), read.addr.eq(Cat(index, bank_2))]
         with m.If(self.valid & self.last):
             m.d.sync += [run.eq(1), index.eq(0), bank_2.eq(bank), count.eq(self.label)]
@@ -195,7 +206,8 @@ class CdfSampler(wiring.Component):
     def _threshold(self, m: Module, total: Signal) -> Signal:
         """floor(u total / 2^k), `Latency.cdf_threshold` cycles after the total."""
         stages = self.config.latency
-        product, product_2 = (Signal(self.total_bits + self.uniform_bits, reset_less=True) for _ in range(2))
+        product, product_2 = (Signal(self.total_bits + self.uniform_bits, name=name, reset_less=True)
+                              for name in ("product_3", "threshold_product"))
         threshold = Signal(self.total_bits, reset_less=True)
         m.d.sync += [product.eq(total * self.uniform),
                      product_2.eq(delayed(m, product, self._threshold_product, "product_3", reset_less=True))]
@@ -217,7 +229,8 @@ class CdfSampler(wiring.Component):
         tags = delayed(m, Cat(run, index == 0, index == count), stages.cdf_sum_read, "tags")
         sums = delayed(m, read.data, stages.cdf_sum_read - 1, "sums", reset_less=True)
         compare, first, last = tags[0], tags[1], tags[2]
-        drawn, done = Signal.like(self.result, reset_less=True), Signal()
+        drawn = Signal.like(self.result, reset_less=True)
+        done = Signal()
         with m.If(compare):
             m.d.sync += drawn.eq(Mux(first, 0, drawn) + (sums <= threshold))
         m.d.sync += done.eq(compare & last)
@@ -231,9 +244,13 @@ class CdfSampler(wiring.Component):
         other_half = "a pass reads the half that the pass before it has ended to write"
         m.submodules.energies = energies = UnguardedMemory(shape=c.energy_bits, depth=2 * c.max_labels, unused=other_half)
         m.submodules.sums = sums = UnguardedMemory(shape=self.total_bits, depth=2 * c.max_labels, unused=other_half)
-        bank, minimum = self._minimum(m, energies.write_port())
-        total = self._accumulate(m, bank, minimum, energies.read_port(), sums.write_port())
-        self._count(m, self._threshold(m, total), sums.read_port())
+        energy_write = energies.write_port()
+        energy_read = energies.read_port()
+        sum_write = sums.write_port()
+        sum_read = sums.read_port()
+        bank, minimum = self._minimum(m, energy_write)
+        total = self._accumulate(m, bank, minimum, energy_read, sum_write)
+        self._count(m, self._threshold(m, total), sum_read)
         return m
 
 

@@ -40,7 +40,7 @@ class Spu(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.energy = energy = EnergyPipeline(c)
+        m.submodules.energy_pipeline = energy = EnergyPipeline(c)
         m.submodules.sampler = draw = sampler(c)
         m.submodules.random = random = Random(draw.uniform_bits, c.latency)
         m.d.comb += [

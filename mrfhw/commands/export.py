@@ -1,0 +1,68 @@
+"""`mrfhw export`: a saved problem and a driver in C, for programs without Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrfhw.commands.machine_options import OneLineCommand, given_options, machine_options
+from mrfhw.csupport.driver_files import driver_files
+from mrfhw.csupport.image import c_array, load_image
+from mrfhw.files import check_writable, staged
+from mrfhw.generation.register_map import MemoryPort
+from mrfhw.input_files import read_plain
+from mrfhw.jobs.machine import MANIFEST_BYTES
+from mrfhw.jobs.problem import SWEEPS, job
+from mrfhw.machine.config import ConfigError
+from mrfhw.machine.derived import Derived
+from mrfhw.progress import working
+
+__all__ = ["command"]
+
+
+def _port(manifest: str | None) -> MemoryPort | None:
+    """The memory port that a manifest states; None where there is neither. Raises ConfigError."""
+    if manifest is None:
+        return None
+    way_out = "give a manifest.json that mrfhw generate or mrfhw build has written"
+    held = json.loads(read_plain(manifest, way_out, MANIFEST_BYTES, ConfigError)).get("memory_port")
+    names = ("data_bits", "address_bits", "block_bytes")
+    if held is None:
+        return None
+    if not isinstance(held, dict) or sorted(held) != sorted(names) or not all(type(value) is int for value in held.values()):
+        raise ConfigError(f"{manifest} has a memory port of no machine: {way_out}")
+    return MemoryPort(**held)
+
+
+@click.command("export", cls=OneLineCommand)
+@click.argument("file", metavar="FIELD")
+@click.option("--sweeps", type=int, metavar="N", help=f"Sweeps, burn-in included.  [default: the file's, or {SWEEPS}]")
+@click.option("--burn-in", type=int, metavar="N", help="First sweeps, which are not counted.  [default: the file's, or half]")
+@click.option("--seed", type=int, metavar="N", help="Seed of all random numbers.  [default: the file's, or 0]")
+@click.option("--initial", metavar="NAME", help="Labels to start from: random or minimum.  [default: the file's, or random]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", default=Path("mrfhw_export"), show_default=True,
+              help="Directory for the files.")
+@machine_options
+def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None, initial: str | None, output: Path,
+            **options: Any) -> None:
+    """Write the field in FIELD as a load image, and a driver in C that runs it on a machine.
+
+    With the manifest of a machine with AXI ports (--machine) the driver takes the log from a ring in memory.
+    """
+    check_writable(output)
+    task = job(file=file, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial, given=given_options(), **options)
+    port = _port(options["machine"])
+    with working("generating"):
+        image = load_image(task.config, task.problem, task.run)
+        files = driver_files(task.config, port)
+    with staged(output) as scratch:
+        for name, text in {**files, "mrfhw_image.h": c_array(image)}.items():
+            (scratch / name).write_text(text)
+        (scratch / "mrfhw_image.bin").write_bytes(image)
+    config, (rows, cols) = Derived.of(task.config), task.problem.shape
+    click.echo(f"wrote {', '.join(sorted([*files, 'mrfhw_image.bin', 'mrfhw_image.h']))} to {output}\n"
+               f"{cols}x{rows} sites, {task.problem.labels} labels, {task.run.sweeps} sweeps, image of {len(image)} bytes, "
+               f"for {config.name}")

@@ -1,0 +1,236 @@
+"""What is written of a machine, as texts by the names of files: Verilog, header, register map, core, manifest, testbench."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mrfhw import __version__
+from mrfhw.generation import register_map
+from mrfhw.generation.generated import TOOLS
+from mrfhw.generation.identity import circuit_digest
+from mrfhw.generation.readable import is_identifier
+from mrfhw.generation.register_map import MemoryPort
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.config import Config, ConfigError
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import INTERFACE_VERSION
+
+__all__ = ["TOPS", "Top", "beside", "generate", "manifest", "vlnv"]
+
+MANIFEST = "manifest.json"
+DERIVED = (
+    "spes", "lanes", "sites", "tile_sites", "max_labels", "tree_levels", "control_nodes", "data_max", "energy_max",
+    "singleton_bits", "doubleton_bits", "temperature_fraction_bits", "raster_bits", "offset_bits", "message_bits",
+    "line_messages", "count_max", "s2_capacity", "s2_bank_depth", "s2_address_bits", "lmem_bank_depth", "lmem_rows",
+    "lmem_address_bits", "site_rows", "site_address_bits", "commit_queue_depth", "log_reserve", "log_depth",
+)
+
+
+@dataclass(frozen=True)
+class Top:
+    """What stands around the machine.
+
+    kind: "chip", the machine with its own bus and log, or "axi", `mrfhw.gateware.soc.axi_top.AxiTop` with a memory port of these
+    widths. prefix: the top module's name, before those of all other modules and of the header's macros, so that several machines
+    fit into one design; None for the usual names. Raises ConfigError for another kind and for a prefix that is no name; its methods
+    do for widths that the port cannot have.
+    """
+
+    kind: str = "chip"
+    data_bits: int = 64
+    memory_address_bits: int = 32
+    prefix: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in TOPS:
+            raise ConfigError(f"top is {self.kind!r}; give one of {', '.join(TOPS)}")
+        if self.prefix is not None and not is_identifier(self.prefix):
+            raise ConfigError(f"name is {self.prefix!r:.60}; a module's name has letters, digits and _, no digit first, and is no "
+                              "keyword of Verilog or SystemVerilog: give another")
+
+    @property
+    def name(self) -> str:
+        """Of the top module and its files."""
+        return self.prefix or self._usual_name
+
+    @property
+    def _usual_name(self) -> str:
+        from mrfhw.generation.verilog import AXI_TOP, TOP
+
+        return {"chip": TOP, "axi": AXI_TOP}[self.kind]
+
+    @property
+    def macros(self) -> str:
+        """What the names of the header's macros begin with."""
+        return "MRFHW" if self.prefix is None else self.prefix.upper()
+
+    @property
+    def suffix(self) -> str:
+        """Of names of what is written: empty for the chip, with the port's widths where they are not the usual ones."""
+        if self.kind == "chip":
+            return ""
+        usual = (self.data_bits, self.memory_address_bits) == (Top.data_bits, Top.memory_address_bits)
+        return f"_{self.kind}" if usual else f"_{self.kind}_{self.data_bits}_{self.memory_address_bits}"
+
+    def verilog(self, config: Config) -> str:
+        """The file's text."""
+        from mrfhw.generation.verilog import axi_text, verilog_text, with_prefix
+
+        with _one_line():
+            text = verilog_text(config) if self.kind == "chip" else axi_text(config, self.data_bits, self.memory_address_bits)
+        return text if self.prefix is None else with_prefix(text, self._usual_name, self.prefix)
+
+    def ports(self, config: Config) -> list[dict[str, Any]]:
+        """The top module's ports: name, direction, width, protocol."""
+        rows = [("clk", "input", 1, "clock"), ("rst", "input", 1, "synchronous reset, active high")]
+        rows += self._chip_ports(config) if self.kind == "chip" else self._axi_ports(config)
+        return [dict(zip(("name", "direction", "width", "protocol"), row, strict=True)) for row in rows]
+
+    def _chip_ports(self, config: Config) -> list[tuple[str, str, int, str]]:
+        address = AddressMap(config).address_bits
+        return [(f"bus_{n}", d, w, "Wishbone B4 classic, word addresses") for n, d, w in (
+            ("cyc", "input", 1), ("stb", "input", 1), ("we", "input", 1), ("adr", "input", address), ("dat_w", "input", 32),
+            ("dat_r", "output", 32), ("ack", "output", 1), ("err", "output", 1))] + [
+                (f"lines_{n}", d, w, "AXI4-Stream") for n, d, w in (
+                    ("tdata", "output", config.line_bits), ("tvalid", "output", 1), ("tlast", "output", 1), ("tready", "input", 1))]
+
+    def _axi_ports(self, config: Config) -> list[tuple[str, str, int, str]]:
+        from amaranth import Shape
+        from amaranth.lib.wiring import Flow
+
+        from mrfhw.gateware.common.leaves import port_name
+        from mrfhw.gateware.soc.axi_top import axi_signature
+
+        with _one_line():
+            signature = axi_signature(config, self.data_bits, self.memory_address_bits)
+        return [(port_name(path), "input" if member.flow is Flow.In else "output", Shape.cast(member.shape).width,
+                 AXI_PROTOCOLS[str(path[0])]) for path, member, _ in signature.flatten(signature.create())]
+
+    def memory_port(self, config: Config) -> MemoryPort | None:
+        """What the register map states of the memory port; None without one."""
+        if self.kind == "chip":
+            return None
+        from mrfhw.gateware.soc.axi_top import block_bytes
+
+        with _one_line():
+            return MemoryPort(self.data_bits, self.memory_address_bits,
+                              block_bytes(config, self.data_bits, self.memory_address_bits))
+
+
+TOPS = ("chip", "axi")
+AXI_PROTOCOLS = {"s_axi": "AXI4-Lite slave, byte addresses", "m_axi": "AXI4 master, write bursts", "m_axis": "AXI4-Stream master"}
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """What the gateware refuses, as the command line says it."""
+    try:
+        yield
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def manifest(config: Config, files: dict[str, str], top: Top | None = None) -> dict[str, Any]:
+    """What was generated: parameters, derived numbers, digests of circuit and parameters, SHA-256 of `files` by name, tool
+    versions, ports."""
+    config = Derived.of(config)
+    from mrfhw.gateware.mesh.tree import control_node_bits
+
+    top = top or Top()
+    port = top.memory_port(config)
+    return {
+        "name": config.name, "top": top.name, "mrfhw": __version__, "interface": INTERFACE_VERSION,
+        "digest": circuit_digest(config), "parameters_digest": config.digest, "parameters": config.to_dict(),
+        "derived": {**{name: int(getattr(config, name)) for name in DERIVED}, **config.sampler.derived(config.label_bits),
+                    "control_node_bits": control_node_bits(config)},
+        "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(files.items())},
+        "tools": {name: importlib.metadata.version(name) for name in TOOLS}, "ports": top.ports(config),
+        **({} if port is None else {"memory_port": dataclasses.asdict(port)}),
+    }
+
+
+def vlnv(config: Config, top: Top) -> str:
+    """FuseSoC's name of a machine: another for other parameters, another top or another prefix, which is the library."""
+    return f":{top.prefix or ''}:{Derived.of(config).name}{top.suffix}:{__version__}"
+
+
+def _core(config: Config, top: Top, tested: bool) -> str:
+    """FuseSoC description. tested: with the testbench."""
+    config = Derived.of(config)
+    from mrfhw.generation.verilog import LINT_EXPLAINED
+
+    options = ", ".join(f"-Wno-{name}" for name in LINT_EXPLAINED)
+    files, target = (_SIM_FILES, _SIM_TARGET) if tested else ("", "")
+    return f"""CAPI=2:
+name: {vlnv(config, top)}
+description: Markov-random-field inference accelerator, {config.spes} SPEs x {config.spus} SPUs, {config.sampler.name} sampler
+filesets:
+  rtl:
+    files: [{top.name}.v]
+    file_type: verilogSource
+  header:
+    files: [{top.name}.h: {{is_include_file: true}}]
+    file_type: user
+{files.format(top=top.name)}targets:
+  default:
+    filesets: [rtl, header]
+    toplevel: {top.name}
+  lint:
+    default_tool: verilator
+    filesets: [rtl]
+    tools: {{verilator: {{mode: lint-only, verilator_options: [{options}]}}}}
+    toplevel: {top.name}
+{target.format(top=top.name)}"""
+
+
+_SIM_FILES = """\
+  testbench:
+    files: [{top}_tb.v]
+    file_type: verilogSource
+"""
+_SIM_TARGET = """\
+  sim:
+    default_tool: icarus
+    filesets: [rtl, testbench]
+    tools:
+      icarus: {{iverilog_options: [-g2005]}}
+      verilator: {{mode: binary, verilator_options: [--timing, -Wno-fatal, -Wno-lint]}}
+    toplevel: {top}_tb
+"""
+
+
+def generate(config: Config, top: Top | None = None, driver: Any = None) -> dict[str, str]:
+    """Every generated file's text by name; the same for the same configuration, top and tools.
+
+    driver: `mrfhw.sessions.driver.Driver`, which this room does not know, for a testbench, which takes some seconds more. Raises
+    ConfigError with AXI ports, for which there is none.
+    """
+    top = top or Top()
+    if driver is not None and top.kind != "chip":
+        raise ConfigError(f"a testbench is asked for, and top is {top.kind}; it is for the chip alone: leave out one of them")
+    port = top.memory_port(config)
+    files = {
+        f"{top.name}.v": top.verilog(config), f"{top.name}.h": register_map.c_header(config, port, top.macros),
+        f"{top.name}.core": _core(config, top, driver is not None), "registers.md": register_map.markdown(config, port),
+        "registers.json": register_map.as_json(config, port),
+    }
+    if driver is not None:
+        from mrfhw.generation.testbench import testbench
+
+        files[f"{top.name}_tb.v"] = testbench(config, top.name, driver)
+    return {**files, MANIFEST: json.dumps(manifest(config, files, top), indent=1) + "\n"}
+
+
+def beside(config: Config) -> dict[str, str]:
+    """The chip's manifest, and its header and register map, without its Verilog: what a host needs of a machine in a bitstream."""
+    top = Top()
+    files = {f"{top.name}.h": register_map.c_header(config), "registers.md": register_map.markdown(config),
+             "registers.json": register_map.as_json(config)}
+    return {**files, MANIFEST: json.dumps(manifest(config, files, top), indent=1) + "\n"}

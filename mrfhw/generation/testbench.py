@@ -1,0 +1,358 @@
+"""A testbench of a machine in plain Verilog: small problems over its bus, and all that the bit-exact model says must come back.
+
+The words are written by the driver that drives chips and boards; what is read after a run is the model's. The log's messages may
+come in any order, so that they are compared as counts of each site and label.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.generation.identity import DIGITS, circuit_digest
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import DOUBLETON_CODES, IDENTITY, INTERFACE_VERSION, REGISTERS, register
+from mrfhw.model.machine import Machine, complete
+from mrfhw.placement.placement import Placement, place
+from mrfhw.placement.temperature import realized_limits
+from mrfhw.placement.visit_order import COLOURS
+
+__all__ = ["Loader", "problems", "testbench"]
+
+_WRITE, _READ, _RUN, _COUNT, _END = range(5)  # of a step
+_LABELS, _SWEEPS = 6, 10
+
+
+class Loader(Protocol):
+    """What is used of `mrfhw.sessions.driver.Driver`, which this room does not know."""
+
+    def check(self) -> None: ...
+    def load(self, placement: Placement, generators: bool | np.ndarray = True, lmem: np.ndarray | None = None) -> int: ...
+    def start(self, resume: bool = False) -> None: ...
+    def get(self, *names: str) -> list[int]: ...
+    def counters(self) -> dict[str, int]: ...
+    def lmem(self, p: Placement) -> np.ndarray: ...
+    def generators(self) -> np.ndarray: ...
+
+
+@dataclass
+class _Recorder:
+    """A chip (`mrfhw.sessions.driver.Chip`) that keeps what is written and reads what it is told.
+
+    steps: (step, address, word). words: what each address reads, one after the other and from the first again.
+    """
+
+    steps: list[tuple[int, int, int]] = field(default_factory=list)
+    words: dict[int, list[int]] = field(default_factory=dict)
+
+    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
+        self.steps += [(_WRITE, int(a), int(d)) for a, d in zip(addresses, data, strict=True)]
+
+    def read(self, addresses: np.ndarray) -> np.ndarray:
+        found = []
+        for address in map(int, addresses):
+            words = self.words[address]
+            words.append(words.pop(0))
+            found.append(words[-1])
+            self.steps.append((_READ, address, words[-1]))
+        return np.array(found, np.uint32)
+
+
+def problems(config: Config) -> list[tuple[Problem, Run]]:
+    """Small problems that use what the machine has, without padding; always the same."""
+    c, draw = Derived.of(config), random.Random(1)
+    shape = tuple(tiles * step * -(-least // step) for tiles, step, least in (
+        (c.mesh_rows, c.row_step, 2 if c.mesh_rows > 1 else 6), (c.mesh_cols, c.col_step, 4 if c.mesh_cols > 1 else 8)))
+    labels = min(_LABELS, c.max_labels)
+    several = (len(c.channel_bits),) if len(c.channel_bits) > 1 else ()
+
+    def numbers(low: int, high: int, *size: int) -> np.ndarray:
+        return np.array([draw.randrange(low, high) for _ in range(int(np.prod(size)))]).reshape(size)
+
+    def data(*size: int, most: int = 1 << 16) -> np.ndarray:
+        channels = [numbers(0, min(1 << bits, most), *size) for bits in c.channel_bits]
+        return np.stack(channels, -1) if several else channels[0]
+
+    def temperature(scale: float, shift: int) -> float:
+        low, high = realized_limits(c, shift)
+        return float(np.clip(scale * (1 << shift), 1.1 * low, high / 1.1))
+
+    kinds = [c.channel_singletons(number) for number in range(len(c.channel_bits))]
+
+    def singleton(wanted: str) -> str | tuple[str, ...]:
+        found = tuple(wanted if wanted in kind else kind[0] for kind in kinds)
+        return found if several else found[0]
+
+    half = 1 << c.vector_bits - 1
+    vectors = numbers(-half, half, labels, 2)
+    weights: dict[str, Any] = {"edges": numbers(0, 1 << c.edge_bits, *shape, 2)} if c.edge_bits else {}
+    limit: dict[str, Any] = {}
+    if c.singleton_cap:
+        limit["singleton_max"] = (1 << min(c.channel_singleton_bits(n) for n in range(len(kinds)))) // 3
+    alpha, beta = min(3, c.weight_max), min(5, c.weight_max)
+    hot, cold = temperature(40, 1), temperature(10, 1)
+    found = [
+        Problem(labels=labels, singleton1=data(*shape), singleton2=data(*shape),
+                offsets=np.array([(row, col) for row in (-1, 0, 1) for col in (-2, 0, 1)][1:1 + labels]),
+                singleton=singleton("absolute"), alpha=alpha, beta=beta, tau=3, energy_shift=1, out_of_range=9,
+                observed=numbers(0, 5, *shape) > 0, clamped=numbers(0, 8, *shape) == 0,
+                schedule=Schedule.geometric(hot, 0.9, cold), **weights),
+        Problem(labels=labels, singleton1=data(*shape, most=8), constants=data(labels, most=8), singleton=singleton("squared"),
+                alpha=1, beta=1, doubleton="squared", vectors=vectors, tau=60,
+                schedule=Schedule.of_table((temperature(60, 0), temperature(30, 0)), 3), **limit),
+        Problem(labels=3, singleton1=data(*shape), constants=data(3), singleton=singleton("hamming"), alpha=1, beta=beta,
+                doubleton="potts", schedule=Schedule.constant(temperature(25, 0))),
+    ]
+    if c.pairwise_bits:
+        found.append(Problem(labels=labels, singleton1=data(*shape), constants=data(labels), singleton=singleton("absolute"),
+                             doubleton="table", pairwise=numbers(0, 1 << c.pairwise_bits, labels, labels), alpha=1, beta=beta,
+                             schedule=Schedule.constant(temperature(30, 0)), **weights))
+    assert set(DOUBLETON_CODES) == {"absolute", "squared", "potts", "table"}
+    return [(problem, Run(sweeps=_SWEEPS, burn_in=1, seed=number)) for number, problem in enumerate(found)]
+
+
+def _steps(config: Derived, placements: Iterable[Placement],
+           driver: Callable[[Config, _Recorder], Loader]) -> tuple[list[tuple[int, int, int]], int]:
+    """All steps: the chip's identity, then of each problem the load, the run, and what is read after it. Cycles of the longest."""
+    amap, chip, digest = AddressMap(config), _Recorder(), circuit_digest(config)
+    chip.words = {register("identity"): [IDENTITY], register("version"): [INTERFACE_VERSION], register("status"): [0],
+                  **{register(f"digest_{i}"): [int(digest[8 * i:8 * i + 8], 16)] for i in range(DIGITS // 8)}}
+    drives = driver(config, chip)
+    drives.check()
+    readable = {one.index for one in REGISTERS.values() if one.access == "rw"}
+    longest = 0
+    for p in placements:
+        before = len(chip.steps)
+        drives.load(p)
+        named = {address: word for _, address, word in chip.steps[before:] if address in readable}
+        chip.words |= {address: [word] for address, word in named.items()}
+        chip.read(np.array(list(named)))
+        drives.start()
+        chip.steps.append((_RUN, 0, 0))
+        machine = Machine(config, p, p.run, threads=1)
+        result = complete(machine)
+        messages = np.zeros(p.problem.sites * p.problem.labels, np.int64)
+        np.add.at(messages, machine.messages[:, 0] * p.problem.labels + machine.messages[:, 1], machine.messages[:, 2])
+        chip.steps += [(_COUNT, site * _stride(config) + label, int(messages[site * p.problem.labels + label]))
+                       for site, label in np.ndindex(p.problem.sites, p.problem.labels)]
+        chip.steps.append((_END, 0, 0))
+        sent = machine.log_messages
+        counted = {"cycles": result.cycles, "stall_cycles": result.stall_cycles, "gap_cycles": result.gap_cycles, "messages": sent,
+                   "label_cycles": len(COLOURS) * p.order.turns * p.run.sweeps * p.problem.labels}
+        for name, value in counted.items():
+            assert value is not None
+            longest = max(longest, value)
+            chip.words |= {register(f"{name}_low"): [value & 0xffffffff], register(f"{name}_high"): [value >> 32]}
+        chip.words |= {register("sweep"): [p.run.sweeps], register("lines"): [sent // config.line_messages + 1]}
+        lmem = _Recorder()  # the words of LMem as the model leaves it
+        driver(config, lmem).load(p, False, machine.lmem)
+        chip.words |= {address: [word] for _, address, word in lmem.steps}
+        chip.words |= {int(a): [int(word) for word in state]
+                       for a, state in zip(amap.generators(), machine.random, strict=True)}
+        drives.get("status", "sweep")
+        drives.counters()
+        drives.lmem(p)
+        drives.generators()
+    return chip.steps, longest
+
+
+def _stride(config: Derived) -> int:
+    """From a site to the next in the testbench's table of counts: labels, rounded up to a power of two."""
+    return 1 << config.label_bits
+
+
+def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Loader]) -> str:
+    """Verilog of module `top`_tb, for the machine whose top module is `top`.
+
+    driver: makes a `mrfhw.sessions.driver.Driver` of a configuration and a chip. The testbench prints PASS, or FAIL with the first
+    difference and ends with $fatal.
+    """
+    c = Derived.of(config)
+    placements = [place(c, problem, run) for problem, run in problems(c)]
+    steps, longest = _steps(c, placements, driver)
+    names = {
+        "TOP": top, "ADDRESS": AddressMap(c).address_bits, "LINE": c.line_bits, "MESSAGES": c.line_messages,
+        "MESSAGE": c.message_bits, "COUNT": c.counter_bits, "LABEL": c.label_bits, "STEPS": len(steps),
+        "PATIENCE": 2 * longest + 1000,
+        "PLACES": max(p.problem.sites for p in placements) * _stride(c),
+        "WORDS": "\n".join(f"    step[{n}] = 67'h{kind << 64 | address << 32 | word:017x};"
+                           for n, (kind, address, word) in enumerate(steps)),
+    }
+    text = _TEXT
+    for name, value in names.items():
+        text = text.replace(f"@{name}@", str(value))
+    return text
+
+
+_TEXT = """\
+// Testbench of @TOP@, generated with it by mrfhw. SPDX-License-Identifier: BSD-2-Clause
+//
+//     $ iverilog -g2005 -s @TOP@_tb -o tb @TOP@_tb.v @TOP@.v && vvp tb
+//     $ verilator --binary -Wno-fatal --top-module @TOP@_tb @TOP@_tb.v @TOP@.v && obj_dir/V@TOP@_tb
+//
+// Small problems are loaded and run over the bus; log, counters, label memory and generators must be what the bit-exact model says.
+// Prints PASS, or FAIL with the first difference and ends with $fatal, so that the simulator's exit status is not 0.
+
+module @TOP@_tb;
+  localparam WRITE = 3'd@_WRITE@, READ = 3'd@_READ@, RUN = 3'd@_RUN@, COUNT = 3'd@_COUNT@, END = 3'd@_END@;
+  localparam LABELS = 1 << @LABEL@;  // of a site's places in `counted`
+  localparam PATIENCE = @PATIENCE@;  // cycles, twice those of the longest run
+
+  reg clk, rst;
+  reg cyc, we;
+  reg [@ADDRESS@-1:0] adr;
+  reg [31:0] dat_w;
+  wire [31:0] dat_r;
+  wire ack, err;
+  wire [@LINE@-1:0] tdata;
+  wire tvalid, tlast;
+
+  @TOP@ dut (
+    .clk(clk), .rst(rst),
+    .bus_cyc(cyc), .bus_stb(cyc), .bus_we(we), .bus_adr(adr), .bus_dat_w(dat_w), .bus_dat_r(dat_r), .bus_ack(ack), .bus_err(err),
+    .lines_tdata(tdata), .lines_tvalid(tvalid), .lines_tlast(tlast), .lines_tready(1'b1)
+  );
+
+  initial clk = 1'b0;
+  always #5 clk = ~clk;
+
+  reg [66:0] step [0:@STEPS@-1];  // kind, address, word
+  reg failed;
+  integer number, place, waited, runs;
+  reg [31:0] checked [0:@PLACES@-1];  // what has been compared of `counted`
+  reg [2:0] kind;
+  reg [31:0] address, word, found;
+
+  task fail;
+    begin
+      failed = 1'b1;
+      $fatal(1, "@TOP@ is not what the model says");
+    end
+  endtask
+
+  // The log, which is taken in every cycle: a line is taken at the clock's edge after it is seen here. Nothing else writes these.
+  reg [31:0] counted [0:@PLACES@];  // the sum of the messages of each site and label; of all others in the last place
+  reg [@MESSAGE@-1:0] message;
+  reg [31:0] at;
+  integer ends, slot;
+
+  initial begin
+    ends = 0;
+    for (slot = 0; slot <= @PLACES@; slot = slot + 1) counted[slot] = 0;
+  end
+
+  always @(negedge clk)
+    if (rst === 1'b0 && tvalid) begin
+      for (slot = 0; slot < @MESSAGES@; slot = slot + 1) begin
+        message = tdata[slot * @MESSAGE@ +: @MESSAGE@];
+        if (message[@COUNT@-1:0] != 0) begin
+          at = message[@MESSAGE@-1:@COUNT@];  // site and, in the lower bits, label
+          if (at > @PLACES@) at = @PLACES@;
+          counted[at] = counted[at] + message[@COUNT@-1:0];
+        end
+      end
+      if (tlast) ends = ends + 1;
+    end
+
+  // One access: inputs change and outputs are seen at the clock's falling edge.
+  task access(input write);
+    begin
+      cyc = 1'b1;
+      we = write;
+      adr = address[@ADDRESS@-1:0];
+      dat_w = word;
+      waited = 0;
+      @(negedge clk);
+      while (ack !== 1'b1 && err !== 1'b1 && waited < 1000) begin
+        waited = waited + 1;
+        @(negedge clk);
+      end
+      found = dat_r;
+      if (ack !== 1'b1) begin
+        $display("FAIL: step %0d: no ack of a %0s of address %h", number, write ? "write" : "read", address);
+        fail;
+      end
+      cyc = 1'b0;
+    end
+  endtask
+
+  initial begin
+    content;
+    failed = 1'b0;
+    runs = 0;
+    rst = 1'b1;
+    cyc = 1'b0;
+    we = 1'b0;
+    adr = 0;
+    dat_w = 0;
+    for (place = 0; place < @PLACES@; place = place + 1) checked[place] = 0;
+    repeat (4) @(negedge clk);
+    rst = 1'b0;
+    for (number = 0; number < @STEPS@ && !failed; number = number + 1) begin
+      {kind, address, word} = step[number];
+      case (kind)
+        WRITE: access(1'b1);
+        READ: begin
+          access(1'b0);
+          if (!failed && found !== word) begin
+            $display("FAIL: step %0d: address %h reads %h, not %h", number, address, found, word);
+            fail;
+          end
+        end
+        RUN: begin
+          waited = 0;
+          runs = runs + 1;
+          while (ends < runs && waited < PATIENCE) begin
+            waited = waited + 1;
+            @(negedge clk);
+          end
+          if (ends != runs) begin
+            $display("FAIL: step %0d: the run has not ended after %0d cycles", number, waited);
+            fail;
+          end
+          repeat (4) @(negedge clk);
+        end
+        COUNT: begin
+          found = counted[address] - checked[address];
+          checked[address] = counted[address];
+          if (found !== word) begin
+            $display("FAIL: step %0d: the log has label %0d of site %0d %0d times, not %0d", number, address % LABELS,
+                     address / LABELS, found, word);
+            fail;
+          end
+        end
+        default: begin  // END of a run's log: nothing else is in it
+          for (place = 0; place < @PLACES@; place = place + 1)
+            if (counted[place] !== checked[place] && !failed) begin
+              $display("FAIL: step %0d: the log has label %0d of site %0d", number, place % LABELS, place / LABELS);
+              fail;
+            end
+          if (counted[@PLACES@] !== 0 && !failed) begin
+            $display("FAIL: step %0d: the log has a site that the problem has not", number);
+            fail;
+          end
+        end
+      endcase
+    end
+    if (!failed) begin
+      $display("PASS: %0d steps", number);
+      $finish;
+    end
+  end
+
+  task content;
+    begin
+@WORDS@
+    end
+  endtask
+endmodule
+"""
+for _name, _number in (("_WRITE", _WRITE), ("_READ", _READ), ("_RUN", _RUN), ("_COUNT", _COUNT), ("_END", _END)):
+    _TEXT = _TEXT.replace(f"@{_name}@", str(_number))

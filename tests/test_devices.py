@@ -1,0 +1,105 @@
+"""What a machine needs of an FPGA, estimated: beside synthesized machines, kept builds, and what the command says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from mrfhw.cli import main
+from mrfhw.fpga.boards import BOARDS, BuildError
+from mrfhw.fpga.devices import DEVICES, device_named, device_of, largest, needs, too_much
+from mrfhw.fpga.logic import MODEL, SAMPLES, features, fit, logic_of
+from mrfhw.machine.config import Config
+
+RESULTS = Path(__file__).parents[1] / "fpga" / "results"
+DEVICE_OF = {"ecp5": "LFE5U-85F", "ice40": "iCE40UP5K", "gowin": "GW2AR-18C", "xilinx": "xc7a100t"}
+
+
+def test_the_model_is_that_of_the_samples() -> None:
+    assert json.loads(MODEL.read_text()) == json.loads(json.dumps(fit(json.loads(SAMPLES.read_text()))))
+    assert json.loads(MODEL.read_text())["features"] == list(features(Config()))
+
+
+@pytest.mark.parametrize("family", DEVICE_OF)
+def test_blocks_are_near_to_those_of_synthesis(family: str) -> None:
+    own = [one for one in json.loads(SAMPLES.read_text()) if one["family"] == family]
+    found = [needs(Config.from_dict(one["parameters"]), DEVICES[DEVICE_OF[family]]) for one in own]
+    for kind, limit in (("ram", 3), ("dsp", 3)):
+        errors = [abs(getattr(need, kind) - one["cells"][kind]) for need, one in zip(found, own, strict=True)]
+        assert np.mean(errors) < limit, (kind, errors)
+
+
+@pytest.mark.parametrize("record", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_kept_builds_fit_by_count(record: Path) -> None:
+    held = json.loads(record.read_text())
+    config, device = Config.from_dict(held["config"]), device_of(held["device"])
+    assert device is not None
+    assert too_much(config, device) is None
+    used = held["resources"]
+    blocks = sum(cell["used"] for name, cell in used.items() if name in ("DP16KD", "ICESTORM_RAM", "BSRAM"))
+    # The link around the machine has memories of its own, a few blocks.
+    assert -5 <= blocks - needs(config, device).ram <= 14
+
+
+def test_every_board_of_ours_fits_its_device() -> None:
+    for board in BOARDS.values():
+        device = device_of(board.device)
+        assert device is not None
+        assert too_much(Config.preset(board.preset), device) is None, board.name
+        most = largest(Config.preset(board.preset), device)
+        assert most is not None
+        assert most.mesh_rows * most.mesh_cols >= Config.preset(board.preset).mesh_rows * Config.preset(board.preset).mesh_cols
+
+
+def test_more_than_there_is() -> None:
+    config = Config(mesh_rows=2, mesh_cols=32)
+    found = too_much(config, DEVICES["xc7a35t"])
+    assert found is not None
+    assert "and xc7a35t has" in found
+    assert largest(Config(tile_rows=256, tile_cols=256), DEVICES["iCE40UP5K"]) is None
+    assert logic_of(config, "cyclone5") is None
+
+
+def test_the_command() -> None:
+    said = CliRunner().invoke(main, ["estimate", "--device", "LFE5U-45F", "--mesh", "2x2"])
+    assert said.exit_code == 0, said.output
+    for part in ("LFE5U-45F, without a link:", "memory blocks", "of   43848", "wrong by", "largest mesh of these tiles"):
+        assert part in said.stdout
+    found = json.loads(CliRunner().invoke(main, ["estimate", "--board", "arty-a7-35", "--mesh", "2x32", "--json"]).stdout)["device"]
+    assert found["name"] == "xc7a35t"
+    assert found["too_much"]
+    assert "not modelled" in CliRunner().invoke(main, ["estimate", "--board", "de10-nano"]).stdout
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["estimate", "--device", "XCVU9P"], "device is 'XCVU9P'; those known are LFE5U-12F"),
+    (["estimate", "--device", "LFE5U-45F", "--board", "icebreaker"], "drop one of them"),
+    (["estimate", "--board", "nexys"], "board is 'nexys'"),
+    (["build", "--board", "arty-a7-35", "--mesh", "2x32", "--no-build", "-o", "never"], "would fit by count: give fewer SPEs"),
+    (["build", "--board", "icebreaker", "--preset", "default", "-o", "never"], "memory blocks, and iCE40UP5K has 30; no tile"),
+])
+def test_refusals(words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(main, words)
+    assert said.exit_code == 2
+    assert message in said.stderr
+    assert said.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_project_has_its_manifest(tmp_path: Path) -> None:
+    said = CliRunner().invoke(main, ["build", "--board", "arty-a7-35", "--no-build", "-o", str(tmp_path)])
+    assert said.exit_code == 0, said.output
+    assert "#define" in (tmp_path / "mrfhw_top.h").read_text()
+    again = CliRunner().invoke(main, ["estimate", "--machine", str(tmp_path / "manifest.json")])
+    assert again.stdout == CliRunner().invoke(main, ["estimate", "--preset", "arty-a7-35"]).stdout
+
+
+def test_a_device_by_name() -> None:
+    assert device_named("lfe5u-85f-6BG381C").name == "LFE5U-85F"
+    with pytest.raises(BuildError):
+        device_named("")

@@ -1,0 +1,126 @@
+"""The generated testbench: it passes on machines as they are, and finds a change of any part."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mrfhw.generate import command
+from mrfhw.generation.files import Top, generate
+from mrfhw.generation.testbench import problems
+from mrfhw.machine.config import Config, ConfigError
+from mrfhw.machine.samplers import SAMPLERS
+from mrfhw.placement.placement import place
+from mrfhw.sessions.driver import Driver
+
+SMALLEST = Config.preset("smallest")
+MACHINES = {
+    "smallest": SMALLEST,
+    "cdf": Config.preset("smallest", sampler=SAMPLERS["cdf"]()),
+    "2x2 tiles of 2": Config.preset("smallest", mesh_rows=2, mesh_cols=2, spus=2),
+    "all options": Config.preset("smallest", mesh_cols=2, spus=4, lmem_banks=4, distance="both", data_bits=4, data_bits_2=5,
+                                 data_bits_3=3, singleton_cap=1, pairwise_bits=5, edge_bits=2, label_bits=3),
+}
+# Single changes of the smallest machine: what is found in its text once, and what stands there instead.
+MUTATIONS = {
+    "a bit of the random numbers": ("w ^ { 19'h00000, w[31:19] }", "w ^ { 19'h00001, w[31:19] }"),
+    "the sum of the energies": ("= singleton_0_weighted + doubletons_weighted;", "= singleton_0_weighted - doubletons_weighted;"),
+    "the neighbours": ("pair_0_next = doubleton_up + doubleton_down;", "pair_0_next = doubleton_up | doubleton_down;"),
+    "which score wins": ("$signed(score_1) < $signed(best)", "$signed(score_1) > $signed(best)"),
+    "the edge of a tile": ("wraps_first_next = place_wide[4:0] >= groups;", "wraps_first_next = place_wide[4:0] > groups;"),
+    "which messages are sent": ("send = ((label == entry[5:0]) |", "send = ((label == entry[5:0]) &"),
+    "the temperature's limit": ("(scaled < limit) ? limit : scaled", "(scaled > limit) ? limit : scaled"),
+    "a register that is read": ("value = { 24'h000000, beta };", "value = { 24'h000001, beta };"),
+    "when a run ends": ("done = sweeps >= registers[77:46];", "done = sweeps > registers[77:46];"),
+}
+
+
+def need(tool: str) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+
+
+def simulated(files: dict[str, str], directory: Path, name: str) -> subprocess.CompletedProcess[str]:
+    """The testbench of top `name`, in Icarus."""
+    for end in (".v", "_tb.v"):
+        (directory / f"{name}{end}").write_text(files[f"{name}{end}"])
+    done = subprocess.run(["iverilog", "-g2005", "-Wall", "-s", f"{name}_tb", "-o", "tb", f"{name}_tb.v", f"{name}.v"],
+                          cwd=directory, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return subprocess.run(["vvp", "-n", "tb"], cwd=directory, capture_output=True, text=True, check=False, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def smallest() -> dict[str, str]:
+    return generate(SMALLEST, Top(prefix="tiny"), driver=Driver)
+
+
+@pytest.mark.parametrize("machine", [
+    pytest.param(name, marks=[pytest.mark.long] * (name == "all options")) for name in MACHINES])
+def test_machines_pass_on_icarus(machine: str, tmp_path: Path):
+    need("iverilog")
+    done = simulated(generate(MACHINES[machine], driver=Driver), tmp_path, "mrfhw_top")
+    assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
+
+
+def test_the_smallest_passes_on_verilator(smallest: dict[str, str], tmp_path: Path):
+    need("verilator")
+    for name in ("tiny.v", "tiny_tb.v"):
+        (tmp_path / name).write_text(smallest[name])
+    done = subprocess.run(["verilator", "--binary", "-Wno-fatal", "--top-module", "tiny_tb", "tiny_tb.v", "tiny.v", "-MAKEFLAGS",
+                           "OPT_FAST=-O0 OPT_SLOW=-O0"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    done = subprocess.run(["obj_dir/Vtiny_tb"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_a_change_is_found(mutation: str, smallest: dict[str, str], tmp_path: Path):
+    need("iverilog")
+    old, new = MUTATIONS[mutation]
+    text = smallest["tiny.v"]
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the text: choose another change"
+    done = simulated({**smallest, "tiny.v": text.replace(old, new)}, tmp_path, "tiny")
+    assert done.returncode != 0
+    assert done.stdout.startswith("FAIL: step "), done.stdout[-500:]
+
+
+def test_another_machine_is_found(smallest: dict[str, str], tmp_path: Path):
+    """The digest: a circuit of other parameters fails at its registers."""
+    need("iverilog")
+    other = generate(Config.preset("smallest", counter_bits=7), Top(prefix="tiny"))
+    done = simulated({**smallest, "tiny.v": other["tiny.v"]}, tmp_path, "tiny")
+    assert done.returncode != 0
+    assert "FAIL: step 2: address 00000002 reads" in done.stdout
+
+
+def test_problems_use_the_whole_grid_of_what_is_placed():
+    """Without padding, whose labels the model does not state."""
+    for config in MACHINES.values():
+        for problem, run in problems(config):
+            p = place(config, problem, run)
+            assert p.padded_shape == problem.shape
+
+
+def test_the_same_bytes_again(smallest: dict[str, str]):
+    assert generate(SMALLEST, Top(prefix="tiny"), driver=Driver) == smallest
+
+
+def test_core_has_the_target(smallest: dict[str, str], tmp_path: Path):
+    core = smallest["tiny.core"]
+    assert "    files: [tiny_tb.v]\n" in core
+    assert "  sim:\n    default_tool: icarus\n    filesets: [rtl, testbench]\n" in core
+    assert core.endswith("    toplevel: tiny_tb\n")
+    assert "sim:" not in generate(SMALLEST)["mrfhw_top.core"]
+    result = CliRunner().invoke(command, ["--preset", "smallest", "--testbench", "-o", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "mrfhw_top_tb.v" in {path.name for path in tmp_path.iterdir()}
+
+
+def test_axi_has_no_testbench():
+    with pytest.raises(ConfigError, match="top is axi"):
+        generate(SMALLEST, Top("axi"), driver=Driver)
