@@ -33,8 +33,7 @@ _MARGIN = 1.0  # seconds that a disk's clock may be behind
 def source_files() -> list[Path]:
     """The modules of this program, in one order."""
     root = Path(mrfhw.__file__).parent
-    # followlinks: in a checkout parts of the package are links.
-    found = (Path(folder) / name for folder, _, names in os.walk(root, followlinks=True) for name in names)
+    found = (Path(folder) / name for folder, _, names in os.walk(root) for name in names)
     return sorted(path for path in found if path.suffix == ".py")
 
 
