@@ -207,6 +207,92 @@ def test_mistakes_are_one_line(pair, call, message):
     assert "\n" not in str(caught.value)
 
 
+def test_to_stop_in_windows_and_in_the_second_chain():
+    options = dict(machine=mrfhw.Config.preset("smallest", tile_rows=8, tile_cols=8, data_bits=5, s2_words=128), visit=4)
+    answer = mrfhw.solve(small(labels=2), sweeps=40, every=8, callback=lambda look: look.chain == 1 and look.sweeps >= 10,
+                         **options)
+    assert answer.stopped
+    assert answer.report["settings"]["stopped"] == 40
+    assert "stopped after 16 of 40 sweeps" in " ".join(answer.warnings)
+
+
+def test_what_a_stop_leaves_unknown_is_a_warning():
+    answer = mrfhw.solve(small(), sweeps=40, callback=lambda look: True)
+    assert "within the burn-in: nothing was counted" in answer.warnings[0]
+    picture = np.random.default_rng(0).integers(0, 255, (12, 12), np.uint8)
+    annealed = mrfhw.denoise(picture, noise=10, sweeps=40, anneal=True, callback=lambda look: look.sweeps >= 20)
+    assert "before the temperature was at its end" in annealed.warnings[0]
+    assert mrfhw.solve(small(), sweeps=400).warnings == ()
+
+
+def test_a_callback_that_raises_leaves_the_session_as_it_was():
+    def broken(look):
+        raise KeyboardInterrupt
+
+    whole = mrfhw.solve(small(), sweeps=50, burn_in=5)
+    with mrfhw.Session(small(), burn_in=5) as session:
+        session.continue_(10)
+        with pytest.raises(KeyboardInterrupt):
+            session.continue_(40, callback=broken)
+        answer = session.continue_(40)
+    assert np.array_equal(answer.counts, whole.counts)
+    assert answer.rhat == whole.rhat
+    assert answer.report["settings"]["sweeps"] == 50
+    with pytest.raises(mrfhw.ProblemError, match="the session was closed"):
+        session.continue_(1)
+    with mrfhw.Session(small(), burn_in=5) as session:
+        session.continue_(20, callback=lambda look: True)
+        with pytest.raises(mrfhw.ProblemError, match="was ended by its callback"):
+            session.continue_(1)
+
+
+def test_a_session_of_a_file(tmp_path):
+    small().save(tmp_path / "field.npz")
+    with mrfhw.Session(tmp_path / "field.npz", burn_in=5) as session:
+        assert np.array_equal(session.continue_(20).counts, mrfhw.solve(small(), sweeps=20, burn_in=5).counts)
+
+
+def test_a_12_bit_picture_in_colour(tmp_path):
+    picture = (np.random.default_rng(0).integers(1000, 4095, (16, 16, 3))).astype(np.uint16)
+    answer = mrfhw.denoise(picture, depth=12, noise=3.0, sweeps=10)
+    answer.save(tmp_path, report=False)
+    read = np.asarray(Image.open(tmp_path / "denoised.png"))
+    assert np.abs(read - answer.image * (255 / 4095)).max() <= 0.51
+
+
+def test_one_truth_or_several():
+    scene = segmentation_scene(24, 32, 1)
+    given = scene.classes + 1
+    found = [mrfhw.segment(scene.image, classes=4, sweeps=6, truth=truth).metrics["vi"]
+             for truth in (given, [given], (given,), Image.fromarray(given.astype(np.uint8)))]
+    assert len(set(found)) == 1
+    assert mrfhw.segment(scene.image, classes=4, sweeps=6, truth=None).metrics == {}
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (dict(labels=8.5), "labels is 8.5"), (dict(sweeps="6"), "sweeps is '6'"), (dict(chains="2"), "chains is '2'"),
+    (dict(every=None), "every is None"), (dict(backend=None), "backend is None"), (dict(machine=[1]), r"machine is \[1\]"),
+    (dict(machine=5), "machine is 5"), (dict(mesh=4), "mesh is 4"), (dict(mesh="2x"), "mesh is '2x'"),
+    (dict(spes="4"), "spes is '4'"),
+    (dict(window=5), "window is '5'"), (dict(noise=3), "noise is no option of stereo"), (dict(visit=0), "visit is 0"),
+    (dict(anneal="yes"), "anneal is 'yes'"), (dict(min_disparity="a"), "min_disparity is 'a'"),
+    (dict(truth_scale="a"), "truth_scale is"),
+    (dict(cooling_ratio="a"), "cooling_ratio is"), (dict(data=3), "data is 3"),
+    (dict(machine="nowhere.json"), "nowhere.json cannot"),
+])
+def test_values_of_other_types_are_one_line(pair, options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        mrfhw.stereo(pair.left, pair.right, **options)
+    assert type(caught.value) is not ValueError
+    assert "\n" not in str(caught.value)
+
+
+def test_values_as_the_command_line_spells_them(pair):
+    plain = mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=6, window=(4, 4, 24, 16), mesh=(2, 2))
+    text = mrfhw.stereo(pair.left, pair.right, labels=8.0, sweeps=np.int64(6), window="4,4,24,16", mesh="2x2")
+    assert np.array_equal(plain.counts, text.counts)
+
+
 def test_help_is_enough_to_start():
     text = pydoc.plain(pydoc.render_doc(mrfhw))
     for name in mrfhw.__all__:

@@ -64,6 +64,18 @@ def test_more_than_there_is() -> None:
     assert logic_of(config, "cyclone5") is None
 
 
+@pytest.mark.parametrize("preset", ["paper-16x1", "paper-16x2", "tang-nano-9k"])
+def test_what_no_larger_machine_can_have_ends_the_search(preset: str) -> None:
+    most = largest(Config.preset(preset), DEVICES["10AX115"])
+    assert most is not None
+
+
+def test_a_board_is_estimated_with_its_own_machine() -> None:
+    said = CliRunner().invoke(main, ["estimate", "--board", "icebreaker"]).stdout
+    assert "it fits by count" in said
+    assert said == CliRunner().invoke(main, ["estimate", "--preset", "icebreaker", "--board", "icebreaker"]).stdout
+
+
 def test_the_command() -> None:
     said = CliRunner().invoke(main, ["estimate", "--device", "LFE5U-45F", "--mesh", "2x2"])
     assert said.exit_code == 0, said.output

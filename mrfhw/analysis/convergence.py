@@ -100,11 +100,10 @@ def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int) -> dict[s
     }
 
 
-def energy_rhat(trace: Trace | None) -> float | None:
-    """R-hat of the energies after the burn-in; None where there are too few, where they do not vary, and without ArviZ."""
-    if trace is None:
+def energy_rhat(energy: np.ndarray | None) -> float | None:
+    """R-hat of (chains, n) energies; None for None, where there are too few, where they do not vary, and without ArviZ."""
+    if energy is None or not energy.size:
         return None
-    energy = trace.energy[:, trace.counted]
     if energy.shape[1] < least_looks(len(energy)) or not np.ptp(energy) > 0:
         return None
     arviz = _arviz()

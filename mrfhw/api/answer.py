@@ -182,7 +182,7 @@ class Denoised(Answer):
 
     @property
     def image(self) -> np.ndarray:
-        """The picture in its own size, type, depth and colours (float32 of floats): the mean of the posterior. Of a colour
-        picture the grey is denoised, and the colours stay."""
+        """The picture in its own size, depth and colours, uint8, uint16 or, of floats, float32; alpha is left out: the mean of
+        the posterior. Of a colour picture the grey is denoised, and the colours stay."""
         assert self._job.restore is not None
         return self._job.restore(self._answer()[..., 0])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
-from mrfhw.api.session import EVERY, machine_options, sampled
+from mrfhw.api.session import EVERY, check_numbers, machine_options, sampled
+from mrfhw.apps.images import is_path
 from mrfhw.apps.job import Job
+from mrfhw.errors import ProblemError
+from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import Problem
 from mrfhw.jobs import denoise as denoise_job
 from mrfhw.jobs import motion as motion_job
@@ -29,12 +31,50 @@ Machine = Config | str | os.PathLike[str] | None
 _SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
 
 
-def _job(task: Task, arguments: dict[str, Any], machine: Machine, backend: str, options: dict[str, Any]) -> Job:
+# Options whose values are checked here, because the command line has their types from its parser.
+_WHOLE = ("labels", "min_disparity", "classes", "levels", "sweeps", "burn_in", "seed", "depth", "cooling_stride", "spes")
+_REAL = ("noise", "truth_scale", "temperature", "final_temperature", "cooling_ratio")
+_FLAGS = ("anneal", "one_way", "stretch")
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A value of an option as its job takes it. Raises ProblemError."""
+    if name in _WHOLE:
+        least = -NUMBER_MAX if name == "min_disparity" else 0
+        return whole_number(name, value, least, (1 << 64) - 1 if name == "seed" else NUMBER_MAX, "give a whole number")
+    if name in _REAL and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
+        raise ProblemError(f"{name} is {short(repr(value))}; it is a number: give one")
+    if name in _FLAGS and not isinstance(value, (bool, np.bool_)):
+        raise ProblemError(f"{name} is {short(repr(value))}; it is True or False: give one of them")
+    if name == "mesh":
+        return _mesh(value)
+    if name in _SEPARATORS and not isinstance(value, str):
+        values = list(value) if isinstance(value, (tuple, list, np.ndarray)) else [value]
+        return _SEPARATORS[name].join(map(str, values))
+    return value
+
+
+def _mesh(value: Any) -> tuple[int, int]:
+    parts = value.lower().split("x") if isinstance(value, str) else value
+    if not isinstance(parts, (tuple, list)) or len(parts) != 2 or not all(str(part).isdecimal() for part in parts):
+        raise ProblemError(f"mesh is {short(repr(value))}; it is rows and columns: give such as (4, 4)")
+    return int(parts[0]), int(parts[1])
+
+
+def _job(task: Task, arguments: dict[str, Any], machine: Machine, backend: str, options: dict[str, Any], *, chains: int | None,
+         visit: int | None, every: int) -> Job:
     """The job; what is None, an option's default or not, is not given."""
-    text = {name: _SEPARATORS[name].join(map(str, value)) for name, value in options.items()
-            if name in _SEPARATORS and isinstance(value, (tuple, list, np.ndarray))}
-    given = {name: value for name, value in {**arguments, **options, **text}.items() if value is not None}
-    return task.job_of(given | machine_options(machine, backend))
+    check_numbers(chains=chains, visit=visit, every=every)
+    given = {name: _checked(name, value) for name, value in {**arguments, **options}.items() if value is not None}
+    return task.job_of(given | machine_options(machine, backend, options))
+
+
+def _several(given: Any) -> tuple[Any, ...]:
+    """One truth or several as several."""
+    if given is None:
+        return ()
+    one = is_path(given) or hasattr(given, "mode") or np.ndim(given) == 2
+    return (np.asarray(given) if hasattr(given, "mode") else given,) if one else tuple(given)
 
 
 def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, sweeps: int | None = None, seed: int = 0,
@@ -60,7 +100,7 @@ def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, s
     Raises ProblemError or ConfigError, in one line, for what cannot be.
     """
     job = _job(stereo_job.TASK, dict(left=left, right=right, labels=labels, min_disparity=min_disparity, sweeps=sweeps, seed=seed,
-                                     truth=truth), machine, backend, options)
+                                     truth=truth), machine, backend, options, chains=chains, visit=visit, every=every)
     answer: Disparity = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Disparity)
     return answer
 
@@ -79,22 +119,22 @@ def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, c
     OpenCV, not finite where unknown, or the path of a .flo file. The other arguments are those of `mrfhw.stereo`.
     """
     job = _job(motion_job.TASK, dict(first=first, second=second, sweeps=sweeps, seed=seed, truth=truth), machine, backend,
-               {"vectors": vectors, "centre": centre, **options})
+               {"vectors": vectors, "centre": centre, **options}, chains=chains, visit=visit, every=every)
     answer: Motion = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Motion)
     return answer
 
 
 def segment(image: Any, *, classes: int = 3, sweeps: int | None = None, seed: int = 0, chains: int | None = None,
-            machine: Machine = None, backend: str = "model", visit: int | None = None, truth: Sequence[Any] = (),
+            machine: Machine = None, backend: str = "model", visit: int | None = None, truth: Any = None,
             callback: Callback | None = None, every: int = EVERY, **options: Any) -> Segmentation:
     """Divide a picture into classes of grey or colour, 2 to 256, found by k-means: one for each pixel, and how sure it is.
 
-    image: a picture, as of `mrfhw.stereo`. truth: (H, W) numbers of segments each, 0 where unknown, or paths. For segmentations
-    from the probabilities of a network, see `mrfhw.solve` and `Problem(unary=...)`. The other arguments are those of
-    `mrfhw.stereo`.
+    image: a picture, as of `mrfhw.stereo`. truth: (H, W) numbers of segments, 0 where unknown, or a path, or a list of them.
+    For segmentations from the probabilities of a network, see `mrfhw.solve` and `Problem(unary=...)`. The other arguments are
+    those of `mrfhw.stereo`.
     """
-    job = _job(segment_job.TASK, dict(image=image, classes=classes, sweeps=sweeps, seed=seed, truth=tuple(truth)), machine, backend,
-               options)
+    arguments = dict(image=image, classes=classes, sweeps=sweeps, seed=seed, truth=_several(truth))
+    job = _job(segment_job.TASK, arguments, machine, backend, options, chains=chains, visit=visit, every=every)
     answer: Segmentation = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Segmentation)
     return answer
 
@@ -112,7 +152,7 @@ def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels:
     The other arguments are those of `mrfhw.stereo`.
     """
     job = _job(denoise_job.TASK, dict(image=image, mask=mask, noise=noise, levels=levels, sweeps=sweeps, seed=seed, truth=truth),
-               machine, backend, options)
+               machine, backend, options, chains=chains, visit=visit, every=every)
     answer: Denoised = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Denoised)
     return answer
 
@@ -132,6 +172,6 @@ def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = Non
     options: single parameters of the machine, such as spes=4, sampler="cdf". The other arguments are those of `mrfhw.stereo`.
     """
     job = _job(problem_job.TASK, dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial), machine, backend,
-               options)
+               options, chains=chains, visit=visit, every=every)
     answer: Answer = sampled(job, backend, chains, visit, callback, every, Answer)
     return answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,14 +12,16 @@ import numpy as np
 
 from mrfhw.api.answer import Answer
 from mrfhw.apps.job import Job
+from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.jobs.machine import DEFAULTS
 from mrfhw.jobs.problem import TASK
-from mrfhw.machine.config import Config
+from mrfhw.machine.config import PRESETS, Config
 from mrfhw.sessions.backends import Plan
 from mrfhw.sessions.sampling import visit_of
 from mrfhw.sessions.stepwise import Callback, Chains
 
-__all__ = ["EVERY", "Session", "sampled"]
+__all__ = ["EVERY", "Session", "check_numbers", "machine_options", "sampled"]
 
 EVERY = 10  # sweeps from one call of a callback to the next
 
@@ -32,14 +35,15 @@ def sampled(job: Job, backend: str, chains: int | None, visit: int | None, callb
     visit = visit_of(job.config, job.run, chains) if visit is None else visit
     with Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains) as running:
         ended = running.advance(job.run.sweeps, every, callback)
-        return answer(_cut(job, running), running.solution(), stopped=not ended)
+        return answer(_cut(job, running, ended), running.solution(), stopped=not ended)
 
 
-def _cut(job: Job, running: Chains) -> Job:
+def _cut(job: Job, running: Chains, ended: bool) -> Job:
     """The job with the run that its chains have done, as far as all of them have come."""
-    sweeps = running.reached
-    burn_in = min(job.run.burn_in, max(0, sweeps - 1))
-    return dataclasses.replace(job, run=dataclasses.replace(job.run, sweeps=max(1, sweeps), burn_in=burn_in))
+    sweeps = max(1, running.reached)
+    run = dataclasses.replace(job.run, sweeps=sweeps, burn_in=min(job.run.burn_in, sweeps - 1))
+    settings = {**job.settings, "sweeps": run.sweeps, "burn_in": run.burn_in, "stopped": None if ended else running.sweeps}
+    return dataclasses.replace(job, run=run, settings=settings)
 
 
 class Session:
@@ -51,7 +55,7 @@ class Session:
                 answer = session.continue_(200)
 
     The bits are those of one run of as many sweeps: `continue_(200)` twice gives what `mrfhw.solve(problem, sweeps=400,
-    burn_in=100)` does, labels, counts and cycles.
+    burn_in=100)` does, labels, counts and cycles; where the problem is larger than the machine, with the same `visit`.
     """
 
     def __init__(self, problem: Problem, *, burn_in: int, seed: int = 0, chains: int = 2, initial: str | np.ndarray = "random",
@@ -64,10 +68,17 @@ class Session:
         multiples of it. options: single parameters of the machine, such as spes=4.
         Raises ProblemError or ConfigError in one line.
         """
-        self._job = TASK.job_of({"file": problem, "sweeps": burn_in + 1, "burn_in": burn_in, "seed": seed, "initial": initial,
-                                 **machine_options(machine, backend), **options})
-        visit = visit_of(self._job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
-        self._chains = Chains(Plan.of(backend, self._job.config, problem, visit), self._job.run, chains)
+        check_numbers(chains=chains, visit=visit)
+        burn_in = whole_number("burn_in", burn_in, 0, NUMBER_MAX, "give the sweeps that do not count")
+        if "sweeps" in options:
+            raise ProblemError(f"sweeps is {options['sweeps']}; a session is told of its sweeps by continue_: leave sweeps out")
+        job = TASK.job_of({"file": problem, "sweeps": burn_in + 1, "burn_in": burn_in, "seed": seed, "initial": initial,
+                           **machine_options(machine, backend, options), **options})
+        visit = visit_of(job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
+        self._job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
+        self._chains = Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains)
+        self._ended = ""
+        self.visit = visit
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +87,8 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Let the machine go."""
+        """Let the machine go; the session cannot go on."""
+        self._ended = self._ended or "was closed"
         self._chains.close()
 
     @property
@@ -87,22 +99,41 @@ class Session:
     def continue_(self, sweeps: int, *, callback: Callback | None = None, every: int = EVERY) -> Answer:
         """So many sweeps more, and the answer of all of them. callback, every: as of `mrfhw.solve`; a run that a callback ended
         cannot go on. Raises ProblemError."""
-        if sweeps < 1 or self._chains.sweeps + sweeps <= self._job.run.burn_in:
+        if self._ended:
+            raise ProblemError(f"the session {self._ended}, and cannot go on: begin another one")
+        sweeps = whole_number("sweeps", sweeps, 1, NUMBER_MAX, "give at least one")
+        if self._chains.sweeps + sweeps <= self._job.run.burn_in:
             raise ProblemError(f"sweeps is {sweeps} after {self._chains.sweeps}, and the burn-in {self._job.run.burn_in}; at "
                                "least one sweep must count: give more")
+        check_numbers(every=every)
         ended = self._chains.advance(sweeps, every, callback)
-        return Answer(_cut(self._job, self._chains), self._chains.solution(), stopped=not ended)
+        if not ended:
+            self._ended = "was ended by its callback"
+        return Answer(_cut(self._job, self._chains, ended), self._chains.solution(), stopped=not ended)
 
 
-def machine_options(machine: Config | str | os.PathLike[str] | None, backend: str) -> dict[str, Any]:
-    """The options of a machine that is given as a Config, by a manifest's path or a preset's name, or that a board is known to
-    be."""
-    from mrfhw.machine.config import PRESETS
+def check_numbers(**numbers: Any) -> None:
+    """Whole numbers of at least 1, or None where that is a default. Raises ProblemError."""
+    for name, value in numbers.items():
+        if value is not None or name == "every":
+            whole_number(name, value, 1, NUMBER_MAX, "give a whole number of at least 1")
 
-    if machine is None and "://" in backend:
+
+def machine_options(machine: Any, backend: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a machine that is given as a Config, by a manifest's path or a preset's name, or that a board is known to be
+    where no options of a machine are given. Raises ProblemError for anything else."""
+    if not isinstance(backend, str):
+        raise ProblemError(f"backend is {short(repr(backend))}; it is float, model, rtl or the address of a board: give one "
+                           "of them")
+    if machine is None and "://" in backend and not set(options) & set(DEFAULTS):
         from mrfhw.host.identity import machine_at
 
         machine = machine_at(backend) or Config()
     if machine is None:
         return {}
-    return {"preset": machine} if isinstance(machine, str) and machine in PRESETS else {"machine": machine}
+    if isinstance(machine, str) and machine in PRESETS:
+        return {"preset": machine}
+    if not isinstance(machine, (Config, str, os.PathLike)):
+        raise ProblemError(f"machine is {short(repr(machine))}; it is a Config, the path of a manifest.json or one of "
+                           f"{', '.join(PRESETS)}: give one of them")
+    return {"machine": machine}

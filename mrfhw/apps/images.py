@@ -205,7 +205,12 @@ def _plain(given: Any, name: str, what: str) -> np.ndarray:
 
 def mask_of(given: Any, name: str) -> np.ndarray:
     """A mask, bool (H, W): of a file as `load_mask` reads it, of an array False where it is 0. Raises ProblemError."""
-    return load_mask(given) if is_path(given) else _plain(given, name, "0 where a pixel is unknown") != 0
+    if is_path(given):
+        return load_mask(given)
+    array = _plain(given, name, "0 where a pixel is unknown")
+    if not np.isfinite(array).all():
+        raise ProblemError(f"the {name} has values that are no finite numbers; it is 0 where a pixel is unknown: give booleans")
+    return array != 0
 
 
 def segments_of(given: Any, name: str) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mrfhw.commands.machine_options import OneLineCommand, clock_hz, is_given, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options, of_board
 from mrfhw.files import check_writable
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.devices import device_of, largest, too_much
@@ -25,13 +25,6 @@ from mrfhw.progress import working
 __all__ = ["command"]
 
 MINUTES_MAX = 10_000  # of a seed
-
-
-def _machine(board: Board, options: dict[str, Any]) -> Config:
-    """The board's own preset unless another is given."""
-    if not is_given("preset"):
-        options["preset"] = board.preset
-    return config_from_options(**options)
 
 
 def _write_manifest(config: Config, directory: Path) -> list[str]:
@@ -75,7 +68,7 @@ def command(name: str, clock: float | None, baud: int | None, seeds: int, minute
     (--no-build).
     """
     board = board_named(name)
-    config = Derived.of(_machine(board, options))
+    config = Derived.of(config_from_options(**of_board(options, board.preset)))
     if not 1 <= seeds <= 100:
         raise BuildError(f"seeds is {seeds}; place and route is tried with 1 to 100: give a number between them")
     if not 0 < minutes <= MINUTES_MAX:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.commands.machine_options import OneLineCommand, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, machine_options, of_board
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.fpga.boards import board_named
 from mrfhw.fpga.devices import Device, device_named, largest, needs, too_much
@@ -39,9 +39,9 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
     The cycles are the machine's where its log never waits; a problem of constants for labels is loaded and read. With --board or
     --device, what it takes of that FPGA: memory blocks, multipliers, and logic by a model that was fitted to synthesized machines.
     """
-    machine = config_from_options(**options)
-    config = Derived.of(machine)
     place = _place(board, device)
+    machine = config_from_options(**(options if board is None else of_board(options, board_named(board).preset)))
+    config = Derived.of(machine)
     shape = (config.mesh_rows * config.tile_rows if rows is None else rows,
              config.mesh_cols * config.tile_cols if cols is None else cols)
     labels = config.max_labels if labels is None else labels

@@ -15,7 +15,8 @@ from mrfhw.jobs.options import MACHINE_GIVEN
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.parameters import Parameter
 
-__all__ = ["OneLineCommand", "OneLineGroup", "board_machine", "clock_hz", "given_options", "is_given", "machine_options"]
+__all__ = ["OneLineCommand", "OneLineGroup", "board_machine", "clock_hz", "given_options", "is_given", "machine_options",
+           "of_board"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,6 +92,11 @@ def board_machine(options: dict[str, Any], given: frozenset[str], address: str =
 
     found = machine_at(address)
     return options if found is None else {**options, "machine": found}
+
+
+def of_board(options: dict[str, Any], preset: str) -> dict[str, Any]:
+    """The options, with a board's own preset unless another one or a manifest is given."""
+    return options if is_given("preset") or options.get("machine") is not None else {**options, "preset": preset}
 
 
 def clock_hz(megahertz: float) -> int:

@@ -73,7 +73,7 @@ class Result(Recorded):
     messages_counted: int | None = _number(Adding.SUM)
     replication: int | None = _number(Adding.MAX)
     windows: int | None = _number(Adding.SAME)
-    rounds: int | None = _number(Adding.SAME)
+    rounds: int | None = _number(Adding.MAX)
     visits: int | None = _number(Adding.SUM)
     repeated_requests: int | None = _number(Adding.SUM)
     damaged_frames: int | None = _number(Adding.SUM)

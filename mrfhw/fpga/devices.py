@@ -117,8 +117,8 @@ class Needs:
         """(needed, there) by kind."""
         found = {"ram": (self.ram, device.ram), "dsp": (self.dsp, device.dsp)}
         if self.logic is not None:
-            # Carries of iCE40 and Gowin take a LUT each that the model counts apart.
-            lut = self.logic.cells["lut"] + (self.logic.cells.get("carry", 0) if device.family in ("gowin",) else 0)
+            # Gowin's carries are LUTs of their own; the others' stand beside LUTs.
+            lut = self.logic.cells["lut"] + (self.logic.cells.get("carry", 0) if device.family == "gowin" else 0)
             found = {"lut": (lut, device.lut), "ff": (self.logic.cells["ff"], device.ff), **found}
         return found
 
@@ -159,7 +159,10 @@ def largest(config: Config, device: Device) -> Config | None:
             rows, cols = mesh_shape(spes)
         except ConfigError:
             continue
-        machine = config.changed(mesh_rows=rows, mesh_cols=cols)
+        try:
+            machine = config.changed(mesh_rows=rows, mesh_cols=cols)
+        except ConfigError:  # such as addresses that are too narrow for so many sites
+            break
         if too_much(machine, device) is not None:
             break
         found = machine

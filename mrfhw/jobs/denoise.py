@@ -69,7 +69,7 @@ def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None =
     return Job(
         application="denoise", config=common.config, problem=problem, run=common.run, annealing=common.anneal,
         inputs=shown, scale=scale,
-        restore=lambda found: restored(source, found, inputs.range if inputs.stretched else None, observed),
+        restore=lambda found: restored(source, found, inputs.range if inputs.stretched else None, observed), white=source.white,
         notes=range_note([name_of(image, "image")], inputs),
         truth=DenoisingTruth(cut["truth image"], grey, scale.values) if truth is not None else None,
         settings=common.settings("denoise", problem.shape, schedule, image=name_of(image, "array"), labels=levels,

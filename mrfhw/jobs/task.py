@@ -67,10 +67,12 @@ class Task:
         for name in given:
             if name not in defaults and name not in self.arguments:
                 near = difflib.get_close_matches(name, [*self.arguments, *defaults], 3, 0.5)
+                known = dict.fromkeys([*self.own, *self.energies, *(COMMON if self.problem is not None else ())])
                 raise ProblemError(f"{name} is no option of {self.verb}: give "
-                                   + (" or ".join(near) if near else f"one of {', '.join([*self.own, *self.energies, *COMMON])}"))
+                                   + (" or ".join(near) if near else f"one of {', '.join(known)}"))
         for name in self.arguments:
             if name not in given:
-                raise ProblemError(f"{name} is None, or is not given; {self.verb} needs {' and '.join(self.arguments)}: give an "
+                called = "the problem" if name == "file" else name
+                raise ProblemError(f"{called} is None, or is not given; {self.verb} needs {' and '.join(self.arguments)}: give an "
                                    "array or a path")
         return self.job(**{**defaults, **given}, given=frozenset(given))

@@ -45,12 +45,12 @@ def _palette(labels: np.ndarray, count: int) -> bytes:
     return _png(image)
 
 
-def _picture(values: np.ndarray) -> bytes:
-    """A picture in its own depth, floats with 16 bits."""
-    if values.dtype.kind == "f":
-        values = np.rint(values * (0xFFFF / (1.0 if values.max(initial=0) <= 1 else 255.0))).astype(np.uint16)
-    if values.ndim == 3 and values.dtype == np.uint16:  # Pillow has no colour of 16 bits
-        values = (values >> 8).astype(np.uint8)
+def _picture(values: np.ndarray, white: float) -> bytes:
+    """A picture in its own depth; floats with 16 bits, colours of more than 8 bits with 8, because Pillow has no others."""
+    if values.ndim == 3 and values.dtype != np.uint8:
+        values = np.rint(values * (0xFF / white)).astype(np.uint8)
+    elif values.dtype.kind == "f":
+        values = np.rint(values * (0xFFFF / white)).astype(np.uint16)
     return _png(Image.fromarray(values))
 
 
@@ -70,5 +70,5 @@ def exchanged(job: Job, analysis: Analysis) -> dict[str, bytes]:
         return {"flow.flo": flow_bytes(answer)}
     if job.restore is not None:
         assert answer is not None
-        return {"denoised.png": _picture(job.restore(answer[..., 0]))}
+        return {"denoised.png": _picture(job.restore(answer[..., 0]), job.white)}
     return {"classes.png": _palette(analysis.labels, job.problem.labels)} if job.scale.kind == "classes" else {}

@@ -91,16 +91,21 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "metrics": analysis.metrics,
         "uncertainty": analysis.uncertainty.summary(), "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
-        "at_an_end": at_an_end, "warnings": _warnings(job, at_an_end, analysis.convergence),
+        "at_an_end": at_an_end, "warnings": _warnings(job, at_an_end, analysis.convergence, not analysis.uncertainty.counted.any()),
         "estimate": "last sample" if job.annealing else "mode", "rows": job.problem.shape[0],
         "columns": job.problem.shape[1], "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
         "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,
     }
 
 
-def _warnings(job: Job, at_an_end: float | None, convergence: dict[str, Any] | None) -> list[str]:
-    """What of a run makes its answer doubtful, one line each."""
+def _warnings(job: Job, at_an_end: float | None, convergence: dict[str, Any] | None, nothing: bool) -> list[str]:
+    """What of a run makes its answer doubtful, one line each. nothing: no sweep was counted."""
     lines = []
+    if job.settings.get("stopped"):
+        lines.append(f"stopped after {job.run.sweeps} of {job.settings['stopped']} sweeps"
+                     + (", before the temperature was at its end" if job.annealing else "")
+                     + (", within the burn-in: nothing was counted, and entropy, deviation and intervals mean nothing" if nothing
+                        else ""))
     if job.ends is not None and at_an_end is not None and at_an_end > MANY_AT_AN_END:
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:

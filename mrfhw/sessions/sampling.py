@@ -49,6 +49,11 @@ class Recorder:
         """Of a chain, by default the one that was begun last."""
         self.looks[chain].append((sweeps, self.energy(labels), labels[self.sites[:, 0], self.sites[:, 1]]))
 
+    def energies(self, burn_in: int, lengths: list[int]) -> np.ndarray:
+        """(chains, n) float64: after the burn-in, of the first `lengths` looks of each chain, as far as all of them have come."""
+        least = min(lengths)
+        return np.array([[energy for sweeps, energy, _ in chain[:least] if sweeps > burn_in] for chain in self.looks])
+
     def trace(self, burn_in: int) -> Trace | None:
         """Of all chains that were looked at, as far as all of them have come; None where there was no look."""
         seen = [chain for chain in self.looks if chain]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import TracebackType
 from typing import Self
 
@@ -22,13 +23,12 @@ from mrfhw.sessions.session import ActiveRun, BaseSession, Pauses
 __all__ = ["Callback", "Chains", "Look"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Look:
     """A chain between two sweeps.
 
     chain: which, from 0. sweeps: finished ones, total: at the end. labels: (H, W) uint8, the sample; a copy. energy: of these
-    labels, `mrfhw.model.field_energy.FieldEnergy`. rhat: R-hat of the energies of all chains so far, after the burn-in; None
-    where there are too few sweeps for one, or the chains do not run side by side.
+    labels, `mrfhw.model.field_energy.FieldEnergy`.
     """
 
     chain: int
@@ -36,7 +36,13 @@ class Look:
     total: int
     labels: np.ndarray
     energy: float
-    rhat: float | None
+    energies: Callable[[], np.ndarray | None] = field(repr=False, default=lambda: None)
+
+    @cached_property
+    def rhat(self) -> float | None:
+        """R-hat of the energies of all chains up to here, after the burn-in; None where there are too few sweeps for one, or the
+        chains do not run side by side. Computed when it is asked for: it takes milliseconds, and more as the run grows."""
+        return energy_rhat(self.energies())
 
 
 Callback = Callable[[Look], object]  # anything true ends the run
@@ -84,6 +90,15 @@ class Chains:
             raise ProblemError(f"the run has {self.sweeps} sweeps; a picture in windows goes on after whole rounds of "
                                f"{self.plan.visit}: run a multiple of them, or choose another visit")
         total = self.sweeps + sweeps
+        looks = [len(chain) for chain in self.recorder.looks]
+        try:
+            return self._advance(total, every, callback)
+        except BaseException:  # the states are those of before, and so must be the looks
+            for chain, length in zip(self.recorder.looks, looks, strict=True):
+                del chain[length:]
+            raise
+
+    def _advance(self, total: int, every: int, callback: Callback | None) -> bool:
         if self._session is None:
             self._session = self.plan.open(total * len(self._states))
         run = dataclasses.replace(self.run, sweeps=total)
@@ -126,8 +141,12 @@ class Chains:
     def _look(self, chain: _Chain, total: int) -> Look:
         assert chain.active is not None
         labels = np.array(chain.active.last)
-        rhat = energy_rhat(self.recorder.trace(self.run.burn_in)) if self._side_by_side else None
-        return Look(chain.number, chain.active.sweeps, total, labels, self.recorder.energy(labels), rhat)
+        lengths = [len(looks) for looks in self.recorder.looks]
+
+        def energies() -> np.ndarray | None:
+            return self.recorder.energies(self.run.burn_in, lengths) if self._side_by_side else None
+
+        return Look(chain.number, chain.active.sweeps, total, labels, self.recorder.energy(labels), energies)
 
     @property
     def reached(self) -> int:
