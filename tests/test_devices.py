@@ -15,7 +15,7 @@ from mrfhw.fpga.devices import DEVICES, device_named, device_of, largest, needs,
 from mrfhw.fpga.logic import MODEL, SAMPLES, features, fit, logic_of
 from mrfhw.machine.config import Config
 
-RESULTS = Path(__file__).parents[1] / "fpga" / "results"
+RESULTS = Path(__file__).parents[1] / "mrfhw" / "fpga" / "results"
 DEVICE_OF = {"ecp5": "LFE5U-85F", "ice40": "iCE40UP5K", "gowin": "GW2AR-18C", "xilinx": "xc7a100t"}
 
 
