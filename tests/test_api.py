@@ -246,6 +246,28 @@ def test_a_callback_that_raises_leaves_the_session_as_it_was():
             session.continue_(1)
 
 
+@pytest.mark.parametrize("backend", ["model", "rtl"])
+def test_a_second_chain_that_raises_takes_the_first_back(backend):
+    """Where chains run one after the other, one may have ended when the next one's callback raises."""
+    def broken(look):
+        if look.chain == 1:
+            raise KeyboardInterrupt
+
+    options = dict(machine=mrfhw.Config.preset("smallest", tile_rows=8, tile_cols=8, data_bits=5, s2_words=128), visit=4,
+                   backend=backend)
+    whole = mrfhw.solve(small(labels=2), sweeps=12, burn_in=2, **options)
+    with mrfhw.Session(small(labels=2), burn_in=2, **options) as session:
+        session.continue_(4)
+        with pytest.raises(KeyboardInterrupt):
+            session.continue_(20, callback=broken)
+        assert session.sweeps == 4
+        answer = session.continue_(8)
+    assert np.array_equal(answer.counts, whole.counts)
+    assert np.array_equal(answer.last, whole.last)
+    assert answer.rhat == whole.rhat
+    assert answer.report["cycles"] == whole.report["cycles"]
+
+
 def test_a_session_of_a_file(tmp_path):
     small().save(tmp_path / "field.npz")
     with mrfhw.Session(tmp_path / "field.npz", burn_in=5) as session:

@@ -90,10 +90,11 @@ class Chains:
             raise ProblemError(f"the run has {self.sweeps} sweeps; a picture in windows goes on after whole rounds of "
                                f"{self.plan.visit}: run a multiple of them, or choose another visit")
         total = self.sweeps + sweeps
-        looks = [len(chain) for chain in self.recorder.looks]
+        before = list(self._states), list(self._results), [len(chain) for chain in self.recorder.looks]
         try:
             return self._advance(total, every, callback)
-        except BaseException:  # the states are those of before, and so must be the looks
+        except BaseException:  # as if it had not begun: a chain that has ended is done again, with the same bits
+            self._states, self._results, looks = before
             for chain, length in zip(self.recorder.looks, looks, strict=True):
                 del chain[length:]
             raise
