@@ -212,8 +212,15 @@ def test_to_stop_in_windows_and_in_the_second_chain():
     answer = mrfhw.solve(small(labels=2), sweeps=40, every=8, callback=lambda look: look.chain == 1 and look.sweeps >= 10,
                          **options)
     assert answer.stopped
-    assert answer.report["settings"]["stopped"] == 40
+    assert (answer.report["sweeps"], answer.report["sweeps_asked"]) == (16, 40)
     assert "stopped after 16 of 40 sweeps" in " ".join(answer.warnings)
+
+
+def test_to_stop_at_the_last_look_of_the_first_chain_leaves_the_second_out():
+    options = dict(machine=mrfhw.Config.preset("smallest", tile_rows=8, tile_cols=8, data_bits=5, s2_words=128), visit=4)
+    answer = mrfhw.solve(small(labels=2), sweeps=8, every=8, callback=lambda look: True, **options)
+    assert answer.stopped
+    assert len(answer.report["chains"]) == 1
 
 
 def test_what_a_stop_leaves_unknown_is_a_warning():

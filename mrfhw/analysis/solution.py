@@ -18,12 +18,13 @@ class Solution:
     """Independent chains of one problem.
 
     results: one a chain. trace: None where a backend shows no sweeps. total: the histograms of all chains added, where those of the
-    results were given up for it.
+    results were given up for it. asked: sweeps, where the chains were ended before.
     """
 
     results: list[Result]
     trace: Trace | None = None
     total: np.ndarray | None = None
+    asked: int | None = None
 
     @cached_property
     def counts(self) -> np.ndarray:

@@ -36,8 +36,8 @@ class Answer:
     problem: the field that was sampled, for `mrfhw.Session` or `Problem.save`. report: all numbers, as report.json has them.
     """
 
-    def __init__(self, job: Job, solution: Solution, stopped: bool = False):
-        self._job, self._solution, self.stopped = job, solution, stopped
+    def __init__(self, job: Job, solution: Solution):
+        self._job, self._solution, self.stopped = job, solution, solution.asked is not None
         self.problem, self.machine, self.notes = job.problem, job.config, job.notes
         self.values = job.scale.values
 

@@ -19,7 +19,7 @@ from mrfhw.jobs.problem import TASK
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.sessions.backends import Plan
 from mrfhw.sessions.sampling import visit_of
-from mrfhw.sessions.stepwise import Callback, Chains
+from mrfhw.sessions.stepwise import Callback, Chains, up_to
 
 __all__ = ["EVERY", "Session", "check_numbers", "machine_options", "sampled"]
 
@@ -29,21 +29,18 @@ EVERY = 10  # sweeps from one call of a callback to the next
 def sampled(job: Job, backend: str, chains: int | None, visit: int | None, callback: Callback | None, every: int,
             answer: type[Answer]) -> Any:
     """The answer of a job whose first runs are done."""
-    if chains is None:
-        chains = 1 if job.annealing else 2
+    chains = job.chains if chains is None else chains
     job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
     visit = visit_of(job.config, job.run, chains) if visit is None else visit
     with Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains) as running:
-        ended = running.advance(job.run.sweeps, every, callback)
-        return answer(_cut(job, running, ended), running.solution(), stopped=not ended)
+        running.advance(job.run.sweeps, every, callback)
+        return answer(_cut(job, running), running.solution())
 
 
-def _cut(job: Job, running: Chains, ended: bool) -> Job:
+def _cut(job: Job, running: Chains) -> Job:
     """The job with the run that its chains have done, as far as all of them have come."""
-    sweeps = max(1, running.reached)
-    run = dataclasses.replace(job.run, sweeps=sweeps, burn_in=min(job.run.burn_in, sweeps - 1))
-    settings = {**job.settings, "sweeps": run.sweeps, "burn_in": run.burn_in, "stopped": None if ended else running.sweeps}
-    return dataclasses.replace(job, run=run, settings=settings)
+    run = up_to(job.run, running.reached)
+    return dataclasses.replace(job, run=run, settings={**job.settings, "sweeps": run.sweeps, "burn_in": run.burn_in})
 
 
 class Session:
@@ -58,14 +55,15 @@ class Session:
     burn_in=100)` does, labels, counts and cycles; where the problem is larger than the machine, with the same `visit`.
     """
 
-    def __init__(self, problem: Problem, *, burn_in: int, seed: int = 0, chains: int = 2, initial: str | np.ndarray = "random",
-                 machine: Config | str | os.PathLike[str] | None = None, backend: str = "model", visit: int | None = None,
+    def __init__(self, problem: Problem | str | os.PathLike[str], *, burn_in: int, seed: int = 0, chains: int = 2,
+                 initial: str | np.ndarray = "random", machine: Config | str | os.PathLike[str] | None = None,
+                 backend: str = "model", visit: int | None = None,
                  **options: Any):
-        """problem: what is sampled. burn_in: sweeps that do not count. seed: of the first chain; the next one has seed + 1.
-        initial: labels to start from, "random", "minimum" or (H, W) whole numbers. machine: a Config, a manifest.json or the
-        name of a preset; by default one that holds the problem. backend: "float", "model", "rtl" or the address of a board.
-        visit: sweeps of a window at a time, where the problem is larger than the machine; `continue_` then takes whole
-        multiples of it. options: single parameters of the machine, such as spes=4.
+        """problem: what is sampled, a Problem or the path of a saved one. burn_in: sweeps that do not count. seed: of the first
+        chain; the next one has seed + 1. initial: labels to start from, "random", "minimum" or (H, W) whole numbers.
+        machine: a Config, a manifest.json or the name of a preset; by default one that holds the problem. backend: "float",
+        "model", "rtl" or the address of a board. visit: sweeps of a window at a time, where the problem is larger than the
+        machine; `continue_` then takes whole multiples of it. options: single parameters of the machine, such as spes=4.
         Raises ProblemError or ConfigError in one line.
         """
         check_numbers(chains=chains, visit=visit)
@@ -106,10 +104,10 @@ class Session:
             raise ProblemError(f"sweeps is {sweeps} after {self._chains.sweeps}, and the burn-in {self._job.run.burn_in}; at "
                                "least one sweep must count: give more")
         check_numbers(every=every)
-        ended = self._chains.advance(sweeps, every, callback)
-        if not ended:
+        self._chains.advance(sweeps, every, callback)
+        if self._chains.stopped:
             self._ended = "was ended by its callback"
-        return Answer(_cut(self._job, self._chains, ended), self._chains.solution(), stopped=not ended)
+        return Answer(_cut(self._job, self._chains), self._chains.solution())
 
 
 def check_numbers(**numbers: Any) -> None:

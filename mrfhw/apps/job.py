@@ -114,6 +114,11 @@ class Job:
     white: float = 255.0
 
     @property
+    def chains(self) -> int:
+        """How many chains are run by default."""
+        return 1 if self.annealing else 2
+
+    @property
     def cooled(self) -> bool:
         """Whether the temperature changes while labels are counted, so that their frequencies are no probabilities."""
         if self.annealing:

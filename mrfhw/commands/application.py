@@ -136,8 +136,7 @@ def run_command(app: Application) -> click.Command:
         job = app.job(**options)
         if visit is not None and visit < 1:
             raise ProblemError(f"visit is {visit}; a window is swept at least once at a time: give 1 or more")
-        if chains is None:
-            chains = 1 if job.annealing else 2
+        chains = job.chains if chains is None else chains
         keeping = _keeping(checkpoint, checkpoint_every, resume)
         job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
         check_writable(output)

@@ -16,11 +16,12 @@ from mrfhw.field.schedule import Schedule
 from mrfhw.field.terms import CHANNELS_MAX, DOUBLETONS, Channel, channels_of, check_edges
 
 __all__ = [
-    "DATA", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SPOKEN", "WHOLE_NUMBERS", "Problem", "ProblemError", "Run", "Schedule",
-    "check_labels", "check_one_size",
+    "DATA", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SEEDS", "SPOKEN", "WHOLE_NUMBERS", "Problem", "ProblemError", "Run",
+    "Schedule", "check_labels", "check_one_size",
 ]
 
 LABELS_MIN, LABELS_MAX = 2, 256
+SEEDS = 1 << 64
 VECTOR_BITS = 16  # of a component at most, so that no squared distance overflows
 WHOLE_NUMBERS = ("beta", "energy_shift", "out_of_range", "tau")
 DATA = ("singleton1", "singleton2", "offsets", "constants", "unary", "vectors", "pairwise", "edges")  # arrays of numbers
@@ -269,7 +270,7 @@ class Run(Recorded):
         burn_in = whole_number("burn_in", self.burn_in, 0, sweeps - (not self.partial),
                                "give fewer burn-in sweeps or more sweeps",
                                f"with {sweeps} sweeps it must be 0 to {sweeps - 1}, so that at least one sweep is counted")
-        seed = whole_number("seed", self.seed, 0, (1 << 64) - 1, "give one between them", "the limits are 0 to 2^64 - 1")
+        seed = whole_number("seed", self.seed, 0, SEEDS - 1, "give one between them", "the limits are 0 to 2^64 - 1")
         for name, value in (("sweeps", sweeps), ("burn_in", burn_in), ("seed", seed)):
             object.__setattr__(self, name, value)
         if not isinstance(self.initial, str):
@@ -281,6 +282,10 @@ class Run(Recorded):
     @property
     def counted(self) -> int:
         return self.sweeps - self.burn_in
+
+    def of_chain(self, number: int) -> Run:
+        """The run of one of several independent chains: the first, 0, has this seed, the next one the seed after it."""
+        return dataclasses.replace(self, seed=(self.seed + number) % SEEDS)
 
     @property
     def record(self) -> Record:

@@ -81,7 +81,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
     run, results = job.run, solution.results
     at_an_end = None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean())
     chains = [{
-        "seed": (run.seed + number) % (1 << 64), "cycles": r.cycles, "stall_cycles": r.stall_cycles, "gap_cycles": r.gap_cycles,
+        "seed": run.of_chain(number).seed, "cycles": r.cycles, "stall_cycles": r.stall_cycles, "gap_cycles": r.gap_cycles,
         "label_evaluations": r.label_evaluations, "utilization": r.utilization, "log_messages": r.log_messages,
         "wall_seconds": r.wall_seconds, "extra": _others(numbers(r)),
     } for number, r in enumerate(results)]
@@ -91,18 +91,20 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "metrics": analysis.metrics,
         "uncertainty": analysis.uncertainty.summary(), "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
-        "at_an_end": at_an_end, "warnings": _warnings(job, at_an_end, analysis.convergence, not analysis.uncertainty.counted.any()),
+        "at_an_end": at_an_end, "warnings": _warnings(job, solution, analysis, at_an_end),
         "estimate": "last sample" if job.annealing else "mode", "rows": job.problem.shape[0],
         "columns": job.problem.shape[1], "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
+        "sweeps_asked": solution.asked,
         "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,
     }
 
 
-def _warnings(job: Job, at_an_end: float | None, convergence: dict[str, Any] | None, nothing: bool) -> list[str]:
-    """What of a run makes its answer doubtful, one line each. nothing: no sweep was counted."""
-    lines = []
-    if job.settings.get("stopped"):
-        lines.append(f"stopped after {job.run.sweeps} of {job.settings['stopped']} sweeps"
+def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float | None) -> list[str]:
+    """What of a run makes its answer doubtful, one line each."""
+    lines, convergence = [], analysis.convergence
+    if solution.asked is not None:
+        nothing = not analysis.uncertainty.counted.any()
+        lines.append(f"stopped after {job.run.sweeps} of {solution.asked} sweeps"
                      + (", before the temperature was at its end" if job.annealing else "")
                      + (", within the burn-in: nothing was counted, and entropy, deviation and intervals mean nothing" if nothing
                         else ""))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -127,8 +126,7 @@ class _Chains:
             recorder.begin()
         if pauses is not None:
             pauses.restart(0 if state is None else state.sweeps)
-        run = dataclasses.replace(self.run, seed=(self.run.seed + chain) % (1 << 64))
-        active = self.plan.begin(session, run, state=state, progress=advance, pauses=pauses,
+        active = self.plan.begin(session, self.run.of_chain(chain), state=state, progress=advance, pauses=pauses,
                                  observe=None if recorder is None else recorder.look)
         while not active.finished:
             self._keep(active.state())
@@ -146,7 +144,7 @@ def visit_of(config: Config, run: Run, chains: int) -> int:
 
 def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,
            traced: bool = True, progress: Progress | None = None, keeping: Keeping | None = None, add_up: bool = False) -> Solution:
-    """Run `chains` chains of `problem`, with the seeds run.seed, run.seed + 1, ...
+    """Run `chains` chains of `problem`, as of `Run.of_chain`.
 
     visit: sweeps of a window at a time where the image is larger than the machine; None for what `backends.solve` takes,
     or fewer where the convergence of the chains needs more looks at them. traced: keep a Trace, where the

@@ -20,7 +20,7 @@ from mrfhw.sessions import backends
 from mrfhw.sessions.sampling import Recorder
 from mrfhw.sessions.session import ActiveRun, BaseSession, Pauses
 
-__all__ = ["Callback", "Chains", "Look"]
+__all__ = ["Callback", "Chains", "Look", "up_to"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,18 @@ class Look:
 Callback = Callable[[Look], object]  # anything true ends the run
 
 
+def up_to(run: Run, sweeps: int) -> Run:
+    """A run that was ended after so many sweeps, 1 at least; where that is within its burn-in, all but the last."""
+    sweeps = max(1, sweeps)
+    return dataclasses.replace(run, sweeps=sweeps, burn_in=min(run.burn_in, sweeps - 1))
+
+
 class Chains:
-    """`chains` chains of the plan's problem, with the seeds run.seed, run.seed + 1, ...; a context manager.
+    """`chains` chains of the plan's problem, as of `Run.of_chain`; a context manager.
 
     In this process and without windows all chains run side by side, `every` sweeps each in turn; elsewhere one after the other.
     However often a run is paused or gone on with, its bits are those of one run of all its sweeps.
+    sweeps: asked for so far; `reached`: done by every chain that has begun. stopped: whether a callback has ended them.
     """
 
     def __init__(self, plan: backends.Plan, run: Run, chains: int):
@@ -63,6 +70,7 @@ class Chains:
         self._states: list[RunState | None] = [None] * chains
         self._results: list[Result] = []
         self._session: BaseSession | None = None
+        self.stopped = False
         self._side_by_side = plan.windows is None and plan.kind.shows_sweeps and chains > 1
         for _ in range(chains):
             self.recorder.begin()
@@ -79,8 +87,8 @@ class Chains:
             self._session.close()
             self._session = None
 
-    def advance(self, sweeps: int, every: int, callback: Callback | None = None) -> bool:
-        """So many sweeps more of every chain; False where the callback ended it, and then chains may stand at unlike sweeps.
+    def advance(self, sweeps: int, every: int, callback: Callback | None = None) -> None:
+        """So many sweeps more of every chain. Where the callback ended it, chains may stand at unlike sweeps or have not begun.
 
         Raises ProblemError where no sweep would be counted, and for a grid in windows whose last round was cut short.
         """
@@ -92,39 +100,38 @@ class Chains:
         total = self.sweeps + sweeps
         before = list(self._states), list(self._results), [len(chain) for chain in self.recorder.looks]
         try:
-            return self._advance(total, every, callback)
+            self._advance(total, every, callback)
         except BaseException:  # as if it had not begun: a chain that has ended is done again, with the same bits
             self._states, self._results, looks = before
             for chain, length in zip(self.recorder.looks, looks, strict=True):
                 del chain[length:]
             raise
 
-    def _advance(self, total: int, every: int, callback: Callback | None) -> bool:
+    def _advance(self, total: int, every: int, callback: Callback | None) -> None:
         if self._session is None:
             self._session = self.plan.open(total * len(self._states))
         run = dataclasses.replace(self.run, sweeps=total)
         pending = [_Chain(self, self._session, number, run, every if callback is not None else None, state)
                    for number, state in enumerate(self._states)]
         groups = [pending] if self._side_by_side else [[chain] for chain in pending]
-        stopped = False
+        self.stopped = False
         for group in groups:
-            while not stopped and any(not chain.finished for chain in group):
+            while not self.stopped and any(not chain.finished for chain in group):
                 for chain in group:
-                    if not stopped and not chain.finished:
+                    if not self.stopped and not chain.finished:
                         chain.advance()
-                        stopped = callback is not None and bool(callback(self._look(chain, total)))
+                        self.stopped = callback is not None and bool(callback(self._look(chain, total)))
             for chain in group:
                 if chain.active is not None:  # results are fetched in the order of the runs
                     self._states[chain.number] = chain.active.state()
                     if chain.finished:
                         self._keep(chain.number, chain.active.result())
-            if stopped:
+            if self.stopped:
                 break
         self.sweeps = total
         for number, state in enumerate(self._states):
             if state is not None and state.sweeps < total:
                 self._keep(number, self._cut(number, state))
-        return not stopped
 
     def _keep(self, number: int, result: Result) -> None:
         self._results[number:number + 1] = [result]
@@ -132,12 +139,7 @@ class Chains:
     def _cut(self, number: int, state: RunState) -> Result:
         """The result of a chain that was ended: that of a run of so many sweeps."""
         assert self._session is not None
-        run = dataclasses.replace(self.run, seed=self._seed(number), sweeps=state.sweeps,
-                                  burn_in=min(self.run.burn_in, max(0, state.sweeps - 1)))
-        return self.plan.begin(self._session, run, state=state).result()
-
-    def _seed(self, number: int) -> int:
-        return (self.run.seed + number) % (1 << 64)
+        return self.plan.begin(self._session, up_to(self.run, state.sweeps).of_chain(number), state=state).result()
 
     def _look(self, chain: _Chain, total: int) -> Look:
         assert chain.active is not None
@@ -156,7 +158,8 @@ class Chains:
 
     def solution(self) -> Solution:
         """What there is: of chains that were ended, up to where they stand."""
-        return Solution(results=list(self._results), trace=self.recorder.trace(self.run.burn_in))
+        return Solution(results=list(self._results), trace=self.recorder.trace(self.run.burn_in),
+                        asked=self.sweeps if self.stopped else None)
 
 
 class _Chain:
@@ -166,7 +169,7 @@ class _Chain:
         self.number = number
         self.active: ActiveRun | None = None
         self._chains, self._session, self._state = chains, session, state
-        self._run = dataclasses.replace(run, seed=chains._seed(number))
+        self._run = run.of_chain(number)
         self._pauses = None if every is None else Pauses(sweeps=every)
 
     @property
