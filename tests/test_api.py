@@ -14,6 +14,8 @@ from PIL import Image
 import mrfhw
 from mrfhw.apps.flow import read_flow
 from mrfhw.field.problem import Run
+from mrfhw.jobs.stereo import TASK
+from mrfhw.machine.config import Config
 from mrfhw.scenes import denoising_scene, motion_scene, segmentation_scene, stereo_scene, write_scene
 from mrfhw.sessions import sampling
 
@@ -314,6 +316,17 @@ def test_values_of_other_types_are_one_line(pair, options, message):
         mrfhw.stereo(pair.left, pair.right, **options)
     assert type(caught.value) is not ValueError
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("options", "config", "kept"), [
+    ({}, Config(), False), ({"spes": 1}, Config(mesh_rows=1, mesh_cols=1), False),
+    ({"preset": "smallest"}, Config.preset("smallest"), True)])
+def test_a_board_has_the_machine_that_it_has(pair, options, config, kept):
+    """A field changes the machine of the model, unless a preset is given, but not that of a board."""
+    arguments = dict(left=pair.left, right=pair.right, labels=8, **options)
+    board, model = (TASK.job_of(arguments, backend) for backend in ("sim://", "model"))
+    assert board.config == config
+    assert (model.config == config) == kept
 
 
 def test_values_as_the_command_line_spells_them(pair):

@@ -40,7 +40,8 @@ def test_the_example_is_estimated(example: Path) -> None:
 @pytest.mark.parametrize(("text", "message"), [
     ("BOARD = 3", "has no BOARD that is a mrfhw.fpga.boards.Board"), ("x = 1", "has no BOARD"),
     ("1 / 0", "does not run (ZeroDivision"),
-    ("def", "does not run (SyntaxError"), ("import no_such_module", "does not run (ModuleNotFoundError")])
+    ("raise SystemExit(3)", "does not run (SystemExit: 3"), ("def", "does not run (SyntaxError"),
+    ("import no_such_module", "does not run (ModuleNotFoundError")])
 def test_what_is_no_board_is_one_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "b.py"
     path.write_text(text)

@@ -184,5 +184,5 @@ class Denoised(Answer):
     def image(self) -> np.ndarray:
         """The picture in its own size, depth and colours, uint8, uint16 or, of floats, float32; alpha is left out: the mean of
         the posterior. Of a colour picture the grey is denoised, and the colours stay."""
-        assert self._job.restore is not None
-        return self._job.restore(self._answer()[..., 0])
+        assert self._job.restoring is not None
+        return self._job.restoring.picture(self._answer()[..., 0])

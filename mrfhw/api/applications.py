@@ -66,7 +66,7 @@ def _job(task: Task, arguments: dict[str, Any], machine: Machine, backend: str, 
     """The job; what is None, an option's default or not, is not given."""
     check_numbers(chains=chains, visit=visit, every=every)
     given = {name: _checked(name, value) for name, value in {**arguments, **options}.items() if value is not None}
-    return task.job_of(given | machine_options(machine, backend, options))
+    return task.job_of(given | machine_options(machine, backend, options), backend)
 
 
 def _several(given: Any) -> tuple[Any, ...]:

@@ -14,7 +14,6 @@ from mrfhw.api.answer import Answer
 from mrfhw.apps.job import Job
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import Problem, ProblemError, Run
-from mrfhw.jobs.machine import DEFAULTS
 from mrfhw.jobs.problem import TASK
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.sessions.backends import Plan
@@ -71,7 +70,7 @@ class Session:
         if "sweeps" in options:
             raise ProblemError(f"sweeps is {options['sweeps']}; a session is told of its sweeps by continue_: leave sweeps out")
         job = TASK.job_of({"file": problem, "sweeps": burn_in + 1, "burn_in": burn_in, "seed": seed, "initial": initial,
-                           **machine_options(machine, backend, options), **options})
+                           **machine_options(machine, backend, options), **options}, backend)
         visit = visit_of(job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
         self._job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
         self._chains = Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains)
@@ -123,10 +122,10 @@ def machine_options(machine: Any, backend: Any, options: Mapping[str, Any]) -> d
     if not isinstance(backend, str):
         raise ProblemError(f"backend is {short(repr(backend))}; it is float, model, rtl or the address of a board: give one "
                            "of them")
-    if machine is None and "://" in backend and not set(options) & set(DEFAULTS):
+    if machine is None and "://" in backend:
         from mrfhw.host.identity import machine_at
 
-        machine = machine_at(backend) or Config()
+        machine = machine_at(backend, options)
     if machine is None:
         return {}
     if isinstance(machine, str) and machine in PRESETS:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mrfhw.apps.restored import Restoring
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
@@ -90,8 +91,7 @@ class Job:
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
-    restore: of denoising, from a grey (H, W) of 0..255 to the picture with that grey in its own type, depth and colours, in which
-    `white` is white.
+    restoring: of denoising, from its grey to the picture in its own type, depth and colours.
     """
 
     application: str
@@ -110,8 +110,7 @@ class Job:
     ends: tuple[np.ndarray, str] | None = None
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     notes: tuple[str, ...] = ()
-    restore: Callable[[np.ndarray], np.ndarray] | None = None
-    white: float = 255.0
+    restoring: Restoring | None = None
 
     @property
     def chains(self) -> int:

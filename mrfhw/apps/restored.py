@@ -8,7 +8,7 @@ import numpy as np
 
 from mrfhw.apps.picture_arrays import LUMA
 
-__all__ = ["Source", "restored"]
+__all__ = ["Restoring", "Source"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -26,27 +26,35 @@ class Source:
         return Source(values=self.values[y:y + height, x:x + width], white=self.white)
 
 
-def restored(source: Source, grey: np.ndarray, stretched_from: tuple[float, float] | None = None,
-             observed: np.ndarray | None = None) -> np.ndarray:
-    """The source with another grey, in its own type: uint8, uint16, or float32 of floats.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Restoring:
+    """From a denoised grey to the picture that it came from.
 
-    grey: (H, W) float64 of 0..255, after a stretch of the source from `stretched_from` (of 0..255), if there was one. Colours keep
-    what they have beside their grey: noise of colour stays. observed: (H, W) bool; pixels that were not known have the colour of
-    the nearest known one.
+    source: the picture. stretched_from: (least, greatest) of 0..255 that a stretch has made 0 and 255, or None. observed: (H, W)
+    bool; pixels that were not known get the colour of the nearest known one.
     """
-    share = grey / 255
-    if stretched_from is not None:
-        low, high = stretched_from
-        share = (low + share * (high - low)) / 255
-    values = source.values
-    if values.ndim == 3:
-        whole = values / source.white
-        beside = whole - (whole @ LUMA)[..., None]
-        share = share[..., None] + (beside if observed is None else _from_nearest(beside, observed))
-    share = np.clip(share, 0, 1) * source.white
-    if values.dtype.kind == "f":
-        return share.astype(np.float32)
-    return np.rint(share).astype(np.uint8 if source.white <= 0xFF else np.uint16)
+
+    source: Source
+    stretched_from: tuple[float, float] | None = None
+    observed: np.ndarray | None = None
+
+    def picture(self, grey: np.ndarray) -> np.ndarray:
+        """The source with another grey, in its own type: uint8, uint16, or float32 of floats.
+
+        grey: (H, W) float64 of 0..255. Colours keep what they have beside their grey: noise of colour stays.
+        """
+        share, values, white = grey / 255, self.source.values, self.source.white
+        if self.stretched_from is not None:
+            low, high = self.stretched_from
+            share = (low + share * (high - low)) / 255
+        if values.ndim == 3:
+            whole = values / white
+            beside = whole - (whole @ LUMA)[..., None]
+            share = share[..., None] + (beside if self.observed is None else _from_nearest(beside, self.observed))
+        share = np.clip(share, 0, 1) * white
+        if values.dtype.kind == "f":
+            return share.astype(np.float32)
+        return np.rint(share).astype(np.uint8 if white <= 0xFF else np.uint16)
 
 
 def _from_nearest(values: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -16,11 +16,12 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import describe
-from mrfhw.commands.machine_options import OneLineCommand, board_machine, clock_hz, given_options, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, backend_address, board_machine, clock_hz, given_options, machine_options
 from mrfhw.commands.options import common_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.field.result import Result, first_difference
 from mrfhw.files import check_replaceable, check_writable
+from mrfhw.jobs.options import with_board
 from mrfhw.jobs.task import Task
 from mrfhw.report import outputs
 from mrfhw.sessions import backends, sampling
@@ -43,8 +44,8 @@ class Application:
 
     def job(self, **options: Any) -> Job:
         """The job of all options of the command under way. Raises ProblemError or ConfigError."""
-        given = given_options()
-        return self.task.job(**board_machine(options, given), given=given)
+        backend = backend_address()
+        return self.task.job(**board_machine(options, backend), given=with_board(given_options(), backend))
 
     def options_on(self, function: Callable[..., Any], run: Sequence[Callable[[Any], Any]] = ()) -> Callable[..., Any]:
         """`function` with the arguments and options of the application, those of its run, and those of the machine."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from mrfhw.commands.machine_options import OneLineCommand, board_machine, given_options, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, board_machine, machine_options
 from mrfhw.jobs.machine import config_from_options
 
 __all__ = ["command"]
@@ -27,7 +27,7 @@ def command(address: str, every: int, **options: Any) -> None:
 
     failed = False
     check_every(every)
-    config = config_from_options(**board_machine(options, given_options(), address))
+    config = config_from_options(**board_machine(options, address))
     for check in diagnose(address, config, every):
         click.echo(f"{'pass' if check.passed else 'FAIL'}  {check.part:<18} {check.text}")
         failed |= not check.passed

@@ -39,8 +39,7 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
     The cycles are the machine's where its log never waits; a problem of constants for labels is loaded and read. With --board or
     --device, what it takes of that FPGA: memory blocks, multipliers, and logic by a model that was fitted to synthesized machines.
     """
-    place = _place(board, device)
-    machine = config_from_options(**(options if board is None else of_board(options, board_named(board).preset)))
+    place, machine = _place_and_machine(board, device, options)
     config = Derived.of(machine)
     shape = (config.mesh_rows * config.tile_rows if rows is None else rows,
              config.mesh_cols * config.tile_cols if cols is None else cols)
@@ -73,12 +72,14 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
         click.echo(_text(machine, place))
 
 
-def _place(board: str | None, device: str | None) -> Device | None:
-    if board is not None and device is not None:
+def _place_and_machine(board: str | None, device: str | None, options: dict[str, Any]) -> tuple[Device | None, Config]:
+    """Where the machine is to be, and which it is: that of the options, or a board's own."""
+    if board is None:
+        return None if device is None else device_named(device), config_from_options(**options)
+    if device is not None:
         raise ProblemError("board and device are both given; a machine is estimated on one device: drop one of them")
-    if board is not None:
-        return device_named(board_named(board).device)
-    return None if device is None else device_named(device)
+    found = board_named(board)
+    return device_named(found.device), config_from_options(**of_board(options, found.preset))
 
 
 def _on(config: Config, device: Device) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ from mrfhw.csupport.driver_files import driver_files
 from mrfhw.csupport.image import c_array, load_image
 from mrfhw.files import check_writable, staged
 from mrfhw.generation.register_map import MemoryPort
-from mrfhw.input_files import read_plain
-from mrfhw.jobs.machine import MANIFEST_BYTES
+from mrfhw.jobs.machine import MANIFEST_HINT, read_manifest
 from mrfhw.jobs.problem import SWEEPS, job
 from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
@@ -27,13 +25,12 @@ def _port(manifest: str | None) -> MemoryPort | None:
     """The memory port that a manifest states; None where there is neither. Raises ConfigError."""
     if manifest is None:
         return None
-    way_out = "give a manifest.json that mrfhw generate or mrfhw build has written"
-    held = json.loads(read_plain(manifest, way_out, MANIFEST_BYTES, ConfigError)).get("memory_port")
+    held = read_manifest(manifest).get("memory_port")
     names = ("data_bits", "address_bits", "block_bytes")
     if held is None:
         return None
     if not isinstance(held, dict) or sorted(held) != sorted(names) or not all(type(value) is int for value in held.values()):
-        raise ConfigError(f"{manifest} has a memory port of no machine: {way_out}")
+        raise ConfigError(f"{manifest} has a memory port of no machine: {MANIFEST_HINT}")
     return MemoryPort(**held)
 
 

@@ -11,12 +11,11 @@ from click.core import ParameterSource
 
 from mrfhw.field.problem import ProblemError
 from mrfhw.jobs.machine import DEFAULTS, MESH_FIELDS
-from mrfhw.jobs.options import MACHINE_GIVEN
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.parameters import Parameter
 
-__all__ = ["OneLineCommand", "OneLineGroup", "board_machine", "clock_hz", "given_options", "is_given", "machine_options",
-           "of_board"]
+__all__ = ["OneLineCommand", "OneLineGroup", "backend_address", "board_machine", "clock_hz", "given_options", "is_given",
+           "machine_options", "of_board"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,26 +71,25 @@ def is_given(option: str) -> bool:
 
 
 def given_options() -> frozenset[str]:
-    """The options among the words of the command under way, by the names of their parameters; with a manifest or a board, whose
-    machine is what it is, MACHINE_GIVEN as well."""
+    """The options among the words of the command under way, by the names of their parameters."""
     context = click.get_current_context(silent=True)
-    if context is None:
-        return frozenset()
-    given = frozenset(filter(is_given, context.params))
-    return given | {MACHINE_GIVEN} if "://" in (context.params.get("backend") or "") else given
+    return frozenset() if context is None else frozenset(filter(is_given, context.params))
 
 
-def board_machine(options: dict[str, Any], given: frozenset[str], address: str = "") -> dict[str, Any]:
-    """The options, with the machine of the board at `address` (by default that of --backend) where none is given and the board's is
-    known on this computer."""
-    context = click.get_current_context(silent=True)
-    address = address or ("" if context is None else context.params.get("backend") or "")
-    if "://" not in address or given & set(DEFAULTS) - {MACHINE_GIVEN} or options.get("machine") is not None:
+def board_machine(options: dict[str, Any], address: str) -> dict[str, Any]:
+    """The options, with the machine of the board at `address` where none is given and the board's is known on this computer."""
+    if "://" not in address:
         return options
     from mrfhw.host.identity import machine_at
 
-    found = machine_at(address)
+    found = machine_at(address, given_options())
     return options if found is None else {**options, "machine": found}
+
+
+def backend_address() -> str:
+    """--backend of the command under way, if it has that; else empty."""
+    context = click.get_current_context(silent=True)
+    return "" if context is None else context.params.get("backend") or ""
 
 
 def of_board(options: dict[str, Any], preset: str) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _board_in(path: Path) -> Board:
     namespace: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
     try:
         exec(compile(text, str(path), "exec"), namespace)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BuildError(f"{path} does not run ({type(error).__name__}: {str(error)[:120]}): see "
                          "docs/own-board.md") from None
     board = namespace.get("BOARD")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mrfhw.files import cache_directory, replaced
 from mrfhw.generation.identity import DIGITS, circuit_digest
+from mrfhw.jobs.machine import machine_in
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
@@ -32,12 +33,11 @@ def remember(config: Config) -> None:
 def known(digest: str) -> Config | None:
     """The machine whose circuit has this digest, DIGITS hexadecimal digits; None where it was not generated here."""
     try:
-        held = json.loads((_directory() / f"{digest}.json").read_bytes())
-        config = Config.from_dict(held["parameters"])
-    except (OSError, ValueError, KeyError, TypeError, ConfigError):
+        config = machine_in(_directory() / f"{digest}.json")
+    except (OSError, ConfigError):
         return None
     # A file of another version may state what is another circuit by now.
-    return config if held.get("interface") == INTERFACE_VERSION and circuit_digest(config)[:DIGITS] == digest else None
+    return config if circuit_digest(config)[:DIGITS] == digest else None
 
 
 def any_known() -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from mrfhw.generation.known import any_known, known
 from mrfhw.host.links import Address
 from mrfhw.host.remote import RemoteChip, link_limits, opened
 from mrfhw.host.requests import Requests
+from mrfhw.jobs.machine import DEFAULTS
 from mrfhw.machine.config import Config
 from mrfhw.machine.registers import IDENTITY, register
 
@@ -16,10 +19,13 @@ __all__ = ["machine_at"]
 DIGEST = tuple(f"digest_{word}" for word in range(4))
 
 
-def machine_at(address: str) -> Config | None:
-    """The machine of the board at an address, if it was generated on this computer; None if not, and for a simulated board in this
-    process, which is whatever it is asked to be. Raises LinkError where no board answers."""
-    if Address.of(address).scheme == "sim" or not any_known():
+def machine_at(address: str, given: Collection[str] = ()) -> Config | None:
+    """The machine of the board at an address, if it was generated on this computer.
+
+    None if not; where options of a machine are among those that are `given`; for what is no address of a board; and for a simulated
+    board in this process, which is whatever it is asked to be. Raises LinkError where no board answers.
+    """
+    if "://" not in address or set(given) & set(DEFAULTS) or Address.of(address).scheme == "sim" or not any_known():
         return None
     requests = Requests(opened(address, Config()), link_limits(address))
     try:

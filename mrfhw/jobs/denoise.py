@@ -20,7 +20,7 @@ from mrfhw.apps.denoising import (
 )
 from mrfhw.apps.images import load_inputs, mask_of, name_of
 from mrfhw.apps.job import Job
-from mrfhw.apps.restored import restored
+from mrfhw.apps.restored import Restoring
 from mrfhw.field.problem import ProblemError
 from mrfhw.jobs.options import READING, Common, label_machine, range_note, same_size
 from mrfhw.jobs.task import Task
@@ -61,7 +61,7 @@ def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None =
     energy = {**dataclasses.asdict(found), **common.energy}
     schedule = common.schedule(energy.pop("temperature"), COOLING, energy["energy_shift"])
     problem = denoising_problem(grey >> (8 - bits), values, observed=observed, schedule=schedule, **energy)
-    scale, source = grey_scale(values, bits), inputs.sources[0].cut(common.window)
+    scale = grey_scale(values, bits)
     shown = {"noisy picture": cut["picture"]}
     if observed is not None:
         shown["mask"] = np.where(observed, 255, 0).astype(np.uint8)
@@ -69,7 +69,8 @@ def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None =
     return Job(
         application="denoise", config=common.config, problem=problem, run=common.run, annealing=common.anneal,
         inputs=shown, scale=scale,
-        restore=lambda found: restored(source, found, inputs.range if inputs.stretched else None, observed), white=source.white,
+        restoring=Restoring(source=inputs.sources[0].cut(common.window), stretched_from=inputs.range if inputs.stretched else None,
+                            observed=observed),
         notes=range_note([name_of(image, "image")], inputs),
         truth=DenoisingTruth(cut["truth image"], grey, scale.values) if truth is not None else None,
         settings=common.settings("denoise", problem.shape, schedule, image=name_of(image, "array"), labels=levels,

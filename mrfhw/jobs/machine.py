@@ -12,7 +12,8 @@ from mrfhw.machine.config import Config, ConfigError, mesh_shape
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
 
-__all__ = ["DEFAULTS", "MESH_FIELDS", "NAMES", "config_from_options", "machine_in", "split_options"]
+__all__ = ["DEFAULTS", "MANIFEST_HINT", "MESH_FIELDS", "NAMES", "config_from_options", "machine_in", "read_manifest",
+           "split_options"]
 
 # Fields given by --spes and --mesh.
 MESH_FIELDS = ("mesh_rows", "mesh_cols")
@@ -21,6 +22,7 @@ DEFAULTS: dict[str, Any] = {"machine": None, "preset": "default", "spes": None, 
                             **{p.name: None for p in Config.space() if p.name not in MESH_FIELDS}}
 NAMES = tuple(DEFAULTS)
 MANIFEST_BYTES = 1 << 20
+MANIFEST_HINT = "give a manifest.json that mrfhw generate or mrfhw build has written"
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -29,18 +31,25 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     return machine, {name: value for name, value in options.items() if name not in NAMES}
 
 
-def machine_in(path: str | Path) -> Config:
-    """The machine that a manifest.json of `mrfhw generate` or `mrfhw build` states.
-
-    Raises ConfigError for what is no such file, and for one of another interface, whose registers would be read wrongly.
-    """
-    way_out = "give a manifest.json that mrfhw generate or mrfhw build has written"
-    data = read_plain(path, way_out, MANIFEST_BYTES, ConfigError)
+def read_manifest(path: str | Path) -> dict[str, Any]:
+    """What a manifest.json of `mrfhw generate` or `mrfhw build` states, not yet checked. Raises ConfigError for no such file."""
+    data = read_plain(path, MANIFEST_HINT, MANIFEST_BYTES, ConfigError)
     try:
         held = json.loads(data)
-        parameters, interface, digest = held["parameters"], held["interface"], held["parameters_digest"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise ConfigError(f"{path} is no manifest of a machine: {way_out}") from None
+    except (ValueError, RecursionError):
+        held = None
+    if not isinstance(held, dict) or not {"parameters", "interface", "parameters_digest"} <= set(held):
+        raise ConfigError(f"{path} is no manifest of a machine: {MANIFEST_HINT}")
+    return held
+
+
+def machine_in(path: str | Path) -> Config:
+    """The machine that a manifest states.
+
+    Raises ConfigError for what is no manifest, and for one of another interface, whose registers would be read wrongly.
+    """
+    held = read_manifest(path)
+    parameters, interface, digest = held["parameters"], held["interface"], held["parameters_digest"]
     if interface != INTERFACE_VERSION:
         raise ConfigError(f"{path} has interface {interface!s:.40}; this version of mrfhw has {INTERFACE_VERSION}: generate the "
                           "machine anew, or use the version of mrfhw that generated it")
@@ -49,7 +58,7 @@ def machine_in(path: str | Path) -> Config:
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     except (TypeError, ValueError, AttributeError, KeyError):
-        raise ConfigError(f"{path} has parameters of no machine: {way_out}") from None
+        raise ConfigError(f"{path} has parameters of no machine: {MANIFEST_HINT}") from None
     if Derived.of(config).digest != digest:
         raise ConfigError(f"{path} has parameters with another digest than it states, so that it was changed by hand: generate the "
                           "machine anew")

@@ -24,7 +24,7 @@ from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
 __all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "READING", "Common", "check_choice", "contrast_weights", "default",
-           "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options"]
+           "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options", "with_board"]
 
 # Parameters of an application's problem that are options, where it has them.
 ENERGIES = ("alpha", "beta", "tau", "singleton", "doubleton", "out_of_range", "energy_shift", "temperature")
@@ -158,6 +158,11 @@ class Common:
 def machine_is_given(given: frozenset[str]) -> bool:
     """Whether the machine is one that a field may not change."""
     return MACHINE_GIVEN in given or "preset" in given
+
+
+def with_board(given: frozenset[str], backend: str) -> frozenset[str]:
+    """The names of what is given; of a board as backend, whose machine is what it is, MACHINE_GIVEN among them."""
+    return given | {MACHINE_GIVEN} if "://" in backend else given
 
 
 def label_machine(name: str, labels: int) -> dict[str, Any]:

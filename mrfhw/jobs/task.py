@@ -11,7 +11,7 @@ from typing import Any
 from mrfhw.apps.job import Job
 from mrfhw.errors import ProblemError
 from mrfhw.jobs.machine import DEFAULTS
-from mrfhw.jobs.options import COMMON, ENERGIES
+from mrfhw.jobs.options import COMMON, ENERGIES, with_board
 
 __all__ = ["Task"]
 
@@ -61,8 +61,11 @@ class Task:
         """Every option but the arguments, with its default."""
         return {**({} if self.problem is None else COMMON), **self.energies, **self.own, **DEFAULTS}
 
-    def job_of(self, given: Mapping[str, Any]) -> Job:
-        """The job of these options and arguments, all others at their defaults. Raises ProblemError or ConfigError."""
+    def job_of(self, given: Mapping[str, Any], backend: str = "model") -> Job:
+        """The job of these options and arguments for a backend, all other options at their defaults.
+
+        Raises ProblemError or ConfigError.
+        """
         defaults = self.defaults
         for name in given:
             if name not in defaults and name not in self.arguments:
@@ -75,4 +78,4 @@ class Task:
                 called = "the problem" if name == "file" else name
                 raise ProblemError(f"{called} is None, or is not given; {self.verb} needs {' and '.join(self.arguments)}: give an "
                                    "array or a path")
-        return self.job(**{**defaults, **given}, given=frozenset(given))
+        return self.job(**{**defaults, **given}, given=with_board(frozenset(given), backend))

@@ -68,7 +68,7 @@ def exchanged(job: Job, analysis: Analysis) -> dict[str, bytes]:
     if job.scale.kind == "flow":
         assert answer is not None
         return {"flow.flo": flow_bytes(answer)}
-    if job.restore is not None:
+    if job.restoring is not None:
         assert answer is not None
-        return {"denoised.png": _picture(job.restore(answer[..., 0]), job.white)}
+        return {"denoised.png": _picture(job.restoring.picture(answer[..., 0]), job.restoring.source.white)}
     return {"classes.png": _palette(analysis.labels, job.problem.labels)} if job.scale.kind == "classes" else {}
