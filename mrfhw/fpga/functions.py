@@ -9,16 +9,15 @@ from typing import Any
 
 import click
 
-from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.cells import KINDS, cells_of
-from mrfhw.fpga.tools import find_tool, run_step
+from mrfhw.fpga.cells import KINDS
+from mrfhw.fpga.synthesis import synthesized
 from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.generation.verilog import component_verilog
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.sessions.estimate import memory_bits
 
-__all__ = ["FUNCTIONS", "SYNTHESIS", "measure"]
+__all__ = ["FAMILIES", "FUNCTIONS", "measure"]
 
 # What a machine has otherwise than the default one, by what its energy can then do.
 FUNCTIONS: dict[str, dict[str, Any]] = {
@@ -37,20 +36,13 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "preset colour": PRESETS["colour"],
 }
 # Gowin is not among them: of a part alone its synthesis ends in an assertion of Yosys.
-SYNTHESIS = {
-    "ecp5": "synth_ecp5 -top {0}",
-    "ice40": BOARDS["icebreaker"].options["script_after_read"].replace("-top top", "-top {0}") + "\nsynth_ice40 -device u -top {0}",
-}
+FAMILIES = ("ecp5", "ice40")
 TOP = "energy_pipeline"
 
 
 def measure(config: Config, family: str, directory: Path) -> dict[str, int]:
     """Cells by kind of one lane's energy pipeline."""
-    (directory / "energy.v").write_text(component_verilog(EnergyPipeline(config), TOP))
-    (directory / "energy.ys").write_text(
-        f"read_verilog energy.v\n{SYNTHESIS[family].format(TOP)}\ntee -q -o cells.json stat -json\n")
-    run_step(find_tool("yosys"), ["-q", "-l", "energy.rpt", "energy.ys"], directory)
-    return cells_of(directory / "cells.json")
+    return synthesized(component_verilog(EnergyPipeline(config), TOP), TOP, family, directory)
 
 
 def _rows(families: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
@@ -68,7 +60,7 @@ def _rows(families: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
 
 
 @click.command()
-@click.option("--family", "families", multiple=True, type=click.Choice(list(SYNTHESIS)), default=tuple(SYNTHESIS))
+@click.option("--family", "families", multiple=True, type=click.Choice(FAMILIES), default=FAMILIES)
 def main(families: tuple[str, ...]) -> None:
     """A table: cells of a lane's energy pipeline after synthesis, and bits of data memory, for each function."""
     click.echo(f"| function | {' | '.join(families)} | memory bits |\n|{' --- |' * (len(families) + 2)}")

@@ -16,40 +16,24 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.cells import cells_of
-from mrfhw.fpga.tools import find_tool, run_step
+from mrfhw.fpga.synthesis import SCRIPTS, synthesized
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.progress import working
 
-__all__ = ["FAMILIES", "KINDS", "Logic", "features", "fit", "logic_of"]
+__all__ = ["KINDS", "Logic", "features", "fit", "logic_of"]
 
 HERE = Path(__file__).parent
 MODEL, SAMPLES = HERE / "logic.json", HERE / "logic_samples.json"
 KINDS = ("lut", "ff", "carry")
-TOP = "mrfhw_top"
-
-# Synthesis as `mrfhw build` has it, or as Yosys has it for families whose vendors' tools build.
-FAMILIES = {
-    "ecp5": f"synth_ecp5 -top {TOP}",
-    "ice40": (BOARDS["icebreaker"].options["script_after_read"].replace("-top top", f"-top {TOP}")
-              + f"\nsynth_ice40 -device u -top {TOP}"),
-    "gowin": f"synth_gowin {BOARDS['tang-nano-9k'].options['synth_opts']} -top {TOP}",
-    "xilinx": f"synth_xilinx -family xc7 -flatten -top {TOP}",
-}
 
 
 def features(config: Config) -> dict[str, float]:
     """What the number of cells is linear in, by name."""
     c = Derived.of(config)
-    race = isinstance(c.sampler, Race)
-    bits = c.sampler.gumbel_bits + c.sampler.uniform_bits if isinstance(c.sampler, Race) else c.sampler.total_bits(c.label_bits)
-    nodes, hubs = c.spes, 0
-    for _ in range(c.tree_levels):
-        nodes = -(-nodes // c.hub_fan_in)
-        hubs += nodes
+    bits, race = ((c.sampler.gumbel_bits + c.sampler.uniform_bits, True) if isinstance(c.sampler, Race)
+                  else (c.sampler.total_bits(c.label_bits), False))
     return {
         "one": 1, "tiles": c.spes, "lanes": c.lanes, "lanes x energy bits": c.lanes * c.energy_bits,
         "lanes x label bits": c.lanes * c.label_bits, "lanes x data bits": c.lanes * sum(c.channel_bits),
@@ -57,7 +41,8 @@ def features(config: Config) -> dict[str, float]:
         "cdf lanes": c.lanes * (not race), "cdf lanes x bits": c.lanes * bits * (not race),
         "lanes x temperature bits": c.lanes * c.temperature_bits, "tiles of four banks": c.spes * (c.lmem_banks == 4),
         "lanes x edge bits": c.lanes * c.edge_bits, "lanes with a table": c.lanes * (c.pairwise_bits > 0),
-        "tiles x message bits": c.spes * c.message_bits, "hubs x message bits": hubs * c.message_bits, "line bits": c.line_bits,
+        "tiles x message bits": c.spes * c.message_bits, "hubs x message bits": c.control_nodes * c.message_bits,
+        "line bits": c.line_bits,
     }
 
 
@@ -84,24 +69,16 @@ def _random(rng: np.random.Generator) -> Config:
             continue
 
 
-def synthesized(config: Config, family: str, directory: Path) -> dict[str, int]:
-    """Cells by kind of the machine alone, without a link around it."""
-    from mrfhw.generation.verilog import verilog_text
-
-    (directory / "machine.v").write_text(verilog_text(config))
-    (directory / "machine.ys").write_text(f"read_verilog machine.v\n{FAMILIES[family]}\ntee -q -o cells.json stat -json\n")
-    run_step(find_tool("yosys"), ["-q", "-l", "machine.rpt", "machine.ys"], directory)
-    return cells_of(directory / "cells.json")
-
-
 def _measure(number: int, seed: int, families: tuple[str, ...]) -> None:
+    from mrfhw.generation.verilog import TOP, verilog_text
+
     rng = np.random.default_rng(seed)
     held = json.loads(SAMPLES.read_text()) if SAMPLES.exists() else []
     for n in range(number):
         config = _random(rng)
         for family in families:
             with tempfile.TemporaryDirectory() as folder:
-                cells = synthesized(config, family, Path(folder))
+                cells = synthesized(verilog_text(config), TOP, family, Path(folder))
             held.append({"family": family, "parameters": config.to_dict(), "cells": cells})
             click.echo(f"{n + 1}/{number} {family} {config.mesh_rows * config.mesh_cols}x{config.spus}: {cells}")
             SAMPLES.write_text("[\n" + ",\n".join(json.dumps(one) for one in held) + "\n]\n")
@@ -119,7 +96,7 @@ def _fitted(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
 def fit(held: list[dict[str, Any]]) -> dict[str, Any]:
     """The model of machines that were synthesized, by family and kind: coefficients of the features, and errors."""
     model: dict[str, Any] = {"features": list(features(Config())), "families": {}}
-    for family in FAMILIES:
+    for family in SCRIPTS:
         own = [one for one in held if one["family"] == family]
         if not own:
             continue
@@ -166,7 +143,7 @@ def logic_of(config: Config, family: str) -> Logic | None:
 @click.command()
 @click.option("--measure", "number", type=int, default=0, metavar="N", help="Synthesize N random machines more for each family.")
 @click.option("--seed", type=int, default=1, help="Of the random machines.")
-@click.option("--family", "families", multiple=True, type=click.Choice(list(FAMILIES)), default=tuple(FAMILIES))
+@click.option("--family", "families", multiple=True, type=click.Choice(list(SCRIPTS)), default=tuple(SCRIPTS))
 def main(number: int, seed: int, families: tuple[str, ...]) -> None:
     """Fit the model of logic to the machines that were synthesized, and print its errors."""
     if number:
