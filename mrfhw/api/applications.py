@@ -13,7 +13,7 @@ from mrfhw.apps.images import is_path
 from mrfhw.apps.job import Job
 from mrfhw.errors import ProblemError
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
-from mrfhw.field.problem import Problem
+from mrfhw.field.problem import SEEDS, Problem
 from mrfhw.jobs import denoise as denoise_job
 from mrfhw.jobs import motion as motion_job
 from mrfhw.jobs import problem as problem_job
@@ -31,20 +31,13 @@ Machine = Config | str | os.PathLike[str] | None
 _SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
 
 
-# Options whose values are checked here, because the command line has their types from its parser.
-_WHOLE = ("labels", "min_disparity", "classes", "levels", "sweeps", "burn_in", "seed", "depth", "cooling_stride", "spes")
-_REAL = ("noise", "truth_scale", "temperature", "final_temperature", "cooling_ratio")
-_FLAGS = ("anneal", "one_way", "stretch")
-
-
-def _checked(name: str, value: Any) -> Any:
-    """A value of an option as its job takes it. Raises ProblemError."""
-    if name in _WHOLE:
-        least = -NUMBER_MAX if name == "min_disparity" else 0
-        return whole_number(name, value, least, (1 << 64) - 1 if name == "seed" else NUMBER_MAX, "give a whole number")
-    if name in _REAL and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
+def _checked(name: str, value: Any, kind: type | None) -> Any:
+    """A value of an option as its job takes it, which the command line has from its parser. Raises ProblemError."""
+    if kind is int or name == "spes":
+        return whole_number(name, value, -NUMBER_MAX, SEEDS - 1, "give a whole number")
+    if kind is float and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
         raise ProblemError(f"{name} is {short(repr(value))}; it is a number: give one")
-    if name in _FLAGS and not isinstance(value, (bool, np.bool_)):
+    if kind is bool and not isinstance(value, (bool, np.bool_)):
         raise ProblemError(f"{name} is {short(repr(value))}; it is True or False: give one of them")
     if name == "mesh":
         return _mesh(value)
@@ -65,7 +58,8 @@ def _job(task: Task, arguments: dict[str, Any], machine: Machine, backend: str, 
          visit: int | None, every: int) -> Job:
     """The job; what is None, an option's default or not, is not given."""
     check_numbers(chains=chains, visit=visit, every=every)
-    given = {name: _checked(name, value) for name, value in {**arguments, **options}.items() if value is not None}
+    given = {name: _checked(name, value, task.types.get(name)) for name, value in {**arguments, **options}.items()
+             if value is not None}
     return task.job_of(given | machine_options(machine, backend, options), backend)
 
 

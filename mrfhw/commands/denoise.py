@@ -12,7 +12,7 @@ APPLICATION = Application(TASK, (
     own_option(TASK, "levels", "Grey levels told apart, 2 to 256.", metavar="N"),
     own_option(TASK, "mask", "A grey image, 0 where the picture says nothing and is to be filled.", metavar="MASK"),
     own_option(TASK, "noise", "Standard deviation of the noise, in 8-bit grey.  [default: estimated from the picture]",
-               metavar="S", type=float),
+               metavar="S"),
     own_option(TASK, "truth", "The clean picture.", metavar="CLEAN"),
     *picture_options(),
 ))

@@ -24,7 +24,6 @@ ENERGY_HELP = {
     "energy_shift": "Low bits dropped from an energy.",
     "temperature": "T, in units of energy; with --anneal, that of the first sweep.",
 }
-NUMBERS = {"temperature": float, "singleton": str, "doubleton": str}
 
 
 def _energy_options(task: Task) -> list[Decorator]:
@@ -35,7 +34,7 @@ def _energy_options(task: Task) -> list[Decorator]:
         if name == "temperature":
             origin = f"{origin or task.held_temperature}; with --anneal, a multiple of it"
         options.append(click.option(
-            "--" + name.replace("_", "-"), name, type=NUMBERS.get(name, int), default=standard,
+            "--" + name.replace("_", "-"), name, type=task.types[name], default=standard,
             show_default=standard is not None, help=ENERGY_HELP[name] + (f"  [default: {origin}]" if origin else "")))
     return options
 
@@ -62,16 +61,16 @@ def common_options(task: Task) -> list[Decorator]:
 
 def own_option(task: Task, name: str, text: str, **more: Any) -> Decorator:
     """An option of an application's own, by its parameter's name, with the default that its job has."""
-    standard = task.own[name]
-    if standard is False:
+    standard, kind = task.own[name], task.types.get(name, str)
+    if kind is bool:
         more["is_flag"] = True
-    elif isinstance(standard, (int, float)):
-        more |= {"type": type(standard), "show_default": True}
+    else:
+        more = {"type": kind, "show_default": kind in (int, float) and standard is not None, **more}
     return click.option("--" + name.replace("_", "-"), name, default=standard, help=text, **more)
 
 
 def picture_options() -> list[Decorator]:
-    """The options of `mrfhw.jobs.options.READING`: how the greys of the pictures are read."""
+    """The options that say how the greys of the pictures are read."""
     return [
         click.option("--depth", type=int, metavar="BITS", help="Bits of a grey value in the pictures, 1 to 16: 2^BITS - 1 is "
                                                                 "white.  [default: as the files say]"),

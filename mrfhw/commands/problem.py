@@ -9,8 +9,8 @@ from mrfhw.jobs.problem import SWEEPS, TASK
 __all__ = ["APPLICATION"]
 
 APPLICATION = Application(TASK, (
-    own_option(TASK, "sweeps", f"Sweeps of a chain, burn-in included.  [default: the file's, or {SWEEPS}]", type=int),
-    own_option(TASK, "burn_in", "First sweeps, which are not counted.  [default: the file's, or half]", type=int),
-    own_option(TASK, "seed", "Seed of all random numbers.  [default: the file's, or 0]", type=int),
+    own_option(TASK, "sweeps", f"Sweeps of a chain, burn-in included.  [default: the file's, or {SWEEPS}]"),
+    own_option(TASK, "burn_in", "First sweeps, which are not counted.  [default: the file's, or half]"),
+    own_option(TASK, "seed", "Seed of all random numbers.  [default: the file's, or 0]"),
     own_option(TASK, "initial", "Labels to start from: random or minimum.  [default: the file's, or random]"),
 ))

@@ -22,20 +22,19 @@ from mrfhw.apps.images import load_inputs, mask_of, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.restored import Restoring
 from mrfhw.field.problem import ProblemError
-from mrfhw.jobs.options import READING, Common, label_machine, range_note, same_size
+from mrfhw.jobs.options import Common, label_machine, range_note, same_size
 from mrfhw.jobs.task import Task
 
 __all__ = ["TASK", "job"]
 
 
 def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None = None, truth: Any = None,
-        given: frozenset[str] = frozenset(), depth: int | None = READING["depth"], stretch: bool = READING["stretch"],
+        given: frozenset[str] = frozenset(),
         **others: Any) -> Job:
     """Check every option and read every file of a denoising problem. Raises ProblemError or ConfigError.
 
     image, mask, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
     """
-    others |= {"depth": depth, "stretch": stretch}
     needed = label_machine("levels", levels)
     common = Common.of(others, lambda config: SWEEPS, {**needed, "data_bits": 8} if needed else {}, given)
     if noise is not None and not (math.isfinite(noise) and 0 <= noise <= 255):

@@ -15,7 +15,7 @@ from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_
 from mrfhw.apps.motion_window import MotionWindow, find_window
 from mrfhw.apps.starts import box_start
 from mrfhw.jobs.matching import Matching, found_energies
-from mrfhw.jobs.options import READING, Common, label_machine, pair, same_size
+from mrfhw.jobs.options import Common, label_machine, pair, same_size
 from mrfhw.jobs.task import Task
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
@@ -30,13 +30,12 @@ def vector_machine(rows: int, cols: int) -> dict[str, Any]:
 
 
 def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | None = None, truth: Any = None,
-        data: str | None = None, given: frozenset[str] = frozenset(), depth: int | None = READING["depth"],
-        stretch: bool = READING["stretch"], **others: Any) -> Job:
+        data: str | None = None, given: frozenset[str] = frozenset(),
+        **others: Any) -> Job:
     """Check every option and read every file of a motion problem. Raises ProblemError or ConfigError.
 
     first, second, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
     """
-    others |= {"depth": depth, "stretch": stretch}
     files = {"first image": first, "second image": second}
     middle = None if centre is None else pair("centre", centre, ",", "0,-4")
     finest = None

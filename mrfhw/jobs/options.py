@@ -23,18 +23,33 @@ from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
-__all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "READING", "Common", "check_choice", "contrast_weights", "default",
+__all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "Common", "CommonOptions", "check_choice", "contrast_weights", "default",
            "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options", "with_board"]
 
 # Parameters of an application's problem that are options, where it has them.
 ENERGIES = ("alpha", "beta", "tau", "singleton", "doubleton", "out_of_range", "energy_shift", "temperature")
-# Options of every application, with their defaults; None: as the application says.
-COMMON: dict[str, Any] = dict(
-    window=None, sweeps=None, burn_in=None, seed=0, initial="random", anneal=False, final_temperature=None, cooling_ratio=None,
-    cooling_table=None, cooling_stride=1)
-# Options of applications that read pictures.
-READING: dict[str, Any] = dict(depth=None, stretch=False)
 MACHINE_GIVEN = "machine"  # among the options that are given: the machine is one that a field may not change
+
+
+@dataclass(frozen=True)
+class CommonOptions:
+    """The options of every application that reads pictures, with their defaults; None: as the application or the files say."""
+
+    window: str | None = None
+    sweeps: int | None = None
+    burn_in: int | None = None
+    seed: int = 0
+    initial: str = "random"
+    anneal: bool = False
+    final_temperature: float | None = None
+    cooling_ratio: float | None = None
+    cooling_table: str | None = None
+    cooling_stride: int = 1
+    depth: int | None = None
+    stretch: bool = False
+
+
+COMMON: dict[str, Any] = dataclasses.asdict(CommonOptions())
 
 
 def schedule_from_options(*, sweeps: int, burn_in: int, temperature: float, final_temperature: float | None = None,
@@ -135,13 +150,13 @@ class Common:
 
     @property
     def reading(self) -> Reading:
-        """How the pictures are read, of the options of READING, if the application has them."""
+        """How the pictures are read, of all pictures of the run."""
         return self.reading_of(self.options)
 
     @staticmethod
     def reading_of(options: Mapping[str, Any]) -> Reading:
         """How the pictures are read."""
-        return Reading(depth=options.get("depth"), stretch=options.get("stretch", False))
+        return Reading(depth=options["depth"], stretch=options["stretch"])
 
     @staticmethod
     def window_of(options: Mapping[str, Any]) -> Window | None:
@@ -150,7 +165,7 @@ class Common:
 
     def settings(self, problem: str, shape: tuple[int, int], schedule: Schedule, **others: Any) -> dict[str, Any]:
         """Every option, for the report; `others` are the application's own."""
-        used = ("anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", *READING)
+        used = ("anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", "depth", "stretch")
         return {"problem": problem, **others, **self.energy, "schedule": dataclasses.asdict(schedule),
                 **{name: self.options[name] for name in used if name in self.options}, "rows": shape[0], "columns": shape[1]}
 

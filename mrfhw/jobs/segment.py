@@ -12,7 +12,7 @@ from mrfhw.apps.images import load_inputs, name_of, segments_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, least_segment, segmentation_problem, segments
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
-from mrfhw.jobs.options import READING, Common, check_choice, contrast_weights, default, label_machine, range_note, same_size
+from mrfhw.jobs.options import Common, check_choice, contrast_weights, default, label_machine, range_note, same_size
 from mrfhw.jobs.task import Task
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -47,13 +47,12 @@ def means_from_text(text: str, data_bits: int) -> np.ndarray:
 
 
 def job(*, image: Any, classes: int = 3, means: str | None = None, truth: Sequence[Any] = (), data: str | None = None,
-        given: frozenset[str] = frozenset(), depth: int | None = READING["depth"], stretch: bool = READING["stretch"],
+        given: frozenset[str] = frozenset(),
         **others: Any) -> Job:
     """Check every option and read every file of a segmentation problem. Raises ProblemError or ConfigError.
 
     image, each of truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
     """
-    others |= {"depth": depth, "stretch": stretch}
     check_choice("data", data, DATA)
     count = classes if means is None else min(max(means.count(",") + 1, LABELS_MIN), LABELS_MAX)  # what is wrong is said below
     by_grey = data == "grey" or means is not None

@@ -11,20 +11,19 @@ from mrfhw.apps.images import disparity_of, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import StereoTruth, both_ways, disparity_scale, stereo_problem
 from mrfhw.jobs.matching import Matching, found_energies
-from mrfhw.jobs.options import READING, label_machine
+from mrfhw.jobs.options import label_machine
 from mrfhw.jobs.task import Task
 
 __all__ = ["TASK", "job"]
 
 
 def job(*, left: Any, right: Any, labels: int = 64, min_disparity: int = 0, truth: Any = None, truth_scale: float = 1.0,
-        data: str | None = None, one_way: bool = False, given: frozenset[str] = frozenset(), depth: int | None = READING["depth"],
-        stretch: bool = READING["stretch"], **others: Any) -> Job:
+        data: str | None = None, one_way: bool = False, given: frozenset[str] = frozenset(),
+        **others: Any) -> Job:
     """Check every option and read every file of a stereo problem. Raises ProblemError or ConfigError.
 
     left, right, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
     """
-    others |= {"depth": depth, "stretch": stretch}
     more = {} if truth is None else {"truth image": disparity_of(truth, truth_scale, "truth image")}
     found = Matching.of(stereo, stereo_problem, {"left image": left, "right image": right}, ("left picture", "right picture"),
                         others, data, label_machine("labels", labels), more, given)

@@ -6,12 +6,14 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Any, get_args, get_type_hints
 
 from mrfhw.apps.job import Job
 from mrfhw.errors import ProblemError
 from mrfhw.jobs.machine import DEFAULTS
-from mrfhw.jobs.options import COMMON, ENERGIES, with_board
+from mrfhw.jobs.options import COMMON, ENERGIES, CommonOptions, with_board
 
 __all__ = ["Task"]
 
@@ -49,6 +51,20 @@ class Task:
         # Whether a temperature is given matters to annealing.
         return {name: None if name in self.found or name == "temperature" else parameters[name].default
                 for name in ENERGIES if name in parameters}
+
+    @cached_property
+    def types(self) -> dict[str, type]:
+        """int, float, bool or str of every option that has one of them, but for those of the machine."""
+        hints = get_type_hints(self.job)
+        if self.problem is not None:
+            energies = get_type_hints(self.problem)
+            hints |= {**get_type_hints(CommonOptions), **{name: energies[name] for name in self.energies}}
+        found = {}
+        for name, hint in hints.items():
+            kinds = [kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)) if kind is not NoneType]
+            if len(kinds) == 1 and kinds[0] in (int, float, bool, str):
+                found[name] = kinds[0]
+        return found
 
     @property
     def held_temperature(self) -> float:
