@@ -20,13 +20,15 @@ from mrfhw.files import check_writable, staged
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.report import outputs
+from mrfhw.report.exchange import MEASURE_FILES
 from mrfhw.report.outputs import FILES, write_outputs
 
 ROWS, COLS, LABELS = 6, 8, 5
 
 DISPARITY = ("disparity.pfm", "disparity.png")
 # Of stereo, but the maps of how it was matched.
-EVERY = tuple(name for name in outputs.ALL_FILES if name in DISPARITY or name not in (*outputs.MAP_FILES, *outputs.EXCHANGE_FILES))
+EVERY = tuple(name for name in outputs.ALL_FILES if name in (*DISPARITY, *MEASURE_FILES)
+              or name not in (*outputs.MAP_FILES, *outputs.EXCHANGE_FILES))
 
 
 class Truth:
@@ -130,7 +132,7 @@ def test_the_histogram_is_kept_whole(tmp_path, dtype, largest):
 def test_without_truth_and_trace(tmp_path):
     what = write(tmp_path)
     ordered = {"mean.npy", "std.npy", "std.png", "interval.npy", "median.npy"}
-    assert names(tmp_path) == sorted({*FILES, *ordered, *DISPARITY}) == sorted(what["files"])
+    assert names(tmp_path) == sorted({*FILES, *ordered, *DISPARITY, *MEASURE_FILES}) == sorted(what["files"])
     assert what["metrics"] == {}
     assert what["calibration"] is None
     assert what["convergence"] is None
@@ -139,7 +141,7 @@ def test_without_truth_and_trace(tmp_path):
 
 def test_classes_have_no_mean(tmp_path):
     what = write(tmp_path, job("classes", truth=Truth()), trace=trace())
-    assert names(tmp_path) == sorted({*EVERY, "classes.png"} - {*DISPARITY, *outputs.ORDERED_FILES})
+    assert names(tmp_path) == sorted({*EVERY, "classes.png"} - {*DISPARITY, *outputs.ORDERED_FILES, "mean.pfm", "std.pfm"})
     assert what["metrics"]["mean"] is None
     assert list(what["calibration"]["auroc"]) == ["entropy"]
 
@@ -327,6 +329,9 @@ def test_disparities_as_other_programs_read_them(tmp_path):
     cv2 = pytest.importorskip("cv2")
     median = np.load(tmp_path / "median.npy")
     assert np.allclose(cv2.imread(str(tmp_path / "disparity.pfm"), cv2.IMREAD_UNCHANGED), median)
+    for name in ("mean", "std", "entropy"):
+        wanted = np.load(tmp_path / f"{name}.npy").reshape(median.shape)
+        assert np.allclose(cv2.imread(str(tmp_path / f"{name}.pfm"), cv2.IMREAD_UNCHANGED), wanted)
     assert np.array_equal(cv2.imread(str(tmp_path / "disparity.png"), cv2.IMREAD_UNCHANGED), np.maximum(1, np.rint(256 * median)))
 
 

@@ -8,14 +8,16 @@ import numpy as np
 from PIL import Image
 
 from mrfhw.analysis.answer import Analysis
+from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.apps.flow import flow_bytes
 from mrfhw.apps.job import Job
 from mrfhw.report.pictures import class_colours
 
-__all__ = ["DISPARITY_UNIT", "EXCHANGE_FILES", "exchanged"]
+__all__ = ["DISPARITY_UNIT", "EXCHANGE_FILES", "MEASURE_FILES", "exchanged"]
 
 DISPARITY_UNIT = 256  # grey value of a pixel of disparity in disparity.png, as the KITTI benchmark has it
-EXCHANGE_FILES = ("disparity.pfm", "disparity.png", "flow.flo", "denoised.png", "classes.png")
+MEASURE_FILES = ("entropy.pfm", "mean.pfm", "std.pfm")
+EXCHANGE_FILES = ("disparity.pfm", "disparity.png", "flow.flo", "denoised.png", "classes.png", *MEASURE_FILES)
 
 
 def _png(image: Image.Image) -> bytes:
@@ -54,13 +56,26 @@ def _picture(values: np.ndarray, white: float) -> bytes:
     return _png(Image.fromarray(values))
 
 
+def _measures(uncertainty: Uncertainty) -> dict[str, bytes]:
+    found = {"entropy.pfm": pfm_bytes(uncertainty.entropy)}
+    if uncertainty.mean is not None and uncertainty.mean.shape[2] == 1:
+        found["mean.pfm"] = pfm_bytes(uncertainty.mean[..., 0])
+    return found if uncertainty.std is None else {**found, "std.pfm": pfm_bytes(uncertainty.std)}
+
+
 def exchanged(job: Job, analysis: Analysis) -> dict[str, bytes]:
     """The files by name.
+
+    entropy.pfm, mean.pfm of one component, std.pfm: float32 (H, W) in the units of `Uncertainty`.
 
     disparity.pfm: float32 (H, W) pixels. disparity.png: uint16 (H, W), DISPARITY_UNIT a pixel of disparity, at least 1; left out
     where a disparity is negative or too large. flow.flo: float32 (H, W, 2), along columns and along rows, pixels. denoised.png:
     the picture in its own size, depth and colours (colours of 16 bits with 8). classes.png: uint8 (H, W) labels with a palette.
     """
+    return {**_measures(analysis.uncertainty), **_answer(job, analysis)}
+
+
+def _answer(job: Job, analysis: Analysis) -> dict[str, bytes]:
     answer = analysis.answer
     if job.scale.kind == "scalar" and job.application == "stereo":
         assert answer is not None
