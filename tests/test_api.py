@@ -291,6 +291,12 @@ def test_a_12_bit_picture_in_colour(tmp_path):
     assert np.abs(read - answer.image * (255 / 4095)).max() <= 0.51
 
 
+def test_a_stretched_picture_comes_back_in_its_own_greys():
+    picture = (100 + np.arange(32) // 4 * 4)[None, :].repeat(16, 0).astype(np.uint8)
+    answer = mrfhw.denoise(picture, noise=1.0, sweeps=40, stretch=True)
+    assert np.abs(answer.image.astype(int) - picture).max() <= 3
+
+
 def test_one_truth_or_several():
     scene = segmentation_scene(24, 32, 1)
     given = scene.classes + 1

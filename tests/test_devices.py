@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from mrfhw.fpga.boards import BOARDS, BuildError
 from mrfhw.fpga.devices import DEVICES, device_named, device_of, largest, needs, too_much
 from mrfhw.fpga.logic import MODEL, SAMPLES, features, fit, logic_of
 from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Cdf
 
 RESULTS = Path(__file__).parents[1] / "mrfhw" / "fpga" / "results"
 DEVICE_OF = {"ecp5": "LFE5U-85F", "ice40": "iCE40UP5K", "gowin": "GW2AR-18C", "xilinx": "xc7a100t"}
@@ -62,6 +64,8 @@ def test_more_than_there_is() -> None:
     assert "and xc7a35t has" in found
     assert largest(Config(tile_rows=256, tile_cols=256), DEVICES["iCE40UP5K"]) is None
     assert logic_of(config, "cyclone5") is None
+    wide = Config.preset("icebreaker", mesh_cols=8, sampler=Cdf(uniform_bits=10), tile_rows=2, tile_cols=4)
+    assert re.fullmatch(r"about \d+ LUTs, and iCE40UP5K has 5280", too_much(wide, DEVICES["iCE40UP5K"]) or "")
 
 
 @pytest.mark.parametrize("preset", ["paper-16x1", "paper-16x2", "tang-nano-9k"])

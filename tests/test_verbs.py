@@ -86,6 +86,16 @@ def test_run_with_defaults(verb, tmp_path):
         assert part in result.stdout
 
 
+def test_what_makes_the_answer_doubtful_is_said_last(tmp_path):
+    result = invoke("run", "stereo", "left.png", "right.png", "--labels", 4, "--sweeps", 60, "--no-report", "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    warnings = json.loads((tmp_path / "out" / "report.json").read_text())["warnings"]
+    assert "of the pixels are at an end of the range, which may be too small: give more --labels" in warnings[0]
+    *_, wrote = result.stdout.splitlines()[:-len(warnings)]
+    assert wrote.startswith("wrote ")
+    assert result.stdout.splitlines()[-len(warnings):] == warnings
+
+
 @pytest.mark.parametrize("verb", SCENES)
 def test_annealing_gives_the_last_sample(verb, tmp_path):
     result = invoke("run", verb, *SCENES[verb], "--sweeps", 60, "--anneal", "-o", tmp_path / "out")
