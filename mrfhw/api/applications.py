@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
-from mrfhw.api.session import EVERY, check_numbers, machine_options, sampled
+from mrfhw.api.session import EVERY, Machine, check_numbers, machine_options, sampled
 from mrfhw.apps.images import is_path
 from mrfhw.apps.job import Job
 from mrfhw.errors import ProblemError
@@ -20,13 +20,11 @@ from mrfhw.jobs import problem as problem_job
 from mrfhw.jobs import segment as segment_job
 from mrfhw.jobs import stereo as stereo_job
 from mrfhw.jobs.task import Task
-from mrfhw.machine.config import Config
 from mrfhw.sessions.first import prepared
 from mrfhw.sessions.stepwise import Callback
 
 __all__ = ["denoise", "motion", "segment", "solve", "stereo"]
 
-Machine = Config | str | os.PathLike[str] | None
 # Options that are text on the command line, and may be numbers here.
 _SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
 

@@ -20,8 +20,9 @@ from mrfhw.sessions.backends import Plan
 from mrfhw.sessions.sampling import visit_of
 from mrfhw.sessions.stepwise import Callback, Chains, up_to
 
-__all__ = ["EVERY", "Session", "check_numbers", "machine_options", "sampled"]
+__all__ = ["EVERY", "Machine", "Session", "check_numbers", "machine_options", "sampled"]
 
+Machine = Config | str | os.PathLike[str] | None  # itself, the path of a manifest, or the name of a preset
 EVERY = 10  # sweeps from one call of a callback to the next
 
 
@@ -55,7 +56,7 @@ class Session:
     """
 
     def __init__(self, problem: Problem | str | os.PathLike[str], *, burn_in: int, seed: int = 0, chains: int = 2,
-                 initial: str | np.ndarray = "random", machine: Config | str | os.PathLike[str] | None = None,
+                 initial: str | np.ndarray = "random", machine: Machine = None,
                  backend: str = "model", visit: int | None = None,
                  **options: Any):
         """problem: what is sampled, a Problem or the path of a saved one. burn_in: sweeps that do not count. seed: of the first

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from mrfhw.commands.application import Application
-from mrfhw.commands.options import own_option, picture_options
-from mrfhw.jobs.matching import DATA
+from mrfhw.commands.options import matching_data, own_option, picture_options
 from mrfhw.jobs.motion import TASK
 
 __all__ = ["APPLICATION"]
@@ -16,8 +13,7 @@ APPLICATION = Application(TASK, (
                "[default: found from the frames]", metavar="ROWSxCOLS"),
     own_option(TASK, "centre", "The motion in the middle of them, in pixels.  [default: 0,0 with --vectors, else found]",
                metavar="ROW,COL"),
-    own_option(TASK, "data", "What pixels are compared by: which of their neighbours are darker, or their own grey.  "
-               "[default: census, where a preset's machine can]", type=click.Choice(DATA)),
+    matching_data(TASK),
     own_option(TASK, "truth", "True motions, a Middlebury .flo file.", metavar="FLOW"),
     *picture_options(),
 ))

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from mrfhw.jobs.matching import DATA
 from mrfhw.jobs.options import COMMON
 from mrfhw.jobs.task import Task
 
-__all__ = ["common_options", "own_option", "picture_options"]
+__all__ = ["common_options", "matching_data", "own_option", "picture_options"]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -67,6 +68,12 @@ def own_option(task: Task, name: str, text: str, **more: Any) -> Decorator:
     else:
         more = {"type": kind, "show_default": kind in (int, float) and standard is not None, **more}
     return click.option("--" + name.replace("_", "-"), name, default=standard, help=text, **more)
+
+
+def matching_data(task: Task) -> Decorator:
+    """--data of the applications that match two pictures."""
+    return own_option(task, "data", "What pixels are compared by: which of their neighbours are darker, or their own grey.  "
+                      "[default: census, where a preset's machine can]", type=click.Choice(DATA))
 
 
 def picture_options() -> list[Decorator]:

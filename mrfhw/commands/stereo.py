@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from mrfhw.commands.application import Application
-from mrfhw.commands.options import own_option, picture_options
-from mrfhw.jobs.matching import DATA
+from mrfhw.commands.options import matching_data, own_option, picture_options
 from mrfhw.jobs.stereo import TASK
 
 __all__ = ["APPLICATION"]
@@ -14,8 +11,7 @@ __all__ = ["APPLICATION"]
 APPLICATION = Application(TASK, (
     own_option(TASK, "labels", "Disparities told apart, 2 to 256.", metavar="N"),
     own_option(TASK, "min_disparity", "Disparity of label 0, in pixels."),
-    own_option(TASK, "data", "What pixels are compared by: which of their neighbours are darker, or their own grey.  "
-               "[default: census, where a preset's machine can]", type=click.Choice(DATA)),
+    matching_data(TASK),
     own_option(TASK, "one_way", "Do not match from right to left as well, to find what is hidden in RIGHT."),
     own_option(TASK, "truth", "True disparities, a grey image; 0 where unknown.", metavar="DISPARITY"),
     own_option(TASK, "truth_scale", "Grey value of one pixel of true disparity."),

@@ -310,7 +310,7 @@ def _place_wires(module: _Module) -> None:
             # One a line and turn, so that no expression is read while it changes.
             if (assigned := _ASSIGN.match(line)) and _plain(assigned[1]) in expressions:
                 there = [name for name in there if name != _plain(assigned[1])]
-                if any(_plain(assigned[1]) == name for name in placed):
+                if _plain(assigned[1]) in placed:
                     continue
             for name in there:
                 if name not in placed and not placed & set(_names(expressions[name])):

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_type_hints
 from mrfhw.apps.job import Job
 from mrfhw.errors import ProblemError
 from mrfhw.jobs.machine import DEFAULTS
-from mrfhw.jobs.options import COMMON, ENERGIES, CommonOptions, with_board
+from mrfhw.jobs.options import COMMON, ENERGIES, CommonOptions, default, with_board
 
 __all__ = ["Task"]
 
@@ -47,10 +47,9 @@ class Task:
         """The energies that are options, with their defaults; None where the application finds them, or there is none."""
         if self.problem is None:
             return {}
-        parameters = inspect.signature(self.problem).parameters
         # Whether a temperature is given matters to annealing.
-        return {name: None if name in self.found or name == "temperature" else parameters[name].default
-                for name in ENERGIES if name in parameters}
+        return {name: None if name in self.found or name == "temperature" else default(self.problem, name)
+                for name in ENERGIES if name in inspect.signature(self.problem).parameters}
 
     @cached_property
     def types(self) -> dict[str, type]:
@@ -70,7 +69,7 @@ class Task:
     def held_temperature(self) -> float:
         """The temperature by default, where the application does not find it."""
         assert self.problem is not None
-        return float(inspect.signature(self.problem).parameters["temperature"].default)
+        return float(default(self.problem, "temperature"))
 
     @property
     def defaults(self) -> dict[str, Any]:
