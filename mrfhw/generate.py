@@ -63,7 +63,7 @@ def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_addre
         for file, text in files.items():
             (scratch / file).write_text(text)
     remember(config)
-    click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{config.lanes} lanes, {config.sites} sites, "
+    click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{config.all_lanes} lanes, {config.sites} sites, "
                f"circuit {circuit_digest(config)[:16]}")
 
 

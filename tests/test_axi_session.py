@@ -158,9 +158,9 @@ def test_the_chip_over_mmio():
             return offset + 1
 
     chip = example("pynq_run").MmioChip(Mmio())
-    Driver(Config(), chip).set(labels=5, control=1)
+    Driver(Config(), chip).set(slots=5, control=1)
     chip.write(np.full(3, 7, np.uint32), np.array([1, 2, 0xFFFFFFFF], np.uint32))
-    assert accesses == [(4 * register("labels"), 5), (4 * register("control"), 1), (28, 1), (28, 2), (28, 0xFFFFFFFF)]
+    assert accesses == [(4 * register("slots"), 5), (4 * register("control"), 1), (28, 1), (28, 2), (28, 0xFFFFFFFF)]
     found = chip.read(np.array([3, 0], np.uint32))
     assert (found.dtype, found.tolist()) == (np.uint32, [13, 1])
 

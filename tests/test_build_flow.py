@@ -43,7 +43,7 @@ def test_a_bitstream_from_end_to_end(tmp_path, tmp_path_factory):
     assert record["board"] == "ulx3s-85f"
     config = Derived.from_dict(record["config"])
     assert config == Config.preset("smallest", **MACHINES["ulx3s-85f, narrow"][1])
-    assert (record["lanes"], record["sites"], record["digest"]) == (config.lanes, config.sites, circuit_digest(config))
+    assert (record["lanes"], record["sites"], record["digest"]) == (config.all_lanes, config.sites, circuit_digest(config))
     fmax = min(record["fmax_hz"].values())
     assert fmax >= record["clock_hz"] == BOARDS["ulx3s-85f"].clock_hz
     assert 0 < record["utilization"] <= 1

@@ -41,7 +41,7 @@ def test_slots_of_a_group():
     text = " ".join((ROOT / "docs" / "machine.md").read_text().split())
     slots = {banks: [Derived(spus=spus, lmem_banks=banks).fetch_slots / spus for spus in (1, 2, 4)] for banks in (1, 4)}
     assert [len(set(each)) for each in slots.values()] == [1, 1]
-    assert (f"max(L, {slots[1][0]:.0f} S) with one LMem bank, max(L, {slots[4][0]:.0f} S) with four, "
+    assert (f"max(slots, {slots[1][0]:.0f} S) with one LMem bank, max(slots, {slots[4][0]:.0f} S) with four, "
             f"at least {Derived().latency.least_interval}.") in text
 
 

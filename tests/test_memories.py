@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 from test_random_machines import compare
 
 from mrfhw.gateware.common.memories import Queue, UnguardedMemory, poisoned
-from mrfhw.gateware.control.singleton_address import SingletonAddress
+from mrfhw.gateware.control.singleton_address import SingletonAddress, offset_table
 from mrfhw.generation.verilog import board_text, component_verilog
 from mrfhw.machine.config import Config
 from mrfhw.sim.chip import CompiledChip
@@ -131,4 +131,4 @@ def test_wrong_arguments(make, message) -> None:
 
 def test_the_attribute_reaches_the_verilog() -> None:
     text = component_verilog(SingletonAddress(Config.preset("smallest")), "singleton_address")
-    assert len(re.findall(r"\(\* no_rw_check = 32'd1 \*\)\n  reg \[", text)) == 8
+    assert len(re.findall(r"\(\* no_rw_check = 32'd1 \*\)\n  reg \[", text)) == len(offset_table(Config.preset("smallest"))) == 4

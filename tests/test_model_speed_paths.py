@@ -65,7 +65,7 @@ class Plain:
             (draw_race, sampler.gumbel_table, sampler.fraction_bits, ()) if race else
             (draw_cdf, sampler.exponent_table, sampler.exponent_fraction_bits, (np.empty(count, np.int64),)))
         for colour in (0, 1):
-            for lane in range(c.lanes):
+            for lane in range(c.units):
                 sites = p.order.flat(*p.order.site(self.sweeps, colour, np.arange(p.order.turns), lane))
                 for row, col in zip(*np.divmod(sites, p.order.columns), strict=True):
                     if not p.exists[row, col] or p.clamped[row, col]:

@@ -29,7 +29,7 @@ def fetched_word(p, patches, tile, row, col, entry):
     column = col + entry.column
     col_wraps = int(column >= p.tile_cols)
     bank, start = p.s2_address(np.array(row), np.array(column))
-    address = (int(start) + entry.deltas[2 * row_wraps + col_wraps]) % (1 << c.s2_address_bits)
+    address = (int(start) + entry.deltas[col_wraps][row_wraps]) % (1 << c.s2_address_bits)
     near_row = tile // c.mesh_cols + entry.row_directions[row_wraps]
     near_col = tile % c.mesh_cols + entry.column_directions[col_wraps]
     if not (0 <= near_row < c.mesh_rows and 0 <= near_col < c.mesh_cols):
@@ -45,10 +45,9 @@ def test_every_label_finds_its_pixel(seed):
         p = random_placement(rng, random_config(rng))
     c, problem = p.config, p.problem
     memory = np.zeros((c.spes, c.spus, 1 << c.s2_address_bits), np.uint32)
-    tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
-    for index in range(len(p.patches)):
-        bank, address = p.s2_address(row, col)
-        memory[tile, bank, address + index * p.patch_words] = p.s2_words(index)
+    tile = np.arange(c.spes)[:, None, None]
+    for bank, address, words in p.s2_loads():
+        memory[tile, bank, address] = words
     rows, cols = problem.shape
     for _ in range(300):
         r, k, label = int(rng.integers(rows)), int(rng.integers(cols)), int(rng.integers(problem.labels))

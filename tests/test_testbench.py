@@ -31,11 +31,11 @@ MUTATIONS = {
     "the sum of the energies": ("= singleton_0_weighted + doubletons_weighted;", "= singleton_0_weighted - doubletons_weighted;"),
     "the neighbours": ("pair_0_next = doubleton_up + doubleton_down;", "pair_0_next = doubleton_up | doubleton_down;"),
     "which score wins": ("$signed(score_1) < $signed(best)", "$signed(score_1) > $signed(best)"),
-    "the edge of a tile": ("wraps_first_next = place_wide[4:0] >= groups;", "wraps_first_next = place_wide[4:0] > groups;"),
+    "the edge of a tile": ("wraps_first_next = unit >= units_1;", "wraps_first_next = unit > units_1;"),
     "which messages are sent": ("send = ((label == entry[5:0]) |", "send = ((label == entry[5:0]) &"),
     "the temperature's limit": ("(scaled < limit) ? limit : scaled", "(scaled > limit) ? limit : scaled"),
     "a register that is read": ("value = { 24'h000000, beta };", "value = { 24'h000001, beta };"),
-    "when a run ends": ("done = sweeps >= registers[77:46];", "done = sweeps > registers[77:46];"),
+    "when a run ends": ("enough_next[0] = following_2 >= registers[77:46];", "enough_next[0] = following_2 > registers[77:46];"),
 }
 
 

@@ -13,6 +13,7 @@ from mrfhw.machine.config import Config
 from mrfhw.model import exact, machine
 from mrfhw.model.machine import Machine
 from mrfhw.model.random import lane_states, step
+from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS, VisitOrder
 from mrfhw.reproduce.performance import quiet_cycles
@@ -27,7 +28,7 @@ LABELS = 3
 def order_of(shape, sampler="race"):
     mesh_rows, mesh_cols, rows, cols, spus = shape
     config = Config(mesh_rows=mesh_rows, mesh_cols=mesh_cols, tile_rows=rows, tile_cols=cols, spus=spus, sampler=sampler)
-    return VisitOrder.of_machine(config, rows, cols, LABELS)
+    return VisitOrder.of_machine(config, rows, cols, LabelGroups.filled(LABELS))
 
 
 def plain(shape, sweeps, race):
@@ -56,7 +57,7 @@ def plain(shape, sweeps, race):
 def test_order_is_that_of_plain_loops(shape, sampler):
     order, sweeps = order_of(shape, sampler), shape[2] + 1  # all first rows, and round again
     visits = list(plain(shape, sweeps, sampler == "race"))
-    assert len(visits) == sweeps * len(COLOURS) * order.lanes * order.turns
+    assert len(visits) == sweeps * len(COLOURS) * order.units * order.turns
     assert order.scheduled_evaluations(sweeps) == len(visits) * LABELS
     tables = {width: order.table(width) for width in (1, 3, 4, 64)}
     for sweep, colour, turn, lane, row, column, used in visits:
@@ -71,7 +72,7 @@ def test_order_is_that_of_plain_loops(shape, sampler):
             assert table[lane // width, colour, place, lane % width] == site
     for width, table in tables.items():
         assert table.dtype == np.int32
-        assert (table >= 0).sum() == order.lanes * order.turns * len(COLOURS)
+        assert (table >= 0).sum() == order.units * order.turns * len(COLOURS)
         assert (np.diff(np.sort(table[table >= 0])) == 1).all(), width
 
 
@@ -79,14 +80,14 @@ def test_order_is_that_of_plain_loops(shape, sampler):
 def test_groups_are_what_the_lanes_of_a_tile_do_together(shape):
     order = order_of(shape)
     for sweep in range(shape[2]):
-        groups = list(order.groups(sweep))
+        groups = list(order.groups_of(sweep))
         assert [(g.colour, g.turn) for g in groups] == [(c, t) for c in COLOURS for t in range(order.turns)]
         assert groups[0].row == order.first_row(sweep, COLOURS[0])
         for group in groups:
-            tile, row, column = order.site(sweep, group.colour, group.turn, np.arange(order.lanes))
+            tile, row, column = order.site(sweep, group.colour, group.turn, np.arange(order.units))
             assert (row == group.row).all()
             assert column.reshape(-1, shape[4]).tolist() == [list(group.columns)] * (shape[0] * shape[1])
-            assert np.array_equal(tile, np.arange(order.lanes) // shape[4])
+            assert np.array_equal(tile, np.arange(order.units) // shape[4])
             assert group.columns[0] // (2 * shape[4]) == group.index
         # The row after the last one of a colour is where the colour began; the next one begins a row below.
         firsts = [groups[0].row, groups[order.turns].row, order.first_row(sweep + 1, COLOURS[0])]
@@ -100,7 +101,7 @@ def test_every_unclamped_site_is_drawn_once_a_sweep(seed):
     for sweep in (0, 1, 5):
         drawn = np.zeros(p.padded_shape, int)
         for colour in COLOURS:
-            turn, lane = np.indices((p.order.turns, p.order.lanes))
+            turn, lane = np.indices((p.order.turns, p.order.units))
             place = p.order.site(sweep, colour, turn, lane)
             site = p.order.flat(*place)
             np.add.at(drawn.reshape(-1), site, 1)
@@ -117,10 +118,10 @@ def test_generators_step_as_the_order_says(sampler):
                       clamped=np.random.default_rng(0).random((7, 21)) < 0.3)
     config = Config(mesh_rows=2, mesh_cols=2, tile_rows=8, tile_cols=16, spus=2, sampler=sampler)
     held = Machine(config, problem, Run(sweeps=2, seed=5))
-    states = lane_states(5, held.placement.order.lanes)
+    states = lane_states(5, held.placement.order.units)
     for sweep in range(2):
         held.sweep()
-        for lane in range(held.placement.order.lanes):
+        for lane in range(held.placement.order.units):
             steps = np.diff([held.placement.order.number(s, 0, 0, lane)[1] for s in (sweep, sweep + 1)])[0]
             for _ in range(steps):
                 step(states, lane)
@@ -152,4 +153,4 @@ def test_label_evaluations_are_counted():
     assert order.scheduled_evaluations(5) == 5 * 6 * (2 * 16) * (2 * 18)
     # Each slot takes a cycle where the interval is L.
     assert placement.interval == 6
-    assert quiet_cycles(whole, problem, 5) - quiet_cycles(whole, problem, 4) == order.scheduled_evaluations(1) // order.lanes
+    assert quiet_cycles(whole, problem, 5) - quiet_cycles(whole, problem, 4) == order.scheduled_evaluations(1) // order.units

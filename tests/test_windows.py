@@ -165,16 +165,16 @@ def test_a_visit_writes_what_differs_and_leaves_the_rest(name):
         chip.written.clear()
         cycles = driver.load(placement, generators=number == 0)
         assert cycles == sum(chip.written) * Derived.of(SMALL).bus_write_cycles
-        generators = len(lane_states(0, Derived.of(SMALL).lanes).ravel()) * Derived.of(SMALL).bus_write_cycles
+        generators = len(lane_states(0, Derived.of(SMALL).generators).ravel()) * Derived.of(SMALL).bus_write_cycles
         saved += everything - cycles - (generators if number else 0)
         lanes = set(driver.map.generators().tolist())
         for address, word in whole.words.items():
             assert address in lanes or chip.words[address] == word, hex(address)
     assert saved > 0
     # What was written by another way than a load.
-    driver.set(labels=2, tile_groups=1)
+    driver.set(slots=2, tile_groups=1)
     driver.load(placement, generators=False)
-    assert chip.words[register("labels")] == problem.labels
+    assert chip.words[register("slots")] == problem.labels
     # The same window again: labels, and what of the temperatures has changed.
     driver.forget()
     assert driver.load(placement, generators=False) == everything - generators

@@ -111,5 +111,5 @@ def _text(config: Config, device: Device) -> str:
     lines.append("it fits by count" if found["too_much"] is None else f"it does not fit: {found['too_much']}")
     mesh = found["largest_mesh"]
     lines.append("not even one tile of these parameters fits" if mesh is None else
-                 f"largest mesh of these tiles: {mesh[0]}x{mesh[1]}, {mesh[0] * mesh[1] * config.spus} lanes")
+                 f"largest mesh of these tiles: {mesh[0]}x{mesh[1]}, {mesh[0] * mesh[1] * config.spus * config.lanes} lanes")
     return "\n".join(lines)

@@ -33,8 +33,8 @@ __all__ = ["SHIFTS", "TEMPERATURES", "WIDTHS", "Row", "chains", "command", "cond
 WIDTHS: tuple[tuple[str, Sampler], ...] = (
     *((f"cdf {floor}", Cdf(floor=floor, probability_bits=bits))
       for floor in ("power_of_two", "integer") for bits in (4, 8, 12)),
-    *(("race", Race(uniform_bits=uniform, fraction_bits=fraction))
-      for uniform, fraction in ((8, 4), (10, 6), (12, 6), (12, 8))),
+    *(("race", Race(uniform_bits=uniform, fraction_bits=fraction, segments=segments))
+      for uniform, fraction, segments in ((8, 4, 1), (10, 6, 1), (12, 6, 1), (14, 6, 8), (12, 8, 1))),
 )
 SHIFTS = (0, 3, 4)
 TEMPERATURES = (1.0, 4.0, 16.0, 64.0)
@@ -63,9 +63,11 @@ class Row:
 
 
 def widths_of(config: Config) -> str:
-    """The width of P, or the bits of the uniform number / the fraction of the Gumbel number."""
+    """The width of P, or the bits of the uniform number / the fraction of the Gumbel number / its table's segments, if several."""
     sampler = config.sampler
-    return str(sampler.probability_bits) if isinstance(sampler, Cdf) else f"{sampler.uniform_bits}/{sampler.fraction_bits}"
+    if isinstance(sampler, Cdf):
+        return str(sampler.probability_bits)
+    return f"{sampler.uniform_bits}/{sampler.fraction_bits}" + (f"/{sampler.segments}" if sampler.segments > 1 else "")
 
 
 def conditionals(config: Config, shift: int, temperature: float, draws: int, seed: int) -> list[float]:

@@ -42,7 +42,7 @@ class Result(Recorded):
     label_evaluations: L x unclamped sites x sweeps. lanes: label evaluations a cycle at most.
     cycles: from start to the last write-back, stalls included; of windows all visits'.
     stall_cycles, gap_cycles: cycles waiting for the log, cycles of no labels between colours.
-    label_cycles: cycles in which every lane evaluated a label. simulated_cycles: clock cycles that a simulated chip took to run.
+    label_cycles: slots with labels. simulated_cycles: clock cycles that a simulated chip took to run.
     loading_cycles, reading_cycles: cycles of the chip's bus for problem and answer; of the model, what a chip would need.
     loading_seconds, reading_seconds: the same on a host's clock.
     messages_counted: log messages by the count of the chip or model.

@@ -55,7 +55,7 @@ def _rows(families: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
                 found = measure(config, family, Path(folder))
             cells.append(", ".join(f"{kind} {found[kind]}" for kind in KINDS if found[kind]))
         site = (bits["s1"] + bits["s2"] + bits.get("edges", 0)) / config.sites
-        cells.append(f"{site:.0f} a site, {bits.get('doubleton tables', 0) // config.lanes} a lane")
+        cells.append(f"{site:.0f} a site, {bits.get('doubleton tables', 0) // config.all_lanes} a lane")
         yield name, cells
 
 

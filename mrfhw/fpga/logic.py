@@ -35,12 +35,12 @@ def features(config: Config) -> dict[str, float]:
     bits, race = ((c.sampler.gumbel_bits + c.sampler.uniform_bits, True) if isinstance(c.sampler, Race)
                   else (c.sampler.total_bits(c.label_bits), False))
     return {
-        "one": 1, "tiles": c.spes, "lanes": c.lanes, "lanes x energy bits": c.lanes * c.energy_bits,
-        "lanes x label bits": c.lanes * c.label_bits, "lanes x data bits": c.lanes * sum(c.channel_bits),
-        "lanes x vector bits": c.lanes * c.vector_bits, "race lanes x bits": c.lanes * bits * race,
-        "cdf lanes": c.lanes * (not race), "cdf lanes x bits": c.lanes * bits * (not race),
-        "lanes x temperature bits": c.lanes * c.temperature_bits, "tiles of four banks": c.spes * (c.lmem_banks == 4),
-        "lanes x edge bits": c.lanes * c.edge_bits, "lanes with a table": c.lanes * (c.pairwise_bits > 0),
+        "one": 1, "tiles": c.spes, "lanes": c.all_lanes, "lanes x energy bits": c.all_lanes * c.energy_bits,
+        "lanes x label bits": c.all_lanes * c.label_bits, "lanes x data bits": c.all_lanes * sum(c.channel_bits),
+        "lanes x vector bits": c.all_lanes * c.vector_bits, "race lanes x bits": c.all_lanes * bits * race,
+        "cdf lanes": c.all_lanes * (not race), "cdf lanes x bits": c.all_lanes * bits * (not race),
+        "lanes x temperature bits": c.all_lanes * c.temperature_bits, "tiles of four banks": c.spes * (c.lmem_banks == 4),
+        "lanes x edge bits": c.all_lanes * c.edge_bits, "lanes with a table": c.all_lanes * (c.pairwise_bits > 0),
         "tiles x message bits": c.spes * c.message_bits, "hubs x message bits": c.control_nodes * c.message_bits,
         "line bits": c.line_bits,
     }

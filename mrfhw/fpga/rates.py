@@ -59,7 +59,7 @@ def workload(config: Config) -> Workload:
     machine.timing.finish()
     sweep = rows * cols * labels
     lines = machine.log_messages / config.line_messages
-    return Workload(rows, cols, labels, SWEEPS * sweep / (config.lanes * machine.timing.cycles),
+    return Workload(rows, cols, labels, SWEEPS * sweep / (config.all_lanes * machine.timing.cycles),
                     lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep))
 
 

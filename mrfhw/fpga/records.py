@@ -28,7 +28,7 @@ def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: 
     """The record of a build, ready for JSON. Rates are those of the fastest clock that timing analysis allows."""
     config = Derived.of(config)
     fmax = placed.best.slowest
-    peak = config.lanes * fmax * work.utilization
+    peak = config.all_lanes * fmax * work.utilization
     link = link_bytes_per_s(baud)
     through_link = link / work.log_bytes_per_evaluation if work.log_bytes_per_evaluation else float("inf")
     needed = peak * work.log_bytes_per_evaluation
@@ -39,8 +39,8 @@ def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: 
         "resources": {kind: {"used": used, "available": placed.available[kind],
                              "share": round(used / placed.available[kind], 4)} for kind, used in placed.used.items()},
         "seeds": [{"seed": a.seed, "fmax_hz": a.fmax_hz, "timing_met": a.met} for a in placed.attempts],
-        "seed": placed.best.seed, "lanes": config.lanes, "utilization": work.utilization, "labels_per_s": peak,
-        "labels_per_s_at_clock": config.lanes * clock_hz * work.utilization,
+        "seed": placed.best.seed, "lanes": config.all_lanes, "utilization": work.utilization, "labels_per_s": peak,
+        "labels_per_s_at_clock": config.all_lanes * clock_hz * work.utilization,
         "sites": config.sites, "labels": config.max_labels,
         "log": {"scene": f"stereo {work.cols}x{work.rows}, {work.labels} labels",
                 "bytes_per_label_evaluation": work.log_bytes_per_evaluation, "link_bytes_per_s": link,

@@ -145,7 +145,7 @@ def _steps(config: Derived, placements: Iterable[Placement],
         chip.steps.append((_END, 0, 0))
         sent = machine.log_messages
         counted = {"cycles": result.cycles, "stall_cycles": result.stall_cycles, "gap_cycles": result.gap_cycles, "messages": sent,
-                   "label_cycles": len(COLOURS) * p.order.turns * p.run.sweeps * p.problem.labels}
+                   "label_cycles": len(COLOURS) * p.order.turns * p.run.sweeps * p.slots}
         for name, value in counted.items():
             assert value is not None
             longest = max(longest, value)

@@ -106,7 +106,7 @@ def _words(config: Config, region: Region) -> tuple[np.ndarray, np.ndarray]:
         offsets = np.concatenate([half, half + (1 << config.site_address_bits - 1)])
         return offsets, np.full(len(offsets), datum if region is Region.S1 else (1 << len(KINDS) * config.edge_bits) - 1, np.uint32)
     if region is Region.S2:
-        bank, word = np.divmod(np.arange(config.spus * config.s2_bank_depth), config.s2_bank_depth)
+        bank, word = np.divmod(np.arange(config.s2_banks * config.s2_bank_depth), config.s2_bank_depth)
         return (bank << config.s2_address_bits) + word, np.full(len(bank), datum, np.uint32)
     depth = np.arange(config.lmem_bank_depth // 2)
     entry = np.concatenate([depth, depth + (1 << config.lmem_address_bits - 1)])
@@ -143,14 +143,14 @@ def _memory(session: RemoteSession, region: Region, every: int) -> Check:
 
 def _generators(session: RemoteSession) -> Check:
     config, amap = Derived.of(session.config), AddressMap(session.config)
-    wanted = lane_states(SEED, config.lanes)
+    wanted = lane_states(SEED, config.generators)
     session.driver.chip.write(np.repeat(amap.generators(), 4).astype(np.uint32), wanted.ravel())
     for _ in range(2):  # the first reading must have left them as they were
         wrong = np.flatnonzero((session.driver.generators() != wanted).any(1))
         if len(wrong):
             return Check("generators", False,
-                         f"{len(wrong)} of {config.lanes} do not hold their states, first that of lane {wrong[0]}")
-    return Check("generators", True, f"{config.lanes} hold their states")
+                         f"{len(wrong)} of {config.generators} do not hold their states, first number {wrong[0]}")
+    return Check("generators", True, f"{config.generators} hold their states")
 
 
 def _small_problem(config: Config) -> Problem:
@@ -181,7 +181,7 @@ def _field(session: RemoteSession) -> Iterator[Check]:
         found = error
     states = session.driver.generators()
     yield Check("random numbers", bool(np.array_equal(states, model.random)),
-                f"after the field below {(states == model.random).all(1).sum()} of {config.lanes} streams equal the model's")
+                f"after the field below {(states == model.random).all(1).sum()} of {config.generators} streams equal the model's")
     if isinstance(found, ChipError):
         yield Check("field", False, str(found))
         return

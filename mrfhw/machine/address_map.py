@@ -33,6 +33,7 @@ class AddressMap(AddressWidths):
         return self.tile(0, region, offset) | 1 << self.broadcast_bit
 
     def generators(self) -> np.ndarray:
-        """(lanes,) word addresses of the lanes' generators. The four words of a state are written and read through one address."""
-        tile, unit = np.divmod(np.arange(Derived.of(self.config).lanes), self.config.spus)
-        return self.tile(tile, Region.RANDOM, unit)
+        """(generators,) word addresses of the generators. The four words of a state are written and read through one address."""
+        c = Derived.of(self.config)
+        tile, generator = np.divmod(np.arange(c.generators), c.tile_generators)
+        return self.tile(tile, Region.RANDOM, generator)

@@ -20,7 +20,8 @@ class AddressWidths:
 
     @property
     def bank_bits(self) -> int:
-        return (self.config.spus - 1).bit_length()
+        """Number of a bank of S2Mem."""
+        return (Derived.of(self.config).s2_banks - 1).bit_length()
 
     @property
     def lmem_bank_bits(self) -> int:
@@ -30,8 +31,14 @@ class AddressWidths:
     def offset_bits(self) -> int:
         """Word address within a memory of a tile."""
         c = Derived.of(self.config)
-        return max(c.site_address_bits, c.s2_address_bits + self.bank_bits,
-                   c.lmem_address_bits + self.lmem_bank_bits + 1, 2 * c.label_bits if c.pairwise_bits else c.label_bits)
+        return max(c.site_address_bits, c.s2_address_bits + self.bank_bits, c.lmem_address_bits + self.lmem_bank_bits + 1,
+                   self.pairwise_bits if c.pairwise_bits else c.label_bits)
+
+    @property
+    def pairwise_bits(self) -> int:
+        """Word of the doubleton tables: two labels; or which of two tables, a label, a slot and a lane."""
+        c = Derived.of(self.config)
+        return 2 * c.label_bits if c.lanes == 1 else 1 + c.label_bits + c.pairwise_slot_bits + c.lane_bits
 
     @property
     def region_bits(self) -> int:

@@ -40,7 +40,8 @@ class Config:
 
     mesh_rows: int = whole(4, 1, MESH_SIDE, "Rows of the mesh of SPEs.")
     mesh_cols: int = whole(4, 1, MESH_SIDE, "Columns of the mesh of SPEs.")
-    spus: int = choice(2, (1, 2, 4), "Sampling units (lanes) of an SPE.")
+    spus: int = choice(2, (1, 2, 4), "Sampling units of an SPE, each with a site of its own.")
+    lanes: int = choice(1, (1, 2, 4, 8, 16), "Lanes of a sampling unit: labels of its site that it evaluates a cycle.")
     tile_rows: int = whole(64, 2, 1024, "Rows of sites that an SPE holds at most.")
     tile_cols: int = whole(64, 2, 1024, "Columns of sites that an SPE holds at most.")
     label_bits: int = whole(6, 1, 8, "Width of a label.")
@@ -54,7 +55,8 @@ class Config:
     edge_bits: int = whole(0, 0, 4, "Width of an edge's weight, 0 for no weights.")
     energy_bits: int = whole(12, 4, 20, "Width of a label's energy, saturating (Equation 3.1).")
     weight_bits: int = whole(8, 1, 12, "Width of alpha and beta.")
-    vector_bits: int = whole(4, 2, 6, "Width of a signed component of a label's vector (squared doubleton).")
+    vector_bits: int = whole(4, 0, 6, "Width of a signed component of a label's vector, 0 for none (squared doubleton).")
+    shift_bits: int = whole(4, 0, 4, "Width of energy_shift, 0 for none.")
     sampler: Sampler = dataclasses.field(default_factory=Race)
     temperature_bits: int = whole(18, 12, 24, "Width of the temperature's coefficient, T (race) or log2(e)/T (cdf).")
     temperature_table: int = whole(256, 2, 1024, "Entries of the temperature table.")
@@ -74,6 +76,7 @@ class Config:
 
         check(self)
         object.__setattr__(self, "sampler", sampler_of(self.sampler))
+        object.__setattr__(self, "latency", Latency.of_lanes(self.lanes))
         broken = first_broken(self)
         if broken is not None:
             raise ConfigError(broken)
@@ -98,7 +101,7 @@ class Config:
 
         `latency` is among them where it is not the gateware's own.
         """
-        stages = {} if self.latency == Latency() else {"latency": dataclasses.asdict(self.latency)}
+        stages = {} if self.latency == Latency.of_lanes(self.lanes) else {"latency": dataclasses.asdict(self.latency)}
         return self._fields() | {"sampler": self.sampler.to_dict()} | stages
 
     @classmethod

@@ -27,7 +27,22 @@ def tile_rows(c: Derived) -> str | None:
 
 def tile_cols(c: Derived) -> str | None:
     """A tile's columns fill groups of sites of one colour, and the banks of the label memory."""
-    return _multiple("tile_cols", c.tile_cols, c.col_step, f"spus = {c.spus} and lmem_banks = {c.lmem_banks}")
+    lanes = f", lanes = {c.lanes}" if c.lanes > 1 else ""
+    return _multiple("tile_cols", c.tile_cols, c.col_step, f"spus = {c.spus}{lanes} and lmem_banks = {c.lmem_banks}")
+
+
+def lanes(c: Derived) -> str | None:
+    """Lanes that share a site draw its label by race, in an SPE with one unit."""
+    if c.lanes == 1:
+        return None
+    if c.sampler.name != "race":
+        return (f"lanes is {c.lanes} and the sampler is {c.sampler.name}; it adds up one label after the other and has one lane: "
+                "give lanes = 1, or the sampler race")
+    if c.spus > 1:
+        return f"lanes is {c.lanes} and spus is {c.spus}; an SPE whose lanes share a site has one unit: give spus = 1, or lanes = 1"
+    if c.lanes > c.max_labels:
+        return f"lanes is {c.lanes}; label_bits = {c.label_bits} has {c.max_labels} labels: give at most so many lanes"
+    return None
 
 
 def tile_sites(c: Derived) -> str | None:
@@ -63,6 +78,13 @@ def channels(c: Derived) -> str | None:
     return None
 
 
+def vectors(c: Derived) -> str | None:
+    """A vector's components have a sign."""
+    if c.vector_bits == 1:
+        return "vector_bits is 1; a signed component has 2 bits or more: give 2 or more, or 0 for no vectors"
+    return None
+
+
 def line_bytes(c: Derived) -> str | None:
     """A line is whole bytes."""
     if c.line_bits % 8:
@@ -88,7 +110,7 @@ def line_message(c: Derived) -> str | None:
 
 # Each takes the numbers of parameters and returns the line of what is wrong, None where nothing is; the first broken one is said.
 CONSTRAINTS: tuple[Callable[[Derived], str | None], ...] = (
-    tile_rows, tile_cols, tile_sites, difference, channels, site_address, line_bytes, bus_address, line_message)
+    lanes, tile_rows, tile_cols, tile_sites, difference, channels, vectors, site_address, line_bytes, bus_address, line_message)
 
 
 def first_broken(config: Config) -> str | None:

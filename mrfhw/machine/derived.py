@@ -42,9 +42,39 @@ class Derived(Config):
         return self.mesh_rows * self.mesh_cols
 
     @property
-    def lanes(self) -> int:
+    def units(self) -> int:
         """Sampling units of the machine."""
         return self.spes * self.spus
+
+    @property
+    def all_lanes(self) -> int:
+        """Lanes of the machine: labels that it evaluates a cycle."""
+        return self.units * self.lanes
+
+    @property
+    def lane_bits(self) -> int:
+        """Bits of a lane's number in its unit."""
+        return (self.lanes - 1).bit_length()
+
+    @property
+    def numbers_a_step(self) -> int:
+        """Uniform numbers that a step of a generator gives: one for each of two lanes, or of the only one."""
+        return min(2, self.lanes)
+
+    @property
+    def unit_generators(self) -> int:
+        """Generators of a sampling unit."""
+        return self.lanes // self.numbers_a_step
+
+    @property
+    def tile_generators(self) -> int:
+        """Generators of an SPE."""
+        return self.spus * self.unit_generators
+
+    @property
+    def generators(self) -> int:
+        """Generators of the machine."""
+        return self.spes * self.tile_generators
 
     @property
     def row_step(self) -> int:
@@ -54,7 +84,7 @@ class Derived(Config):
     @property
     def col_step(self) -> int:
         """A tile's columns are a multiple of this."""
-        return max(2 * self.spus, 4 if self.lmem_banks == 4 else 2)
+        return max(2 * self.spus, self.lanes, 4 if self.lmem_banks == 4 else 2)
 
     @property
     def tile_sites(self) -> int:
@@ -67,6 +97,20 @@ class Derived(Config):
     @property
     def max_labels(self) -> int:
         return 1 << self.label_bits
+
+    @property
+    def min_slots(self) -> int:
+        """Fewest slots of a site: those of two labels."""
+        return self.slots(2)
+
+    def slots(self, labels: int) -> int:
+        """Fewest slots of a site of so many labels: `lanes` of them a slot. Offsets of the second image may take more."""
+        return -(-labels // self.lanes)
+
+    @property
+    def pairwise_slot_bits(self) -> int:
+        """Bits of a slot's number in the doubleton tables: of twice as many slots as all labels fill."""
+        return self.label_bits if self.lanes == 1 else min(self.label_bits, self.label_bits - self.lane_bits + 1)
 
     @property
     def tree_levels(self) -> int:
@@ -133,13 +177,18 @@ class Derived(Config):
     @property
     def doubleton_bits(self) -> int:
         """Width of one E_doubleton: a label distance or the squared distance of two vectors."""
-        widest = 2 * ((1 << self.vector_bits) - 1) ** 2
+        widest = 2 * ((1 << self.vector_bits) - 1) ** 2 if self.vector_bits else 0
         return max(self.label_bits, bits_for(widest + 1), self.pairwise_bits)
+
+    @property
+    def doubletons(self) -> tuple[str, ...]:
+        """The functions of two labels that the machine has."""
+        return ("absolute", *(["squared"] if self.vector_bits else []), "potts", *(["table"] if self.pairwise_bits else []))
 
     @property
     def shift_max(self) -> int:
         """Largest energy_shift."""
-        return 15
+        return (1 << self.shift_bits) - 1
 
     @property
     def temperature_fraction_bits(self) -> int:
@@ -192,8 +241,18 @@ class Derived(Config):
         return self.s2_words or self.tile_sites
 
     @property
+    def s2_banks(self) -> int:
+        """Singleton-2 words that a tile reads a cycle, each from a bank: one a lane."""
+        return self.spus * self.lanes
+
+    @property
+    def s2_step(self) -> int:
+        """Columns of the second image between the words that two neighbouring lanes read."""
+        return 1 if self.lanes > 1 else 2
+
+    @property
     def s2_bank_depth(self) -> int:
-        return -(-self.s2_capacity // self.spus)
+        return -(-self.s2_capacity // self.s2_banks)
 
     @property
     def s2_address_bits(self) -> int:
@@ -230,21 +289,21 @@ class Derived(Config):
         """Cycles in which LMem is read or written back for the S sites of a group."""
         return self.spus * (4 if self.lmem_banks == 1 else 1) + self.spus
 
-    def interval(self, labels: int) -> int:
-        """Initiation interval of a group of S sites: L, or what the LMem port and the scheduler need."""
-        return max(labels, self.fetch_slots, self.latency.least_interval)
+    def interval(self, slots: int) -> int:
+        """Initiation interval of a group of S sites: its slots, or what the LMem port and the scheduler need."""
+        return max(slots, self.fetch_slots, self.latency.least_interval)
 
-    def spu_latency(self, labels: int) -> int:
-        """Cycles from the first label's operands at the SPU to the drawn label."""
-        return self.latency.spu(self.sampler.name, labels)
+    def spu_latency(self, slots: int) -> int:
+        """Cycles from the first slot's operands at the SPU to the drawn label."""
+        return self.latency.spu(self.sampler.name, slots, self.lane_bits)
 
-    def commit_delay(self, labels: int) -> int:
+    def commit_delay(self, slots: int) -> int:
         """Cycles from a group's first label slot to its first write-back slot."""
-        return self.latency.write_back_delay(self.sampler.name, labels)
+        return self.latency.write_back_delay(self.sampler.name, slots, self.lane_bits)
 
-    def temperature_delay(self, labels: int) -> int:
+    def temperature_delay(self, slots: int) -> int:
         """Cycles from the first label slot of a sweep until its temperature must reach the SPUs."""
-        return self.latency.coefficient_delay(self.sampler.name, labels)
+        return self.latency.coefficient_delay(self.sampler.name, slots)
 
     @property
     def slot_to_tile(self) -> int:
@@ -266,30 +325,34 @@ class Derived(Config):
         """Cycles of a read from a tile: down the control tree and back."""
         return self.latency.bus_read(self.tree_levels) + 1
 
-    def overlaps(self, tile_rows: int, groups_per_row: int, labels: int) -> bool:
+    def overlaps(self, tile_rows: int, groups_per_row: int, slots: int) -> bool:
         """Whether a colour may start while the last groups of the other are in flight, in tiles of so many rows and groups a row.
 
         Each colour starts one row below the last one, so the rows that it reads first are the ones
         written longest ago; true when (rows - 3) x groups a row x interval covers the write-back.
         """
-        slack = (tile_rows - 3) * groups_per_row * self.interval(labels)
-        return slack >= self.commit_delay(labels) + self.spus - 1 + self.latency.written
+        slack = (tile_rows - 3) * groups_per_row * self.interval(slots)
+        return slack >= self.commit_delay(slots) + self.spus - 1 + self.latency.written
 
-    def in_flight(self, labels: int, cycles: int) -> int:
+    def in_flight(self, slots: int, cycles: int) -> int:
         """Most groups that can start within a span of `cycles`, both ends included."""
-        return cycles // self.interval(labels) + 1
+        return cycles // self.interval(slots) + 1
+
+    @property
+    def _all_slots(self) -> range:
+        """Every number of slots that a site may have."""
+        return range(self.min_slots, self.max_labels + 1)
 
     @cached_property
     def commit_queue_depth(self) -> int:
-        """Groups between their first label and their write-back, at most, over all label counts."""
-        return max(self.in_flight(n, self.commit_delay(n) + self.spus) for n in range(2, self.max_labels + 1)) + 1
+        """Groups between their first label and their write-back, at most, over all numbers of slots."""
+        return max(self.in_flight(n, self.commit_delay(n) + self.spus) for n in self._all_slots) + 1
 
     @cached_property
     def log_reserve(self) -> int:
         """Messages that a tile can still produce after it has asked for a stall."""
         blind = self.latency.stall_blind(self.tree_levels) + self.spus
-        return self.spus * max(self.in_flight(n, self.commit_delay(n) + blind) + 1
-                               for n in range(2, self.max_labels + 1))
+        return self.spus * max(self.in_flight(n, self.commit_delay(n) + blind) + 1 for n in self._all_slots)
 
     @property
     def log_depth(self) -> int:
@@ -313,7 +376,8 @@ class Derived(Config):
 
     @property
     def _shape(self) -> str:
-        return f"mrfhw_{self.spes}x{self.spus}_{self.sampler.name}"
+        units = f"{self.spus}" if self.lanes == 1 else f"{self.spus}x{self.lanes}"
+        return f"mrfhw_{self.spes}x{units}_{self.sampler.name}"
 
 
 @lru_cache(maxsize=1024)

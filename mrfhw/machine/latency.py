@@ -27,6 +27,7 @@ class Latency:
     # Scheduler and control tree.
     scheduler: int = 3  # a slot -> its operations of cycle 0 at the scheduler's outputs
     next_row: int = 3  # the issue of a row's last group -> the row after the next is known
+    label_group: int = 1  # a slot -> its labels, where a unit has several lanes
     label_data: int = 1  # a label -> its vector and constant from the label table
     coefficient: int = 2  # the last cycle before a sweep's coefficient is due -> the coefficient
     node_down: int = 1  # a node of the control tree, towards the tiles
@@ -57,6 +58,7 @@ class Latency:
     gumbel_read: int = 1  # race: uniform -> G(u)
     race_product: int = 2  # race: G(u) -> T G(u)
     race_score: int = 1  # race: E(l) and T G(u) -> their difference
+    race_level: int = 1  # race: a level of the tree that compares the lanes' differences
     race_compare: int = 1  # race: difference -> the least so far
     race_result: int = 1  # race: the least of a site -> its label
     cdf_start: int = 1  # cdf: the last E(l) -> pass 2 begins
@@ -81,6 +83,15 @@ class Latency:
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise LatencyError(f"{field.name} is {value!r}; a part has a whole number of register stages, 1 or more: "
                                    f"give {field.default}")
+
+    @classmethod
+    def of_lanes(cls, lanes: int) -> Latency:
+        """The gateware's own, for units of so many lanes.
+
+        Lanes that share a site are many to a tile and one to a cycle: they pay for a clock that block memories' outputs do not
+        limit, so a register stands behind each.
+        """
+        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, gumbel_read=2)
 
     def beyond(self, name: str, has: int, part: str) -> int:
         """Registers to add to a part that has `has` of the stages `name`. Raises LatencyError where it has more than declared."""
@@ -167,31 +178,31 @@ class Latency:
         return (self.cdf_start + self.cdf_energy_read + self.cdf_scale + self.cdf_product + self.cdf_power + self.cdf_shift
                 + self.cdf_sum)
 
-    def draw(self, sampler: str, labels: int) -> int:
-        """From the last E(l) of a site to its label."""
+    def draw(self, sampler: str, slots: int, levels: int = 0) -> int:
+        """From the last E(l) of a site to its label. levels: of the tree that compares lanes."""
         if sampler == "race":
-            return self.race_score + self.race_compare + self.race_result
-        return 2 * (labels - 1) + self.cdf_total + self.cdf_threshold + self.cdf_count + self.cdf_result
+            return self.race_score + levels * self.race_level + self.race_compare + self.race_result
+        return 2 * (slots - 1) + self.cdf_total + self.cdf_threshold + self.cdf_count + self.cdf_result
 
-    def spu(self, sampler: str, labels: int) -> int:
-        """From the operands of a site's first label to its label."""
-        return self.energy + labels - 1 + self.draw(sampler, labels)
+    def spu(self, sampler: str, slots: int, levels: int = 0) -> int:
+        """From the operands of a site's first slot to its label."""
+        return self.energy + slots - 1 + self.draw(sampler, slots, levels)
 
-    def coefficient_use(self, sampler: str, labels: int) -> int:
-        """From the operands of a site's first label to the first cycle in which the sampler uses the coefficient."""
+    def coefficient_use(self, sampler: str, slots: int) -> int:
+        """From the operands of a site's first slot to the first cycle in which the sampler uses the coefficient."""
         if sampler == "race":
             return self.energy - self.race_product
-        return self.energy + labels - 1 + self.cdf_start + self.cdf_energy_read + self.cdf_scale
+        return self.energy + slots - 1 + self.cdf_start + self.cdf_energy_read + self.cdf_scale
 
     # -- slots
 
-    def write_back_delay(self, sampler: str, labels: int) -> int:
+    def write_back_delay(self, sampler: str, slots: int, levels: int = 0) -> int:
         """From a group's first label slot to its first write-back slot."""
-        return self.label_cycle + self.spu(sampler, labels) - self.write_back_cycle
+        return self.label_cycle + self.spu(sampler, slots, levels) - self.write_back_cycle
 
-    def coefficient_delay(self, sampler: str, labels: int) -> int:
+    def coefficient_delay(self, sampler: str, slots: int) -> int:
         """From a sweep's first label slot, as a tile takes it, to the sweep's coefficient at the SPUs."""
-        return self.label_cycle + self.coefficient_use(sampler, labels)
+        return self.label_cycle + self.coefficient_use(sampler, slots)
 
     @property
     def written(self) -> int:

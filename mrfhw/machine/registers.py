@@ -13,6 +13,8 @@ from mrfhw.machine.address_space import REGION_BITS
 
 __all__ = [
     "CONTROL_BITS",
+    "DELTA_WRAPPED",
+    "GROUP_LANES",
     "MODE_BITS",
     "MODE_WIDTHS",
     "REGISTERS",
@@ -25,7 +27,7 @@ __all__ = [
 ]
 
 IDENTITY = int.from_bytes(b"MRFH", "big")
-INTERFACE_VERSION = 5  # raised with every change of a circuit (rtl_out/golden/history.json)
+INTERFACE_VERSION = 6  # raised with every change of a circuit (rtl_out/golden/history.json)
 
 TEMPERATURE_TABLE = 0x400
 LABEL_TABLE = 0x800
@@ -53,7 +55,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("control", "w", "Bit 0 start: from sweep 0. Bit 1 resume: from the sweep reached. Bit 2 stop after this sweep. "
                      "Start and resume do nothing while busy; a run that has no sweep left ends at once."),
     ("status", "r", "Bit 0 running: labels are being drawn. Bit 1 busy: running, or the log is not yet empty."),
-    ("labels", "rw", "L, 2 to the most that label_bits holds."),
+    ("slots", "rw", "Slots of a site: L, or with several lanes the number of label groups."),
     ("tile_rows", "rw", "Rows of each tile used by the problem."),
     ("tile_groups", "rw", "Groups a row: columns of each tile / (2 x spus)."),
     ("label_stride", "rw", "LMem address step from a row to the next (of a pair of rows with 4 banks)."),
@@ -70,7 +72,8 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("out_of_range", "rw", "E_singleton where the second image has no pixel."),
     ("mode", "rw", "Bit 0 squared singleton. Bit 1 one singleton-2 constant a label. Bits 3:2 doubleton: "
                    "0 absolute, 1 squared, 2 Potts, 3 table. Bits 5:4 squared singleton of the second and the third channel. Bit 6 "
-                   "the first channel's singleton is the number of unlike bits."),
+                   "the first channel's singleton is the number of unlike bits. Machines with several lanes: bit 7 singleton-2 "
+                   "words of a tile's row lie from right to left. Bit 8 they are costs, a word of each lane for a site and slot."),
     ("temperature", "rw", "Coefficient of sweep 0: T (race) or log2(e)/T (cdf), fixed point."),
     ("temperature_mode", "rw", "0 constant, 1 geometric, 2 table."),
     ("temperature_ratio", "rw", "Geometric: factor a sweep, fixed point (ratio_fraction_bits)."),
@@ -80,7 +83,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("sweep", "r", "Sweeps finished."),
     ("cycles_low", "r", "Cycles from start until the last write-back has settled. Read counters while not running."),
     ("cycles_high", "r", ""),
-    ("label_cycles_low", "r", "Cycles in which every lane evaluated a label."),
+    ("label_cycles_low", "r", "Slots in which labels were evaluated, one a lane."),
     ("label_cycles_high", "r", ""),
     ("gap_cycles_low", "r", "Cycles between colours, and at start and end, without labels."),
     ("gap_cycles_high", "r", ""),
@@ -102,7 +105,8 @@ REGISTERS: dict[str, Register] = {
 
 CONTROL_BITS = {"start": 0, "resume": 1, "stop": 2}
 STATUS_BITS = {"running": 0, "busy": 1}
-MODE_BITS = {"squared": 0, "constant": 1, "doubleton": 2, "squared_2": 4, "squared_3": 5, "hamming": 6}
+MODE_BITS = {"squared": 0, "constant": 1, "doubleton": 2, "squared_2": 4, "squared_3": 5, "hamming": 6, "mirrored": 7,
+             "unary": 8}
 MODE_WIDTHS = {"doubleton": 2}  # of fields that have more than one bit
 DOUBLETON_CODES = {"absolute": 0, "squared": 1, "potts": 2, "table": 3}
 
@@ -131,16 +135,19 @@ assert len(Region) <= 1 << REGION_BITS
 
 
 class LabelWord(IntEnum):
-    """Words of an entry of the label table: the singleton-2 offset table and the label's own data."""
+    """Words of an entry of the label table: by slot the singleton-2 offset table and the labels, by label its own data."""
 
     WRAP = 0  # row threshold, and from bit WRAP_COLUMN on the column
-    CONSTANT = 1
-    DELTA = 2  # four words, indexed by 2 x (row wraps) + (column wraps)
-    DIRECTION = 6
-    VECTOR = 7
+    CONSTANT = 1  # by label
+    DELTA = 2  # three words, by columns of tiles that the word lies on; where the row wraps, from bit DELTA_WRAPPED on
+    GROUP = 5  # first label, and from bit GROUP_LANES on the number of labels
+    DIRECTION = 6  # two bits for each: rows, unwrapped and wrapped; columns, by columns of tiles that the word lies on
+    VECTOR = 7  # by label
 
 
 WRAP_COLUMN = 16
+DELTA_WRAPPED = 16
+GROUP_LANES = 8
 
 
 class LmemWord(IntEnum):

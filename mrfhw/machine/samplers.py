@@ -36,17 +36,39 @@ class Race(_Sampler):
     uniform_bits: int = whole(12, 8, 14, "Bits of the uniform number u, and of the Gumbel table's address.",
                               option="gumbel_uniform_bits", sampler=name)
     fraction_bits: int = whole(6, 2, 8, "Fraction bits of a Gumbel number.", option="gumbel_fraction_bits", sampler=name)
+    segments: int = choice(1, (1, 4, 8), "Segments of the Gumbel table, each of half as many numbers u as the one before and "
+                           "with as many entries; with 1 the table has an entry for each u.", option="gumbel_segments",
+                           sampler=name)
+
+    @property
+    def place_bits(self) -> int:
+        """Bits of u that are a place in a segment. The bits above them say which: as many as are set one after the other."""
+        return self.uniform_bits - (self.segments - 1)
+
+    @cached_property
+    def gumbel_entries(self) -> np.ndarray:
+        """G(u) = -log(-log u) in units of 2^-fraction_bits, a segment after the other; int64.
+
+        u is the middle of the numbers that share an entry: segment s begins at 1 - 2^-s, and each has 2^place_bits entries.
+        """
+        places = (np.arange(1 << self.place_bits) + 0.5) / (1 << self.place_bits)
+        begins = 1 - 0.5 ** np.arange(self.segments)
+        u = begins[:, None] + np.diff(begins, append=1)[:, None] * places
+        return np.rint(-np.log(-np.log(u.ravel())) * (1 << self.fraction_bits)).astype(np.int64)
 
     @cached_property
     def gumbel_table(self) -> np.ndarray:
-        """G(u) = -log(-log u) at u = (k + 1/2) / 2^uniform_bits, in units of 2^-fraction_bits; int64."""
-        u = (np.arange(1 << self.uniform_bits) + 0.5) / (1 << self.uniform_bits)
-        return np.rint(-np.log(-np.log(u)) * (1 << self.fraction_bits)).astype(np.int64)
+        """(2^uniform_bits,) int64: the entry of each u."""
+        u = np.arange(1 << self.uniform_bits)
+        segment = np.zeros_like(u)
+        for bit in range(self.uniform_bits - 1, self.place_bits - 1, -1):
+            segment += (segment == self.uniform_bits - 1 - bit) & (u >> bit & 1)
+        return self.gumbel_entries[segment << self.place_bits | u & (1 << self.place_bits) - 1]
 
     @cached_property
     def gumbel_bits(self) -> int:
-        """Signed width of an entry of `gumbel_table`."""
-        return int(max(self.gumbel_table.max() + 1, -self.gumbel_table.min())).bit_length() + 1
+        """Signed width of an entry."""
+        return int(max(self.gumbel_entries.max() + 1, -self.gumbel_entries.min())).bit_length() + 1
 
     def temperature_fraction_bits(self, temperature_bits: int) -> int:
         """Fraction bits of the coefficient T, whatever its width."""

@@ -57,27 +57,28 @@ def temperatures(problem: Problem, config: Config | None = None) -> Iterator[flo
 
 
 class _HardwareUniforms:
-    """The uniforms that a machine's lanes give to sites, colour by colour from sweep 0 on."""
+    """The uniforms that a machine's generators give to sites, colour by colour from sweep 0 on."""
 
     def __init__(self, placement: Placement, sites: list[tuple[np.ndarray, np.ndarray]]) -> None:
         """sites: (rows, columns) of each colour's."""
         sampler = placement.config.sampler
         self._order = placement.order
-        self._state = lane_states(placement.run.seed, placement.order.lanes)
+        self._state = lane_states(placement.run.seed, placement.config.generators)
         self._race, self._bits = isinstance(sampler, Race), sampler.uniform_bits
         self._sites = sites
 
     def next(self, sweep: int, colour: int) -> np.ndarray:
         """A colour's: (sites, L) integers for a race, (sites,) in [0, 1) for a cdf. All colours are to be asked for, in order."""
         order = self._order
-        _, lane, turn = order.visit(sweep, *self._sites[colour])
+        _, unit, turn = order.visit(sweep, *self._sites[colour])
         first = order.number(sweep, colour, 0, 0)[1]
-        drawn = np.empty((order.lanes, order.turns * order.numbers_a_turn), np.uint32)
+        drawn = np.empty((len(self._state), order.turns * order.numbers_a_turn, order.numbers_a_step), np.uint32)
         fill_uniforms(drawn, self._state, self._bits)
+        labels: np.ndarray | int = 0
         if self._race:
-            lane, turn = lane[:, None], turn[:, None]
-        generator, number = order.number(sweep, colour, turn, lane, np.arange(order.labels) if self._race else 0)
-        found = drawn[generator, number - first]
+            unit, turn, labels = unit[:, None], turn[:, None], np.arange(order.labels)
+        generator, number = order.number(sweep, colour, turn, unit, labels)
+        found = drawn[generator, number - first, order.part(labels)]
         return np.ascontiguousarray(found) if self._race else found / (1 << self._bits)
 
 

@@ -24,7 +24,7 @@ __all__ = ["BLOCK", "CLAMPED", "EXISTS", "count_labels", "draw_cdf", "draw_race"
            "sweep_race", "write_label"]
 
 
-BLOCK = 16  # lanes whose generators step together
+BLOCK = 16  # generators that step together
 SQUARED, HAMMING = (SINGLETONS.index(name) for name in ("squared", "hamming"))  # the loops' codes of E_singleton
 EXISTS, CLAMPED, UP, DOWN, LEFT, RIGHT = (1 << bit for bit in range(6))  # flags of a site; the last four: its neighbours
 U = np.uint64
@@ -113,11 +113,14 @@ def write_label(site: Int, new: Int, old: int, count_max: Int, mrp_count: np.nda
 
 @numba.njit(cache=True)
 def fill_uniforms(uniforms: np.ndarray, state: np.ndarray, bits: int) -> None:
-    """uniforms (lanes, n): the next n outputs of each lane."""
-    for lane in range(uniforms.shape[0]):
+    """uniforms (generators, n, parts): the numbers of the next n steps of each generator, that of the top bits first."""
+    parts = uniforms.shape[2]
+    for generator in range(uniforms.shape[0]):
         for n in range(uniforms.shape[1]):
-            step(state, lane)
-            uniforms[lane, n] = output(state, lane, bits)
+            step(state, generator)
+            value = output(state, generator, parts * bits)
+            for part in range(parts):
+                uniforms[generator, n, part] = (value >> (parts - 1 - part) * bits) & ((1 << bits) - 1)
 
 
 # -- tables
@@ -268,20 +271,20 @@ def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.
 
 @numba.njit(cache=True, nogil=True)
 def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
-              weights: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray,
-              flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray,
-              state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
-    """Update a colour's sites of `blocks` blocks of lanes from `first_block` on; returns the number of messages.
+              weights: np.ndarray, numbers: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
+              edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray,
+              lrp_count: np.ndarray, state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
+    """Update a colour's sites of `blocks` blocks of units from `first_block` on; returns the number of messages.
 
-    places: (turns,) the place of each turn, sites: (blocks, colours, places, lanes a block) the site of each place and
-    lane, both from `VisitOrder`. stride: columns of the padded grid. widths: uniform bits, fraction bits of the table,
-    energy_shift, E_max, whether these two matter, count_max, BLOCK, bits of a label in a key. weights: `fill_weights`.
+    places: (turns,) the place of each turn, sites: (blocks, colours, places, units a block) the site of each place and
+    unit, both from `VisitOrder`. stride: columns of the padded grid. widths: uniform bits, fraction bits of the table,
+    energy_shift, E_max, whether these two matter, count_max. weights: `fill_weights`. numbers: not used.
     singles: (*sites, L) alpha E_singleton. doubles, edges: as in `site_energies`. flags, labels,
-    mrp_count, lrp_label, lrp_count: (padded sites,). state: (lanes, 4) uint32. events: (turns, lanes) 1 where a message
+    mrp_count, lrp_label, lrp_count: (padded sites,). state: (generators, 4) uint32. events: (turns, units) 1 where a message
     is sent. messages: (n, 3) flat site, label, count; a block after the other.
     """
     width, count = sites.shape[3], singles.shape[4]
-    bits, _, shift, e_max, narrow, count_max, _, _ = widths
+    bits, _, shift, e_max, narrow, count_max = widths[0], widths[1], widths[2], widths[3], widths[4], widths[5]
     labels_n = U(count)
     energy, sums = np.empty(count, singles.dtype), np.empty(count, np.int32)
     sent = 0
@@ -323,57 +326,73 @@ def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, co
 
 
 @numba.njit(cache=True, inline="always")
-def block_noise(sequence: np.ndarray, uniforms: np.ndarray, noise: np.ndarray, table: np.ndarray, count: Int, vector: Int,
-                down: Int) -> None:
-    """`count` steps of a block's generators, and the table's values at their outputs.
+def block_noise(sequence: np.ndarray, uniforms: np.ndarray, noise: np.ndarray, table: np.ndarray, numbers: np.ndarray, steps: Int,
+                parts: Int, vector: Int, bits: Int, units: Int, stride: Int) -> None:
+    """`steps` steps of a block's generators, and the table's values at their outputs.
 
-    sequence: ((count + 4) x BLOCK,) uint32, words n + 4 of the lanes' sequences after words n; the first four rows are
-    the state x, y, z, w, and are again at the end. uniforms: (count x BLOCK,) uint16. noise: (BLOCK, L). vector: BLOCK,
-    not as a constant, for which LLVM would unroll the loop in place of vectorizing it. down: 32 - bits.
+    sequence: ((steps + 4) x BLOCK,) uint32, words n + 4 of the generators' sequences after words n; the first four rows are
+    the state x, y, z, w, and are again at the end. uniforms: (parts x steps x BLOCK,) uint16. noise: (BLOCK, L).
+    numbers: (L,) where each label's number is among the uniforms of the block's first unit; a unit's generators are `stride` long.
+    parts: numbers a step. vector: BLOCK, not as a constant, for which LLVM would unroll the loop in place of vectorizing it.
     """
-    for n in range(U(count)):
+    for n in range(U(steps)):
         at = n * U(BLOCK)
         for s in range(U(vector)):
             x, w = sequence[at + s], sequence[at + s + U(3 * BLOCK)]
             t = x ^ np.uint32(x << np.uint32(11))
             sequence[at + s + U(4 * BLOCK)] = w ^ (w >> np.uint32(19)) ^ t ^ (t >> np.uint32(8))
-    for i in range(U(count * BLOCK)):
+    down = np.uint32(32 - bits)
+    for i in range(U(steps * BLOCK)):
         uniforms[i] = np.uint32(sequence[i + U(4 * BLOCK)] + sequence[i + U(2 * BLOCK)]) >> down
-    for label in range(U(count)):
-        for s in range(U(BLOCK)):
-            noise[s, label] = table[uniforms[label * U(BLOCK) + s]]
+    if parts > 1:
+        below, mask, second = np.uint32(32 - 2 * bits), np.uint32((1 << bits) - 1), U(steps * BLOCK)
+        for i in range(U(steps * BLOCK)):
+            uniforms[second + i] = (np.uint32(sequence[i + U(4 * BLOCK)] + sequence[i + U(2 * BLOCK)]) >> below) & mask
+    if stride == 1:
+        for label in range(U(len(numbers))):
+            first = U(numbers[label])
+            for s in range(U(BLOCK)):
+                noise[s, label] = table[uniforms[first + s]]
+    else:
+        for s in range(U(units)):
+            for label in range(U(len(numbers))):
+                noise[s, label] = table[uniforms[U(numbers[label]) + s * U(stride)]]
     for i in range(U(4 * BLOCK)):
-        sequence[i] = sequence[U(count * BLOCK) + i]
+        sequence[i] = sequence[U(steps * BLOCK) + i]
 
 
 @numba.njit(cache=True, nogil=True)
 def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
-               table: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray,
-               flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray,
-               state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
-    """As `sweep_cdf`; table: `fill_noise`, of a type that holds the keys. A block has at most BLOCK lanes."""
+               table: np.ndarray, numbers: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
+               edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray,
+               lrp_count: np.ndarray, state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
+    """As `sweep_cdf`; table: `fill_noise`, of a type that holds the keys. A block has at most BLOCK generators.
+
+    widths: after those of `sweep_cdf` slots of a site, generators of a unit, numbers a step. numbers: see `block_noise`.
+    """
     width, count = sites.shape[3], singles.shape[4]
-    bits, fraction, shift, e_max, narrow, count_max, vector, label_bits = widths
+    bits, fraction, shift, e_max, narrow, count_max, vector, label_bits, steps, own_generators, parts = widths
     labels_n = U(count)
     energy, noise = np.empty(count, singles.dtype), np.empty((BLOCK, count), table.dtype)
-    sequence, uniforms = np.zeros((count + 4) * BLOCK, np.uint32), np.empty(count * BLOCK, np.uint16)
+    sequence, uniforms = np.zeros((steps + 4) * BLOCK, np.uint32), np.empty(parts * steps * BLOCK, np.uint16)
     here = np.empty(width, np.int64)
-    left, down, most = table.dtype.type(fraction + label_bits), np.uint32(32 - bits), np.iinfo(table.dtype).max
+    left, most = table.dtype.type(fraction + label_bits), np.iinfo(table.dtype).max
     label_mask = (np.int64(1) << label_bits) - 1
     sent = 0
     for block in range(first_block, first_block + blocks):
         own = sites[block, colour].reshape(-1)
         rows = singles[block, colour].reshape((len(own), count))
-        lanes = min(width, len(state) - block * width)
-        for s in range(lanes):
+        generators = width * own_generators
+        units = min(width, len(state) // own_generators - block * width)
+        for s in range(units * own_generators):
             for word in range(4):
-                sequence[word * BLOCK + s] = state[block * width + s, word]
+                sequence[word * BLOCK + s] = state[block * generators + s, word]
         for turn in range(len(places)):
             first = U(places[turn]) * U(width)
-            for s in range(lanes):
+            for s in range(units):
                 here[s] = own[first + U(s)]
-            block_noise(sequence, uniforms, noise, table, count, vector, down)
-            for s in range(lanes):
+            block_noise(sequence, uniforms, noise, table, numbers, steps, parts, vector, bits, units, own_generators)
+            for s in range(units):
                 at, site = first + U(s), U(here[s])
                 if flags[site] & (EXISTS | CLAMPED) != EXISTS:
                     continue
@@ -393,9 +412,9 @@ def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, c
                         messages[sent, 0], messages[sent, 1], messages[sent, 2] = site, label, held
                         events[turn, block * width + s] = 1
                         sent += 1
-        for s in range(lanes):
+        for s in range(units * own_generators):
             for word in range(4):
-                state[block * width + s, word] = sequence[word * BLOCK + s]
+                state[block * generators + s, word] = sequence[word * BLOCK + s]
     return sent
 
 

@@ -104,7 +104,7 @@ def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, s
 def _issue_groups(ready: int, interval: int, enters: int, events: np.ndarray, state: np.ndarray, levels: np.ndarray,
                   served: np.ndarray, first: np.ndarray, children: np.ndarray, given: np.ndarray, stalled: np.ndarray,
                   pending_cycle: np.ndarray, pending: np.ndarray, hub_depth: int, limit: int, delay: int) -> int:
-    """Issue the groups of `events` (groups, tiles, lanes) from cycle `ready` on; returns the cycle of the last one.
+    """Issue the groups of `events` (groups, tiles, units) from cycle `ready` on; returns the cycle of the last one.
 
     enters: cycles from a group's issue until its first lane's message enters the tile's FIFO.
     """
@@ -124,16 +124,16 @@ def _issue_groups(ready: int, interval: int, enters: int, events: np.ndarray, st
 class LogTiming:
     """Cycle counts of a run with an always-ready log, equal to the hardware's counters.
 
-    colour(events, any): one colour's groups, events (groups, tiles x lanes) uint8. finish(): after the
+    colour(events, any): one colour's groups, events (groups, tiles x units) uint8. finish(): after the
     last. cycles, stall_cycles, gap_cycles: then.
     """
 
     def __init__(self, config: Config, placement: Placement):
         config = Derived.of(config)
         c = config
-        labels = placement.problem.labels
+        site_slots = placement.slots
         self.config, self.overlap = c, placement.overlap
-        self.interval, self.delay = c.interval(labels), c.commit_delay(labels)
+        self.interval, self.delay = c.interval(site_slots), c.commit_delay(site_slots)
         self.gap_cycles = 0
         self.cycles = 0
         self._issue = -1
@@ -154,12 +154,12 @@ class LogTiming:
         self._seen_after = c.latency.stall_seen(c.tree_levels)
         self._enters = c.latency.logged(c.tree_levels)  # cycles from a write-back slot
         self._stalled = np.zeros(self._seen_after + 1, np.bool_)
-        slots = c.commit_queue_depth + c.in_flight(labels, self._enters + c.spus) + 2
+        slots = c.commit_queue_depth + c.in_flight(site_slots, self._enters + c.spus) + 2
         self._pending_cycle = np.zeros(slots, np.int64)
         self._pending = np.zeros((slots, c.spes, c.spus), np.uint8)
-        # Where a group's messages, were every lane to send one, are gone before the next group's come, no FIFO fills.
+        # Where a group's messages, were every unit to send one, are gone before the next group's come, no FIFO fills.
         # A hub of depth 1 takes a message every other cycle.
-        gone = c.lanes * (1 if c.hub_depth > 1 else 2) + 2 * c.tree_levels + c.spus + 4
+        gone = c.units * (1 if c.hub_depth > 1 else 2) + 2 * c.tree_levels + c.spus + 4
         self._never_stalls = gone <= self.interval
 
     @property

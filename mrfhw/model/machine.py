@@ -30,7 +30,7 @@ from mrfhw.placement.visit_order import COLOURS
 
 __all__ = ["Machine", "complete", "histogram", "outcome", "solve"]
 
-# Lanes that a thread processes at once: race steps that many generators side by side; cdf gains nothing from many lanes.
+# Generators that a thread steps at once, side by side for a race; cdf gains nothing from many.
 _WIDTH = {"race": BLOCK, "cdf": 4}
 _KEPT = 1 << 24  # messages that are kept; a run with more keeps only their histogram
 _WORTH_A_THREAD = 200_000  # label evaluations of a colour; fewer take less time than to hand them over
@@ -47,7 +47,8 @@ def _threads(threads: int | None) -> int:
 
 
 def _width(config: Derived) -> int:
-    return min(_WIDTH[config.sampler.name], config.lanes)
+    """Units that a thread processes at once."""
+    return min(_WIDTH[config.sampler.name] // config.unit_generators, config.units)
 
 
 @lru_cache(maxsize=1)
@@ -109,12 +110,12 @@ class Machine:
     """A machine of `config` with a problem loaded, advanced sweep by sweep.
 
     The constructor runs no sweep; `sweep()` runs one. `labels`, `mrp_count`, `lrp_label` and
-    `lrp_count` are LMem on the padded grid, `random` the (lanes, 4) uint32 states of the generators, `messages`
+    `lrp_count` are LMem on the padded grid, `random` the (generators, 4) uint32 states, `messages`
     what has been sent, `timing` the cycles.
     problem: placed anew, or placed already (its run is `run` from here on).
     threads: cores to use at most; None for the environment's MRFHW_THREADS or, without it, all that the process
     may use. Nothing but the speed depends on it.
-    random: states (lanes, 4) to start from, in place of those of run.seed; copied.
+    random: states (generators, 4) to start from, in place of those of run.seed; copied.
     """
 
     def __init__(self, config: Config, problem: Problem | Placement, run: Run, threads: int | None = None,
@@ -132,7 +133,8 @@ class Machine:
         changed = problem.energy_shift > 0 or largest > c.energy_max
         self._key_label_bits = bits_for(problem.labels)
         self._widths = np.array([sampler.uniform_bits, fraction, problem.energy_shift, c.energy_max, changed, c.count_max, BLOCK,
-                                 self._key_label_bits], np.int64)
+                                 self._key_label_bits, p.slots, c.unit_generators, c.numbers_a_step], np.int64)
+        self._numbers = self._places_of_numbers()
         highest = min(largest >> problem.energy_shift, c.energy_max)
         wide = largest > np.iinfo(np.int16).max
         if isinstance(sampler, Race):
@@ -148,17 +150,26 @@ class Machine:
         self.labels = p.pad(p.initial)
         self.mrp_count, self.lrp_count = (np.zeros(p.padded_shape, np.int32) for _ in range(2))
         self.lrp_label = np.zeros(p.padded_shape, np.uint8)
-        self.random = lane_states(run.seed, c.lanes) if random is None else np.array(random, np.uint32).reshape(c.lanes, 4)
+        states = lane_states(run.seed, c.generators) if random is None else np.array(random, np.uint32)
+        self.random = states.reshape(c.generators, 4)
         self.timing = LogTiming(config, p)
         self._messages: list[np.ndarray] = []
         self._held = 0  # messages in that list
         self._folded: np.ndarray | None = None
         self._sent = 0
-        self._buffer = np.empty((c.lanes * p.order.turns, 3), np.int64)
-        self._events = np.zeros((p.order.turns, c.lanes), np.uint8)
+        self._buffer = np.empty((c.units * p.order.turns, 3), np.int64)
+        self._events = np.zeros((p.order.turns, c.units), np.uint8)
         self._coefficients: Iterator[int] = coefficients(c, problem)
         self.initial = p.initial
         self.sweeps = 0
+
+    def _places_of_numbers(self) -> np.ndarray:
+        """(L,) int64: where the uniform number of each label lies in what `block_noise` draws for a block's first unit."""
+        order, labels = self._order, np.arange(self.problem.labels)
+        if not self._race:
+            return np.empty(0, np.int64)
+        generator, step = order.number(0, COLOURS[0], 0, 0, labels)
+        return np.asarray((order.part(labels) * order.numbers_a_turn + step) * BLOCK + generator, np.int64)
 
     @property
     def sample(self) -> np.ndarray:
@@ -200,7 +211,7 @@ class Machine:
             fill_weights(self._table, sampler.exponent_table, value, sampler.exponent_fraction_bits, c.temperature_fraction_bits)
 
     def _colour(self, colour: int, counted: bool) -> list[np.ndarray]:
-        """Update a colour; the messages of each share of the lanes, in the order of the lanes."""
+        """Update a colour; the messages of each share of the units, in the order of the units."""
         kernel: Callable[..., int] = sweep_race if self._race else sweep_cdf
         order, tables = self._order, self._tables
         places, (blocks, _, turns, width) = order.places(self.sweeps, colour), tables.sites.shape
@@ -208,8 +219,9 @@ class Machine:
 
         def share(first: int, last: int) -> np.ndarray:
             buffer = self._buffer[first * width * turns:]
-            sent = kernel(first, last - first, colour, places, counted, order.columns, self._widths, self._table, tables.sites,
-                          tables.singles, tables.doubles, tables.edges, tables.flags, *flat, self.random, self._events, buffer)
+            sent = kernel(first, last - first, colour, places, counted, order.columns, self._widths, self._table, self._numbers,
+                          tables.sites, tables.singles, tables.doubles, tables.edges, tables.flags, *flat, self.random,
+                          self._events, buffer)
             found = buffer[:sent].copy()
             row, col = np.divmod(found[:, 0], order.columns)
             found[:, 0] = row * self.problem.shape[1] + col  # the image's raster
@@ -305,7 +317,7 @@ def outcome(machine: Machine, wall: float) -> Result:
         label_evaluations=machine.placement.order.label_evaluations(problem.unclamped_sites, machine.sweeps), wall_seconds=wall,
         messages=None if machine.folded else machine.messages,
         lmem=machine.lmem, cycles=timing.cycles, stall_cycles=timing.stall_cycles, gap_cycles=timing.gap_cycles,
-        lanes=machine.config.lanes, messages_counted=machine.log_messages)
+        lanes=machine.config.all_lanes, messages_counted=machine.log_messages)
 
 
 def complete(machine: Machine, progress: Callable[[int], object] | None = None,

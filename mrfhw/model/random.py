@@ -1,4 +1,4 @@
-"""Twin of the hardware's generator (mrfhw.gateware.unit.random), and the streams of the lanes."""
+"""Twin of the hardware's generator (mrfhw.gateware.unit.random), and the streams of a machine's generators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mrfhw.model.kernel import output, step
 
 __all__ = ["JUMP_LOG2", "lane_states", "output", "step"]
 
-JUMP_LOG2 = 64  # steps between the streams of two lanes
+JUMP_LOG2 = 64  # steps between the streams of two generators
 _MASK = 0xFFFFFFFF
 
 
@@ -41,17 +41,17 @@ def _jump() -> list[int]:
     return columns
 
 
-def lane_states(seed: int, lanes: int) -> np.ndarray:
-    """(lanes, 4) uint32: the state x, y, z, w that each lane starts from.
+def lane_states(seed: int, generators: int) -> np.ndarray:
+    """(generators, 4) uint32: the state x, y, z, w that each generator starts from.
 
-    Lane 0's comes from NumPy's SeedSequence([seed, 0]); each further lane is 2^64 steps on, so that
+    That of the first comes from NumPy's SeedSequence([seed, 0]); each further one is 2^64 steps on, so that
     streams of up to 2^64 draws do not overlap.
     """
     words = [int(w) for w in np.random.SeedSequence([seed, 0]).generate_state(4)]
     state = sum(w << 32 * i for i, w in enumerate(words)) or 1
-    out = np.empty((lanes, 4), np.uint32)
-    for lane in range(lanes):
-        out[lane] = [state >> 32 * i & _MASK for i in range(4)]
-        if lane + 1 < lanes:
+    out = np.empty((generators, 4), np.uint32)
+    for number in range(generators):
+        out[number] = [state >> 32 * i & _MASK for i in range(4)]
+        if number + 1 < generators:
             state = _apply(_jump(), state)
     return out

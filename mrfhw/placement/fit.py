@@ -23,7 +23,7 @@ def check_fits(config: Config, problem: Problem) -> None:
         check_number(config, name, getattr(problem, name))
     _check_channels(config, problem)
     _check_doubletons(config, problem)
-    if problem.vectors is not None:
+    if problem.vectors is not None and config.vector_bits:
         reach = 1 << (config.vector_bits - 1)
         if problem.vectors.min() < -reach or problem.vectors.max() >= reach:
             raise ProblemError(f"vectors have components from {problem.vectors.min()} to {problem.vectors.max()}; "
@@ -61,6 +61,9 @@ def _check_channels(config: Derived, problem: Problem) -> None:
 
 
 def _check_doubletons(config: Derived, problem: Problem) -> None:
+    if problem.doubleton == "squared" and not config.vector_bits:
+        raise ProblemError("the doubleton is squared; a machine with vector_bits = 0 has no vectors: give absolute or potts, or a "
+                           "machine with vector_bits")
     for name, width, lacking in (
             ("pairwise", "pairwise_bits", "the doubleton is a table; a machine with pairwise_bits = 0 has none: give absolute, "
                                           "squared or potts"),

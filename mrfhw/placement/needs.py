@@ -29,6 +29,7 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         if value > getattr(c, name):
             found[name] = value
 
+    at_least("shift_bits", int(problem.energy_shift).bit_length())
     at_least("label_bits", bits_for(problem.labels))
     kinds = {"hamming" if problem.channels[0].singleton == "hamming" else "difference"}
     if not kinds <= {"hamming" if kind == "hamming" else "difference" for kind in c.singletons}:
@@ -42,7 +43,7 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         found["distance"] = "hamming"
     if any(channel.most is not None for channel in problem.channels):
         at_least("singleton_cap", 1)
-    if problem.vectors is not None:
+    if problem.vectors is not None and (c.vector_bits or problem.doubleton == "squared"):
         reach = max(-int(problem.vectors.min()), int(problem.vectors.max()) + 1)
         at_least("vector_bits", bits_for(reach) + 1)
     if problem.pairwise is not None:
@@ -53,7 +54,7 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         rows, cols = (min(size, -(-of // parts)) for size, of, parts in (
             (c.tile_rows, problem.shape[0], c.mesh_rows), (c.tile_cols, problem.shape[1], c.mesh_cols)))
         rows, cols = -(-rows // c.row_step) * c.row_step, -(-cols // c.col_step) * c.col_step
-        words = rows * cols * problem.labels
+        words = rows * cols * c.slots(problem.labels) * c.lanes
         if words > c.s2_capacity:
             found["s2_words"] = words
     return found

@@ -8,6 +8,7 @@ nine tiles around; a reach beyond those is met by further patches in the same me
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_fits, check_schedule
+from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.visit_order import VisitOrder
 
 __all__ = ["LabelEntry", "Placement", "patch_and_direction", "place"]
@@ -29,18 +31,19 @@ KEPT_BYTES = 1 << 28  # of tables kept with a placed problem, or with all window
 
 @dataclass(frozen=True)
 class LabelEntry:
-    """The offset table's entry of one label.
+    """The offset table's entry of a slot: where the singleton-2 word of its first label lies.
 
     row_threshold: local rows from here on wrap into the next tile. column: columns to add, 0..w-1.
-    deltas[2 * row_wraps + column_wraps]: bank address to add, modulo the bank's address space.
-    row_directions, column_directions[wraps]: -1, 0 or 1, the tile that holds the word.
+    deltas[column_wraps][row_wraps]: bank address to add, modulo the bank's address space. A word of the first label lies 0 or 1
+    columns of tiles on, one of a later label of the slot 0 to 2.
+    row_directions[row_wraps], column_directions[column_wraps]: -1, 0 or 1, the tile that holds the word.
     """
 
     row_threshold: int
     column: int
-    deltas: tuple[int, int, int, int]
-    row_directions: tuple[int, int]
-    column_directions: tuple[int, int]
+    deltas: tuple[tuple[int, int], ...]
+    row_directions: tuple[int, ...]
+    column_directions: tuple[int, ...]
 
 
 def patch_and_direction(tiles: int) -> tuple[int, int]:
@@ -83,9 +86,14 @@ class Placement:
             what = (f"the costs of {problem.labels} labels take {len(self.patches)} times" if problem.unary is not None
                     else f"the labels reach over {len(self.patches)} patches of")
             way = "fewer labels" if problem.unary is None else "fewer labels, a smaller window, the float reference"
-            raise ProblemError(f"{what} {self.patch_words * c.spus} singleton-2 words; a tile holds {c.s2_bank_depth * c.spus}: "
-                               f"give {way}, fewer SPEs or s2_words = {used * c.spus} or more")
+            raise ProblemError(f"{what} {self.patch_words * c.s2_banks} singleton-2 words; a tile holds "
+                               f"{c.s2_bank_depth * c.s2_banks}: give {way}, fewer SPEs or s2_words = {used * c.s2_banks} or more")
         self._check_reach()
+        most = 1 << c.pairwise_slot_bits
+        if problem.pairwise is not None and self.slots > most:
+            raise ProblemError(f"the labels take {self.slots} slots, because their offsets follow one another in few rows; the "
+                               f"doubleton table of {c.lanes} lanes has {most} slots: give labels in the order of their columns, "
+                               "or a machine with fewer lanes")
 
     def _check_reach(self) -> None:
         """Raise ProblemError where a site that is drawn needs a pixel of the second image that lies beyond the mesh."""
@@ -151,8 +159,20 @@ class Placement:
 
     @cached_property
     def order(self) -> VisitOrder:
-        """The order in which lanes draw the sites."""
-        return VisitOrder.of_machine(self.config, self.tile_rows, self.tile_cols, self.problem.labels)
+        """The order in which sampling units draw the sites."""
+        return VisitOrder.of_machine(self.config, self.tile_rows, self.tile_cols, self.label_groups)
+
+    @cached_property
+    def label_groups(self) -> LabelGroups:
+        """Which labels of a site are evaluated together."""
+        if self.problem.offsets is None:
+            return LabelGroups.filled(self.problem.labels, self.config.lanes)
+        return LabelGroups.of_offsets(np.asarray(self.problem.offsets), self.config.lanes)
+
+    @property
+    def slots(self) -> int:
+        """Slots of a site."""
+        return self.label_groups.slots
 
     @property
     def padded_shape(self) -> tuple[int, int]:
@@ -160,11 +180,11 @@ class Placement:
 
     @property
     def overlap(self) -> bool:
-        return self.config.overlaps(self.tile_rows, self.order.groups_per_row, self.problem.labels)
+        return self.config.overlaps(self.tile_rows, self.order.groups_per_row, self.slots)
 
     @property
     def interval(self) -> int:
-        return self.config.interval(self.problem.labels)
+        return self.config.interval(self.slots)
 
     # -- sites
 
@@ -235,8 +255,11 @@ class Placement:
 
     def s2_address(self, row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(bank, address within a patch) in S2Mem of a local position (Figure 3.6b)."""
-        spus, pair = self.config.spus, col >> 1
-        return pair % spus, row * (self.tile_cols // spus) + pair // spus * 2 + (col & 1)
+        c = self.config
+        if self.label_groups.mirrored:
+            col = self.tile_cols - 1 - col
+        word, bank = np.divmod(col // c.s2_step, c.s2_banks)
+        return bank, row * (self.tile_cols // c.s2_banks) + word * c.s2_step + col % c.s2_step
 
     # -- singleton 2
 
@@ -268,13 +291,14 @@ class Placement:
     @property
     def patch_words(self) -> int:
         """Words of a patch in each bank."""
-        return self.tile_rows * self.tile_cols // self.config.spus
+        sites, c = self.tile_rows * self.tile_cols, self.config
+        return sites // (c.spus if self.problem.unary is not None else c.s2_banks)
 
     @cached_property
     def patches(self) -> list[tuple[int, int]]:
         """(row, column) tile offsets of the patches that each tile holds."""
         if self.problem.unary is not None:
-            return [(0, 0)] * self.problem.labels  # each label's costs
+            return [(0, 0)] * self.slots  # the costs of each slot's labels
         if self.problem.offsets is None:
             return []
         found: set[tuple[int, int]] = set()
@@ -286,26 +310,24 @@ class Placement:
 
     @cached_property
     def label_entries(self) -> list[LabelEntry]:
-        """The offset table, one entry a label."""
+        """The offset table, one entry a slot."""
+        wraps = (0, 1, 2)
         if self.problem.unary is not None:
-            bases = [label * self.patch_words for label in range(self.problem.labels)]
-            return [LabelEntry(self.tile_rows, 0, (base, base, base, base), (0, 0), (0, 0)) for base in bases]
-        h, w, spus = self.tile_rows, self.tile_cols, self.config.spus
+            bases = [slot * self.patch_words for slot in range(self.slots)]
+            return [LabelEntry(self.tile_rows, 0, ((base, base),) * len(wraps), (0, 0), (0,) * len(wraps)) for base in bases]
+        h, w, words = self.tile_rows, self.tile_cols, self.tile_cols // self.config.s2_banks
         patch_index = {patch: i for i, patch in enumerate(self.patches)}
+        side = -1 if self.label_groups.mirrored else 1  # to the right in the memory
         entries = []
-        for row, col in self.moved_offsets:
-            (row_tile, row_rest), (col_tile, col_rest) = divmod(int(row), h), divmod(int(col), w)
-            deltas = []
-            for row_wraps in (0, 1):
-                for col_wraps in (0, 1):
-                    patch = (patch_and_direction(row_tile + row_wraps)[0], patch_and_direction(col_tile + col_wraps)[0])
-                    base = patch_index.get(patch, 0) * self.patch_words
-                    deltas.append((base + (row_rest - row_wraps * h) * (w // spus) - col_wraps * (w // spus))
-                                  % (1 << self.config.s2_address_bits))
-            entries.append(LabelEntry(
-                h - row_rest, col_rest, (deltas[0], deltas[1], deltas[2], deltas[3]),
-                (patch_and_direction(row_tile)[1], patch_and_direction(row_tile + 1)[1]),
-                (patch_and_direction(col_tile)[1], patch_and_direction(col_tile + 1)[1])))
+        for row, col in self.moved_offsets[list(self.label_groups.firsts)]:
+            (row_tile, row_rest), (col_tile, col_rest) = divmod(int(row), h), divmod(side * int(col), w)
+            rows = [patch_and_direction(row_tile + wrap) for wrap in (0, 1)]
+            cols = [patch_and_direction(side * (col_tile + wrap)) for wrap in wraps]
+            deltas = tuple(tuple(
+                (patch_index.get((rows[down][0], patch), 0) * self.patch_words + (row_rest - down * h) * words - wrap * words)
+                % (1 << self.config.s2_address_bits) for down in (0, 1)) for wrap, (patch, _) in zip(wraps, cols, strict=True))
+            entries.append(LabelEntry(h - row_rest, col_rest, deltas, tuple(direction for _, direction in rows),  # type: ignore[arg-type]
+                                      tuple(direction for _, direction in cols)))
         return entries
 
     def words(self, data: np.ndarray) -> np.ndarray:
@@ -318,11 +340,28 @@ class Placement:
     def _one_channel(self) -> bool:
         return self.problem.singleton1 is None or self.problem.singleton1.ndim == 2
 
-    def s2_words(self, number: int) -> np.ndarray:
-        """(tile, local row, local column) words of a patch of `patches`: datum, and a valid bit above it."""
+    def s2_loads(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """(bank, address, word) of S2Mem's content, each (tile, local row, local column), part after part.
+
+        A word is a datum, and a valid bit above it.
+        """
         c, problem = self.config, self.problem
+        row, col = np.indices((self.tile_rows, self.tile_cols))
         if problem.unary is not None:
-            return self.tiles(self.pad(problem.unary[..., number].astype(np.uint32) | 1 << c.datum_bits))
+            bank, address = self.s2_address(row, col)
+            for label, (slot, lane) in enumerate(zip(self.label_groups.slot, self.label_groups.lane, strict=True)):
+                if c.lanes > 1:
+                    bank, address = np.full_like(row, lane), row * self.tile_cols + col
+                yield bank, address + slot * self.patch_words, self.tiles(self.pad(
+                    problem.unary[..., label].astype(np.uint32) | 1 << c.datum_bits))
+        else:
+            for number in range(len(self.patches)):
+                bank, address = self.s2_address(row, col)
+                yield bank, address + number * self.patch_words, self._patch(number)
+
+    def _patch(self, number: int) -> np.ndarray:
+        """(tile, local row, local column) words of a patch of `patches`."""
+        problem = self.problem
         assert problem.singleton2 is not None
         patch, (rows, cols) = self.patches[number], problem.singleton2.shape[:2]
         origin_r, origin_c = (p * size + over for p, size, over in
@@ -331,7 +370,7 @@ class Placement:
         col = np.arange(self.padded_shape[1])[None, :] + origin_c
         valid = (r >= 0) & (r < rows) & (col >= 0) & (col < cols)
         data = self.words(problem.singleton2)[r.clip(0, rows - 1), col.clip(0, cols - 1)]
-        return self.tiles(np.where(valid, data | 1 << c.datum_bits, 0).astype(np.uint32))
+        return self.tiles(np.where(valid, data | 1 << self.config.datum_bits, 0).astype(np.uint32))
 
     @property
     def s1_words(self) -> np.ndarray:
@@ -344,6 +383,27 @@ class Placement:
         """(tile, local row, local column) words of the edges' weights: up, down, left and right side by side."""
         weights = edge_weights(self.problem)
         return self.tiles(self.pad((weights << self.config.edge_bits * np.arange(4)).sum(-1).astype(np.uint32)))
+
+    @cached_property
+    def pairwise_offsets(self) -> np.ndarray:
+        """Words of the doubleton tables that `pairwise_entries` go to.
+
+        One lane: {label to the left or above, label to the right or below}. Several: {whether the site's own label comes first,
+        the neighbour's label, slot, lane}, so that a word has the entries of all lanes.
+        """
+        c, groups, labels = self.config, self.label_groups, np.arange(self.problem.labels)
+        if c.lanes == 1:
+            return np.asarray(labels[:, None] << c.label_bits | labels)
+        own = groups.slot << c.lane_bits | groups.lane
+        of_neighbour = labels[:, None] << c.pairwise_slot_bits + c.lane_bits | own
+        return np.stack([of_neighbour, of_neighbour | 1 << c.label_bits + c.pairwise_slot_bits + c.lane_bits])
+
+    @property
+    def pairwise_entries(self) -> np.ndarray:
+        """The entries of the doubleton tables, each at its place in `pairwise_offsets`."""
+        table = self.problem.pairwise
+        assert table is not None
+        return table if self.config.lanes == 1 else np.stack([table, table.T])
 
     @property
     def replication(self) -> int:

@@ -1,4 +1,4 @@
-"""The order of visits: the lane and the time at which each site is drawn, and the numbers of the lane's generator for it.
+"""The order of visits: the unit and the time at which each site is drawn, and the numbers of the unit's generators for it.
 
 The order is stated only here. The gateware implements it and is tested against it; the model, the float sampler, the timetable
 and the windows use it.
@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
+from mrfhw.placement.label_groups import LabelGroups
 
 __all__ = ["COLOURS", "Group", "VisitOrder"]
 
@@ -22,10 +24,10 @@ COLOURS = (0, 1)  # of a sweep, in order: black sites (row + column even), then 
 
 @dataclass(frozen=True)
 class Group:
-    """The sites that the lanes of a tile draw at one turn; all tiles draw theirs at the same local places.
+    """The sites that the sampling units of a tile draw at one turn; all tiles draw theirs at the same local places.
 
     sweep: from the start of the chain. colour: one of COLOURS. turn: from the colour's first group. row: in the tile.
-    index: of the group in its row. columns: in the tile, by lane of the tile.
+    index: of the group in its row. columns: in the tile, by unit of the tile.
     """
 
     sweep: int
@@ -38,52 +40,55 @@ class Group:
 
 @dataclass(frozen=True)
 class VisitOrder:
-    """All tiles in lockstep: a colour after the other, in each a group of every tile's lanes at each turn.
+    """All tiles in lockstep: a colour after the other, in each a group of every tile's sampling units at each turn.
 
     mesh_rows, mesh_cols: tiles. tile_rows, tile_cols: sites of a tile that are in use; an even number of each on a machine.
-    tile_lanes: lanes a tile, whose sites of a turn are two columns apart. labels: L. number_a_label: a lane's generator
-    steps once a label (race), else once a turn (cdf). row_advance: rows by which a colour starts below the one before it.
+    tile_units: units a tile, whose sites of a turn are two columns apart. groups: which labels a unit's lanes evaluate together.
+    number_a_label: the generators of a unit step once a slot (race), else its only one once a turn (cdf).
+    numbers_a_step: uniform numbers that a step of a generator gives, each to a lane of its own.
+    row_advance: rows by which a colour starts below the one before it.
 
-    Lanes are numbered tile by tile in raster order. A site has a *place*, the position of its group in the tile (row after
-    row, the same for all lanes and in all sweeps), and in each sweep a *turn*, the time at which that group is drawn.
-    Generators step at every turn, whether there is a site to draw or not (padding, clamped sites).
+    Units are numbered tile by tile in raster order. A site has a *place*, the position of its group in the tile (row after
+    row, the same for all units and in all sweeps), and in each sweep a *turn*, the time at which that group is drawn.
+    Generators step at every turn, whether there is a site to draw or not (padding, clamped sites), and whether all lanes have a
+    label or not.
 
-    Users of the order call `places`, `site`, `visit`, `table`, `groups`, `number` and the counts of turns and
+    Users of the order call `places`, `site`, `visit`, `table`, `groups_of`, `number` and the counts of turns and
     evaluations; they compute nothing from the tile's shape themselves. Another order is then another class with these members:
 
-    - K labels of a site a cycle: K lanes share a site, so `site` and `table` name it for each of them, `visit` gives the
-      first of them, and `number` says by label which of the K generators steps: lane + label % K, at number label // K.
     - Sites chosen at run time (event-driven): `places` comes from what is to be drawn next, by tile, so it gets a second
-      axis, (turns, tiles), and `turns` is known afterwards alone; `table` and `site` stay, as a place is still a site of a lane.
+      axis, (turns, tiles), and `turns` is known afterwards alone; `table` and `site` stay, as a place is still a site of a unit.
     - A scheduler for each part of the mesh (a sub-rectangle of tiles): one order for each part, with its tiles as the mesh and
-      its first lane and site added in `site`, `table` and `number`; their evaluations add up, their turns run side by side.
+      its first unit and site added in `site`, `table` and `number`; their evaluations add up, their turns run side by side.
     """
 
     mesh_rows: int
     mesh_cols: int
     tile_rows: int
     tile_cols: int
-    tile_lanes: int
-    labels: int
+    tile_units: int
+    groups: LabelGroups
     number_a_label: bool
+    numbers_a_step: int = 1
     row_advance: int = 1
 
     @classmethod
-    def of_machine(cls, config: Config, tile_rows: int, tile_cols: int, labels: int) -> VisitOrder:
+    def of_machine(cls, config: Config, tile_rows: int, tile_cols: int, groups: LabelGroups) -> VisitOrder:
         """The order of a machine of `config` that uses tile_rows x tile_cols sites of each tile."""
-        return cls(config.mesh_rows, config.mesh_cols, tile_rows, tile_cols, config.spus, labels, isinstance(config.sampler, Race))
+        return cls(config.mesh_rows, config.mesh_cols, tile_rows, tile_cols, config.spus, groups, isinstance(config.sampler, Race),
+                   Derived.of(config).numbers_a_step)
 
     @classmethod
     def raster(cls, shape: tuple[int, int], labels: int) -> VisitOrder:
-        """A grid (H, W) as one tile of one lane: a colour's sites in raster order in every sweep."""
+        """A grid (H, W) as one tile of one unit: a colour's sites in raster order in every sweep."""
         rows, cols = shape
-        return cls(1, 1, rows, cols + cols % 2, 1, labels, False, 0)
+        return cls(1, 1, rows, cols + cols % 2, 1, LabelGroups.filled(labels), False, row_advance=0)
 
     # -- counts
 
     @property
     def groups_per_row(self) -> int:
-        return self.tile_cols // (2 * self.tile_lanes)
+        return self.tile_cols // (2 * self.tile_units)
 
     @property
     def turns(self) -> int:
@@ -91,8 +96,17 @@ class VisitOrder:
         return self.tile_rows * self.groups_per_row
 
     @property
-    def lanes(self) -> int:
-        return self.mesh_rows * self.mesh_cols * self.tile_lanes
+    def labels(self) -> int:
+        return self.groups.labels
+
+    @property
+    def units(self) -> int:
+        return self.mesh_rows * self.mesh_cols * self.tile_units
+
+    @property
+    def unit_generators(self) -> int:
+        """Generators of a unit."""
+        return self.groups.lanes // self.numbers_a_step
 
     @property
     def columns(self) -> int:
@@ -102,12 +116,12 @@ class VisitOrder:
     @property
     def numbers_a_turn(self) -> int:
         """Steps of a generator a turn."""
-        return self.labels if self.number_a_label else 1
+        return self.groups.slots if self.number_a_label else 1
 
     @property
     def colour_evaluations(self) -> int:
-        """Label evaluations that a colour has room for: lanes x turns x L, padding and clamped sites included."""
-        return self.lanes * self.turns * self.labels
+        """Label evaluations that a colour has room for: units x turns x slots x lanes, padding and clamped sites included."""
+        return self.units * self.turns * self.groups.slots * self.groups.lanes
 
     def scheduled_evaluations(self, sweeps: int) -> int:
         """Label evaluations that `sweeps` sweeps have room for."""
@@ -131,30 +145,30 @@ class VisitOrder:
     def _all_places(self) -> np.ndarray:
         return np.arange(self.turns)
 
-    def groups(self, sweep: int) -> Iterator[Group]:
+    def groups_of(self, sweep: int) -> Iterator[Group]:
         """The groups of a sweep, in order."""
-        units = np.arange(self.tile_lanes)
+        units = np.arange(self.tile_units)
         for colour in COLOURS:
             for turn, place in enumerate(self.places(sweep, colour)):
                 _, row, columns = self._local(colour, place, units)
                 yield Group(sweep, colour, turn, int(row[0]), int(place) % self.groups_per_row, tuple(map(int, columns)))
 
-    def _local(self, colour: int, place: np.ndarray, lane: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(tile, local row, local column) of places and lanes, broadcast."""
-        tile, unit = self.tile_of(lane)
+    def _local(self, colour: int, place: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(tile, local row, local column) of places and units, broadcast."""
+        tile, within = self.tile_of(unit)
         row, index = np.divmod(place, self.groups_per_row)
-        tile, row, column = np.broadcast_arrays(tile, row, 2 * (index * self.tile_lanes + unit) + ((row + colour) & 1))
+        tile, row, column = np.broadcast_arrays(tile, row, 2 * (index * self.tile_units + within) + ((row + colour) & 1))
         return tile, row, column
 
-    def site(self, sweep: int, colour: int, turn: np.ndarray | int, lane: np.ndarray | int
+    def site(self, sweep: int, colour: int, turn: np.ndarray | int, unit: np.ndarray | int
              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(tile, local row, local column) of the sites at `turn` of `lane`, which are broadcast; int64."""
-        return self._local(colour, self.places(sweep, colour)[turn], np.asarray(lane))
+        """(tile, local row, local column) of the sites at `turn` of `unit`, which are broadcast; int64."""
+        return self._local(colour, self.places(sweep, colour)[turn], np.asarray(unit))
 
-    def tile_of(self, lane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(tile, lane of the tile) of lanes."""
-        tile, unit = np.divmod(lane, self.tile_lanes)
-        return tile, unit
+    def tile_of(self, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(tile, unit of the tile) of units."""
+        tile, within = np.divmod(unit, self.tile_units)
+        return tile, within
 
     def flat(self, tile: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """Flat indices on the padded grid of (tile, local row, local column)."""
@@ -162,16 +176,16 @@ class VisitOrder:
         return (tile_row * self.tile_rows + row) * self.columns + tile_col * self.tile_cols + column
 
     def table(self, width: int) -> np.ndarray:
-        """(blocks, colours, turns, width) int32: the site, as a flat index on the padded grid, of each place and lane.
+        """(blocks, colours, turns, width) int32: the site, as a flat index on the padded grid, of each place and unit.
 
-        Lanes come in blocks of `width`; -1 where the last block has no lane. 4 bytes a site, to be made once.
+        Units come in blocks of `width`; -1 where the last block has no unit. 4 bytes a site, to be made once.
         """
-        blocks = -(-self.lanes // width)
+        blocks = -(-self.units // width)
         table = np.full((blocks, len(COLOURS), self.turns, width), -1, np.int32)
-        lanes = np.arange(self.lanes)
+        units = np.arange(self.units)
         for colour in COLOURS:
-            # A site's flat index is that of its lane's first site plus a distance that is the same for all lanes.
-            first = self.flat(*self._local(colour, np.zeros(1, np.int64), lanes))
+            # A site's flat index is that of its unit's first site plus a distance that is the same for all units.
+            first = self.flat(*self._local(colour, np.zeros(1, np.int64), units))
             way = self.flat(*self._local(colour, self._all_places, np.zeros(1, np.int64)))
             for block in range(blocks):
                 some = first[block * width:][:width]
@@ -181,27 +195,34 @@ class VisitOrder:
     # -- from sites to turns
 
     def visit(self, sweep: int, row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(colour, lane, turn) of sites of the padded grid in a sweep; row, col: integers, broadcast."""
-        colour, lane, place = self.home(row, col)
+        """(colour, unit, turn) of sites of the padded grid in a sweep; row, col: integers, broadcast."""
+        colour, unit, place = self.home(row, col)
         first = np.array([self.first_row(sweep, each) for each in COLOURS]) * self.groups_per_row
-        return colour, lane, (place - first[colour]) % self.turns
+        return colour, unit, (place - first[colour]) % self.turns
 
     def home(self, row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(colour, lane, place) of sites of the padded grid, the same in all sweeps."""
+        """(colour, unit, place) of sites of the padded grid, the same in all sweeps."""
         (tile_row, r), (tile_col, c) = np.divmod(row, self.tile_rows), np.divmod(col, self.tile_cols)
-        index, unit = np.divmod(c // 2, self.tile_lanes)
-        lane = (tile_row * self.mesh_cols + tile_col) * self.tile_lanes + unit
-        colour, lane, place = np.broadcast_arrays((r + c) & 1, lane, r * self.groups_per_row + index)
-        return colour, lane, place
+        index, within = np.divmod(c // 2, self.tile_units)
+        unit = (tile_row * self.mesh_cols + tile_col) * self.tile_units + within
+        colour, unit, place = np.broadcast_arrays((r + c) & 1, unit, r * self.groups_per_row + index)
+        return colour, unit, place
 
     # -- generators
 
-    def number(self, sweep: int, colour: int, turn: np.ndarray | int, lane: np.ndarray | int, label: np.ndarray | int = 0
+    def number(self, sweep: int, colour: int, turn: np.ndarray | int, unit: np.ndarray | int, label: np.ndarray | int = 0
                ) -> tuple[np.ndarray | int, np.ndarray | int]:
-        """(generator, index) of the number that a lane uses for a label at a turn.
+        """(generator, index) of the step that gives the number which a unit uses for a label at a turn.
 
-        Generators have the numbers of the lanes. index: from 0, the first number of the chain's first turn; one number is
-        used for all labels where it is one a turn.
+        Generators are numbered unit by unit. index: from 0, the first step of the chain's first turn; one number is
+        used for all labels where it is one a turn. Which of the step's numbers is a label's own says `part`.
         """
         turns = (len(COLOURS) * sweep + colour) * self.turns + turn
-        return lane, turns * self.numbers_a_turn + (label if self.number_a_label else 0)
+        if not self.number_a_label:
+            return unit, turns
+        return (unit * self.unit_generators + self.groups.lane[label] // self.numbers_a_step,
+                turns * self.numbers_a_turn + self.groups.slot[label])
+
+    def part(self, label: np.ndarray | int) -> np.ndarray | int:
+        """Which of a step's numbers is a label's: 0 for that of the top bits, 1 for that of the bits below."""
+        return np.asarray(self.groups.lane[label] % self.numbers_a_step)

@@ -56,7 +56,7 @@ def quiet_cycles(config: Config, problem: Problem, iterations: int, flushed: boo
     placement = Placement(config, problem, Run(sweeps=1))
     timing = LogTiming(config, placement)
     timing.overlap = timing.overlap and not flushed
-    silence = np.zeros((placement.order.turns, placement.order.lanes), np.uint8)
+    silence = np.zeros((placement.order.turns, placement.order.units), np.uint8)
     for _ in range(2 * iterations):
         timing.colour(silence, False)
     timing.finish()
@@ -99,7 +99,7 @@ def _speed(context: Context, scene: Scene, bar: Any) -> dict[str, Any]:
     stall = stall_of_log(scene, asic(1), context.sweeps(scene), context.seed, bar)
     # Where the log is the limit, the messages count, not the labels: theirs are as many at any number of labels.
     bound = (stall.quiet + stall.stalled) * (s.rows * s.cols / scene.sites) * iterations if stall.stalled > 1 else 0.0
-    ideal = ideal_cycles(s, ours.lanes, iterations)
+    ideal = ideal_cycles(s, ours.all_lanes, iterations)
     times = {"ideal": ideal, "blocks": float(blocks), "flushed": float(flushed), "ours": float(quiet),
              "ours_logged": max(float(quiet), bound)}
     return {
@@ -179,10 +179,10 @@ def _throughput(context: Context, scene: Scene, preset: str, bar: Any) -> dict[s
     machine.timing.finish()
     clock, printed = BOARDS[preset]
     evaluations = problem.labels * problem.sites * sweeps
-    used = evaluations / (config.lanes * machine.timing.cycles)
+    used = evaluations / (config.all_lanes * machine.timing.cycles)
     return {"design": f"{config.spes}x{config.spus}", "scene": scene.name, "data": scene.source, "clock_hz": clock,
-            "lanes": config.lanes, "printed_labels_per_s": printed, "utilization": used,
-            "labels_per_s": config.lanes * clock * used, "cycles": machine.timing.cycles, "sweeps": sweeps}
+            "lanes": config.all_lanes, "printed_labels_per_s": printed, "utilization": used,
+            "labels_per_s": config.all_lanes * clock * used, "cycles": machine.timing.cycles, "sweeps": sweeps}
 
 
 def table_3_3(context: Context) -> Report:

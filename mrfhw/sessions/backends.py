@@ -53,7 +53,7 @@ class Plan:
     def open(self, sweeps: int) -> BaseSession:
         """A session for `sweeps` sweeps in all."""
         derived, problem = Derived.of(self.config), self.problem
-        cycles = sweeps * problem.sites * derived.interval(problem.labels) // derived.lanes
+        cycles = sweeps * problem.sites * derived.interval(derived.slots(problem.labels)) // derived.units
         return self.kind.open(self.backend, self.config, cycles)
 
     def begin(self, session: Session, run: Run, *, state: RunState | None = None, progress: Progress | None = None,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mrfhw.field.problem import LABELS_MIN, Problem, ProblemError
+from mrfhw.field.problem import Problem, ProblemError
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.bits import of_channel
@@ -18,7 +18,9 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import (
     CONTROL_BITS,
+    DELTA_WRAPPED,
     DOUBLETON_CODES,
+    GROUP_LANES,
     IDENTITY,
     INTERFACE_VERSION,
     LABEL_TABLE,
@@ -176,7 +178,7 @@ class Driver:
     def load(self, placement: Placement, generators: bool | np.ndarray = True, lmem: np.ndarray | None = None) -> int:
         """Write memories, tables and registers of a placed problem, except words that the chip holds already. Returns bus cycles.
 
-        generators: True for the states of the run's seed, False to keep the chip's states, or states (lanes, 4).
+        generators: True for the states of the run's seed, False to keep the chip's states, or states (generators, 4).
         lmem: (H, W, 4) as `lmem` returns it, instead of the initial labels and empty counts.
         """
         if generators is not False:
@@ -186,7 +188,7 @@ class Driver:
         self._load_tables(placement)
         self._load_sites(placement, lmem)
         if generators is not False:
-            states = lane_states(placement.run.seed, self.config.lanes) if generators is True else generators
+            states = lane_states(placement.run.seed, self.config.generators) if generators is True else generators
             self._write(np.repeat(self.map.generators(), 4), np.asarray(states).ravel(), stays=False)
         return self._written * self.config.bus_write_cycles
 
@@ -212,22 +214,24 @@ class Driver:
         ratio, limit = (geometric_registers(c, schedule, shift) if schedule.kind == "geometric" else (0, 0))
         mode = {"constant": Temperature.CONSTANT, "geometric": Temperature.GEOMETRIC, "table": Temperature.TABLE}
         self._write(*self._named(dict(
-            labels=problem.labels, tile_rows=rows, tile_groups=p.order.groups_per_row,
+            slots=p.slots, tile_rows=rows, tile_groups=p.order.groups_per_row,
             label_stride=half if one else half // 2, label_wrap=(rows - 1) * half if one else (rows - 1) // 2 * (half // 2),
             site_stride=half, raster_stride=problem.shape[1], overlap=int(p.overlap), sweeps=p.run.sweeps,
             burn_in=p.run.burn_in, alpha=problem.channels[0].alpha, beta=problem.beta,
             tau=(1 << c.doubleton_bits) - 1 if problem.tau is None else problem.tau, energy_shift=shift,
             out_of_range=problem.out_of_range,
-            mode=self._mode(problem),
+            mode=self._mode(p),
             temperature=0 if schedule.kind == "table" else coefficient(c, schedule.start, shift),
             temperature_mode=mode[schedule.kind], temperature_ratio=ratio, temperature_limit=limit,
             temperature_stride=schedule.stride, temperature_last=max(0, len(schedule.table) - 1),
             **self._channel_registers(problem))))
 
     @staticmethod
-    def _mode(problem: Problem) -> int:
+    def _mode(p: Placement) -> int:
+        problem, several = p.problem, p.config.lanes > 1
         fields = {"constant": problem.constants is not None, "doubleton": DOUBLETON_CODES[problem.doubleton],
-                  "hamming": problem.channels[0].singleton == "hamming"}
+                  "hamming": problem.channels[0].singleton == "hamming", "mirrored": p.label_groups.mirrored,
+                  "unary": several and problem.unary is not None}
         for number, channel in enumerate(problem.channels):
             fields[of_channel("squared", number)] = channel.singleton == "squared"
         return sum(int(value) << MODE_BITS[name] for name, value in fields.items())
@@ -247,23 +251,25 @@ class Driver:
 
     def _load_tables(self, p: Placement) -> None:
         c, problem = self.config, p.problem
-        component = (1 << c.vector_bits) - 1
-        vectors = np.zeros((problem.labels, 2), np.int64) if problem.vectors is None else np.asarray(problem.vectors)
         table = np.zeros((problem.labels, LABEL_TABLE_WORDS), np.int64)
-        for label, entry in enumerate(p.label_entries):
-            table[label, LabelWord.WRAP] = entry.row_threshold | entry.column << WRAP_COLUMN
-            table[label, LabelWord.DELTA:LabelWord.DELTA + 4] = entry.deltas
+        u, v = np.zeros((2, problem.labels), np.int64) if problem.vectors is None else (
+            np.asarray(problem.vectors).T & (1 << c.vector_bits) - 1)
+        table[:, LabelWord.VECTOR] = u | v << c.vector_bits
+        for slot, entry in enumerate(p.label_entries):
+            table[slot, LabelWord.WRAP] = entry.row_threshold | entry.column << WRAP_COLUMN
+            for wraps, (delta, wrapped) in enumerate(entry.deltas):
+                table[slot, LabelWord.DELTA + wraps] = delta | wrapped << DELTA_WRAPPED
             directions = (*entry.row_directions, *entry.column_directions)
-            table[label, LabelWord.DIRECTION] = sum((d & 3) << 2 * i for i, d in enumerate(directions))
-        table[:, LabelWord.VECTOR] = (vectors[:, 0] & component) | (vectors[:, 1] & component) << c.vector_bits
+            table[slot, LabelWord.DIRECTION] = sum((d & 3) << 2 * i for i, d in enumerate(directions))
+        groups = p.label_groups
+        table[:p.slots, LabelWord.GROUP] = np.array(groups.firsts) | groups.counts << GROUP_LANES
         if problem.constants is not None:
             table[:, LabelWord.CONSTANT] = p.words(problem.constants)
         self._write(LABEL_TABLE + np.arange(table.size), table.ravel())
-        self._write(self.map.broadcast(Region.VECTORS) + np.arange(problem.labels),
-                    (vectors[:, 0] & component) | (vectors[:, 1] & component) << 16)
+        if c.vector_bits:
+            self._write(self.map.broadcast(Region.VECTORS) + np.arange(problem.labels), u | v << 16)
         if problem.pairwise is not None:
-            first, second = np.indices(problem.pairwise.shape)
-            self._write(np.asarray(self.map.broadcast(Region.PAIRWISE) + (first << c.label_bits | second)), problem.pairwise)
+            self._write(self.map.broadcast(Region.PAIRWISE) + p.pairwise_offsets, p.pairwise_entries)
         if problem.schedule.table:
             values = [coefficient(c, t, problem.energy_shift) for t in problem.schedule.table]
             self._write(TEMPERATURE_TABLE + np.arange(len(values)), np.array(values))
@@ -275,10 +281,8 @@ class Driver:
         self._write(self.map.tile(tile, Region.S1, p.site_address(row, col)), p.s1_words)
         if c.edge_bits:
             self._write(self.map.tile(tile, Region.EDGES, p.site_address(row, col)), p.edge_words)
-        for index in range(len(p.patches)):
-            bank, address = p.s2_address(row, col)
-            offset = (bank << c.s2_address_bits) + address + index * p.patch_words
-            self._write(self.map.tile(tile, Region.S2, offset), p.s2_words(index))
+        for bank, address, words in p.s2_loads():
+            self._write(self.map.tile(tile, Region.S2, (bank << c.s2_address_bits) + address), words)
         labels = p.initial if lmem is None else lmem[..., 0]
         word = (p.tiles(p.pad(labels)).astype(np.uint32) << LmemWord.LABEL
                 | p.tiles(p.exists).astype(np.uint32) << LmemWord.EXISTS
@@ -305,7 +309,7 @@ class Driver:
         of `p`. When it has ended and the problem has been loaded, `start` with `resume` continues with sweep `sweeps`.
         """
         self._load_registers(p)
-        self.set(labels=LABELS_MIN, tile_groups=1, overlap=0, sweeps=sweeps, burn_in=sweeps)
+        self.set(slots=self.config.min_slots, tile_groups=1, overlap=0, sweeps=sweeps, burn_in=sweeps)
         self.start()
 
     def start(self, resume: bool = False) -> None:
@@ -334,5 +338,5 @@ class Driver:
         return 2 * self.config.spes * p.tile_rows * p.tile_cols * self.config.bus_read_cycles
 
     def generators(self) -> np.ndarray:
-        """(lanes, 4) uint32, the generators' states. Four reads rotate a state once completely, so it does not change."""
+        """(generators, 4) uint32, their states. Four reads rotate a state once completely, so it does not change."""
         return self.chip.read(np.repeat(self.map.generators(), 4).astype(np.uint32)).reshape(-1, 4)

@@ -8,8 +8,9 @@ import numpy as np
 from amaranth import Shape
 
 from mrfhw.field.problem import Problem, Run
+from mrfhw.gateware.control.label_data import label_group
 from mrfhw.gateware.control.ops import KINDS, LogMessage, datum, edges, vector
-from mrfhw.gateware.control.singleton_address import label_table
+from mrfhw.gateware.control.singleton_address import offset_table
 from mrfhw.gateware.control.write_backs import GroupInFlight
 from mrfhw.gateware.tile.labels import entry_layout
 from mrfhw.machine.bits import bits_for
@@ -41,7 +42,7 @@ def cycles(config: Config, problem: Problem, run: Run) -> Cycles:
     config = Derived.of(config)
     placement = Placement(config, problem, run)
     timing = LogTiming(config, placement)
-    silence = np.zeros((placement.order.turns, config.lanes), np.uint8)
+    silence = np.zeros((placement.order.turns, config.units), np.uint8)
     for _ in range(len(COLOURS) * run.sweeps):
         timing.colour(silence, False)
     timing.finish()
@@ -67,24 +68,28 @@ def memories(config: Config) -> list[Memory]:
     c = Derived.of(config)
     found = [
         Memory("lmem", c.spes * c.lmem_banks, c.lmem_rows, entry_layout(c).size),
-        Memory("s1", c.spes, c.site_rows, datum(c).size), Memory("s2", c.spes * c.spus, c.s2_bank_depth, datum(c).size),
-        Memory("vectors", c.spes, c.max_labels, vector(c).size)]
+        Memory("s1", c.spes, c.site_rows, datum(c).size), Memory("s2", c.spes * c.spus, c.s2_bank_depth, c.lanes * datum(c).size),
+        *([Memory("vectors", c.spes, c.max_labels, vector(c).size)] if c.vector_bits else [])]
     if c.edge_bits:
         found.append(Memory("edges", c.spes, c.site_rows, edges(c).size))
     if c.pairwise_bits:
-        found.append(Memory("doubleton tables", c.lanes * len(KINDS), 1 << 2 * c.label_bits, c.pairwise_bits))
+        found.append(Memory("doubleton tables", c.units * len(KINDS), 1 << c.label_bits + c.pairwise_slot_bits,
+                            c.lanes * c.pairwise_bits))
     if isinstance(c.sampler, Race):
-        found.append(Memory("gumbel tables", c.lanes, 1 << c.sampler.uniform_bits, c.sampler.gumbel_bits))
+        found.append(Memory("gumbel tables", c.generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits))
     else:
-        found += [Memory("energies and sums", c.lanes, 2 * c.max_labels, width)
+        found += [Memory("energies and sums", c.units, 2 * c.max_labels, width)
                   for width in (c.energy_bits, c.sampler.total_bits(c.label_bits))]
     found.append(Memory("log fifos", c.spes, c.log_depth, LogMessage(c, 0).size))
     nodes = c.spes
     for level in range(1, c.tree_levels + 1):
         nodes = -(-nodes // c.hub_fan_in)
         found.append(Memory("hubs", nodes, c.hub_depth, LogMessage(c, level * bits_for(c.hub_fan_in)).size))
-    found += [Memory("label table", 1, c.max_labels, Shape.cast(shape).width) for shape in label_table(c).values()]
-    return [*found, Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
+    found += [Memory("label table", count, c.max_labels, Shape.cast(shape).width) for count, shape in (
+        *((1, shape) for shape in offset_table(c).values()), *([(c.lanes, vector(c))] if c.vector_bits else []),
+        *([(1, label_group(c))] if c.lanes > 1 else []))]
+    return [*found, Memory("label table", 1, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
+            Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
             Memory("tile bases", 1, max(2, c.spes), c.raster_bits),
             Memory("groups in flight", 1, c.commit_queue_depth, GroupInFlight(c).size)]
 
@@ -100,7 +105,7 @@ def memory_bits(config: Config) -> dict[str, int]:
 def multipliers(config: Config) -> dict[str, tuple[int, int, int]]:
     """(how many, bits of one factor, bits of the other) by use. What a device makes of them depends on its blocks."""
     c = Derived.of(config)
-    sampler, n = c.sampler, c.lanes
+    sampler, n = c.sampler, c.all_lanes
     drawing = {"noise": (n, sampler.gumbel_bits, c.temperature_bits)} if isinstance(sampler, Race) else {
         "exponent": (n, c.energy_bits, c.temperature_bits),
         "threshold": (n, sampler.total_bits(c.label_bits), sampler.uniform_bits)}

@@ -59,7 +59,7 @@ def check_counters(counters: Mapping[str, int], placement: Placement, done: Done
     groups = len(COLOURS) * placement.order.turns * (done.last - done.first)
     waiting = counters["gap_cycles"] + counters["stall_cycles"]
     most = placement.problem.unclamped_sites * max(0, done.last - max(done.first, run.burn_in))
-    wanted = {"label_cycles": groups * placement.problem.labels, "cycles": groups * placement.interval + waiting}
+    wanted = {"label_cycles": groups * placement.slots, "cycles": groups * placement.interval + waiting}
     if done.pieces == 1:  # otherwise each pause may end a line before it is full
         wanted["lines"] = _lines(config, counters["messages"])
     for name, value in wanted.items():
@@ -125,7 +125,7 @@ def read_result(counters: Mapping[str, int], placement: Placement, log: bytes | 
         initial=placement.initial, wall_seconds=wall,
         label_evaluations=placement.order.label_evaluations(problem.unclamped_sites, done.last - done.first),
         messages=messages, cycles=counters["cycles"], stall_cycles=counters["stall_cycles"], gap_cycles=counters["gap_cycles"],
-        lanes=config.lanes, replication=placement.replication, label_cycles=counters["label_cycles"], messages_counted=sent)
+        lanes=config.all_lanes, replication=placement.replication, label_cycles=counters["label_cycles"], messages_counted=sent)
     for name, value in (measured or {}).items():
         if value is not None:
             setattr(found, name, value)

@@ -18,6 +18,7 @@ from support.random_problems import random_placement
 CONFIGS = {
     "1-lane": {"spus": 1, "tile_rows": 8, "tile_cols": 6, "sampler": "race"},
     "1-lane-4-banks": {"spus": 1, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": "race"},
+    "4-lanes-a-site": {"spus": 1, "lanes": 4, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": "race"},
     "2-lanes": {"spus": 2, "tile_rows": 16, "tile_cols": 12, "sampler": "race"},
     "2-lanes-4-banks": {"spus": 2, "tile_rows": 12, "tile_cols": 12, "lmem_banks": 4, "sampler": "cdf"},
     "4-lanes": {"spus": 4, "tile_rows": 6, "tile_cols": 16, "sampler": "cdf"},
@@ -44,7 +45,7 @@ def test_some_overlap_and_some_do_not() -> None:
     assert 4 <= sum(overlaps) <= len(overlaps) - 4
 
 
-@pytest.mark.parametrize("name", ["1-lane", "4-lanes-4-banks", *(
+@pytest.mark.parametrize("name", ["1-lane", "4-lanes-4-banks", "4-lanes-a-site", *(
     pytest.param(name, marks=pytest.mark.long) for name in ("1-lane-4-banks", "2-lanes", "2-lanes-4-banks", "4-lanes"))])
 def test_scheduler(name: str) -> None:
     config = small_config(name)

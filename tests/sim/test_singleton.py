@@ -17,13 +17,13 @@ def test_s1mem(tile: dict[str, int]) -> None:
     assert run_bench(S1Mem(Config.preset("smallest", **tile)), "s1mem", "mrfhw.sim.benches.bench_s1mem") == 2
 
 
-@pytest.mark.parametrize(("spus", "words"), [(1, 0), (2, 37), (4, 150)])
-def test_s2mem(spus: int, words: int) -> None:
-    config = Config.preset("smallest", spus=spus, s2_words=words, **TILE)
+@pytest.mark.parametrize(("spus", "words", "lanes"), [(1, 0, 1), (2, 37, 1), (4, 150, 1), (1, 91, 8)])
+def test_s2mem(spus: int, words: int, lanes: int) -> None:
+    config = Config.preset("smallest", spus=spus, lanes=lanes, s2_words=words, **TILE)
     assert run_bench(S2Mem(config), "s2mem", "mrfhw.sim.benches.bench_s2mem") == 3
 
 
-@pytest.mark.parametrize("spus", [1, 2, 4])
-def test_s2switch(spus: int) -> None:
-    config = Config.preset("smallest", spus=spus, **TILE)
+@pytest.mark.parametrize(("spus", "lanes"), [(1, 1), (2, 1), (4, 1), (1, 8)])
+def test_s2switch(spus: int, lanes: int) -> None:
+    config = Config.preset("smallest", spus=spus, lanes=lanes, **TILE)
     assert run_bench(S2Switch(config), "s2switch", "mrfhw.sim.benches.bench_s2switch") == 2

@@ -6,15 +6,19 @@ import numpy as np
 import pytest
 
 from mrfhw.field.problem import Problem, Run
+from mrfhw.gateware.control.label_data import LabelData
 from mrfhw.gateware.control.singleton_address import SingletonAddress
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.sim.support.recorder import placements_to_text
 from mrfhw.sim.support.runner import run_bench
 
-# Mesh, lanes, tile: at most 256 sites, so that 8 bits number the pixels.
+# Mesh, units of a tile, tile, lanes of a unit: at most 256 sites, so that 8 bits number the pixels.
 SHAPES = {
     "1-lane": (2, 2, 1, 8, 8),
+    "2-lanes-a-site": (2, 2, 1, 6, 8, 2),
+    "4-lanes-a-site": (2, 3, 1, 4, 4, 4),
+    "8-lanes-a-site": (1, 2, 1, 8, 16, 8),
     "1-lane-row-of-tiles": (1, 4, 1, 6, 8),
     "2-lanes": (2, 2, 2, 6, 8),
     "2-lanes-3x3": (3, 3, 2, 4, 4),
@@ -32,6 +36,8 @@ def placements(config: Config, rng: np.random.Generator) -> list[Placement]:
         pixels = rng.permutation(256)[:shape[0] * shape[1]].reshape(shape)
         labels = 6 if far < 20 else 3
         offsets = rng.integers(-far, far + 1, (labels, 2))
+        if config.lanes > 1 and number in (1, 4):  # labels that follow one another in a row, either way
+            offsets = offsets[0] + np.stack([np.arange(labels) // 5, (1, -1)[number // 4] * np.arange(labels) % 7], 1)
         vectors = rng.integers(-8, 8, (labels, 2))
         found.append(Placement(config, Problem(labels=labels, singleton1=pixels, singleton2=pixels, offsets=offsets,
                                                vectors=vectors), Run(sweeps=1)))
@@ -42,10 +48,20 @@ def placements(config: Config, rng: np.random.Generator) -> list[Placement]:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_singleton_address(name: str) -> None:
-    mesh_rows, mesh_cols, spus, tile_rows, tile_cols = SHAPES[name]
+    mesh_rows, mesh_cols, spus, tile_rows, tile_cols, *lanes = SHAPES[name]
     config = Config(mesh_rows=mesh_rows, mesh_cols=mesh_cols, spus=spus, tile_rows=tile_rows, tile_cols=tile_cols,
-                    data_bits=8, label_bits=3, s2_words=1 << 14, line_bits=64)
+                    lanes=lanes[0] if lanes else 1, data_bits=8, label_bits=3, s2_words=1 << 14, line_bits=64)
     found = placements(config, np.random.default_rng(spus))
-    assert max(p.replication for p in found) >= 4
+    assert max(p.replication for p in found) >= (2 if lanes else 4)
+    if lanes:
+        assert {p.label_groups.mirrored for p in found} == {False, True}
     run_bench(SingletonAddress(config), "singleton_address", "mrfhw.sim.benches.bench_singleton_address",
                       {"placements": placements_to_text(found)})
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 8])
+def test_label_data(lanes: int) -> None:
+    config = Config(mesh_rows=1, mesh_cols=2, spus=1, lanes=lanes, tile_rows=8, tile_cols=16, data_bits=8, label_bits=3,
+                    s2_words=1 << 14, line_bits=64)
+    run_bench(LabelData(config), "label_data", "mrfhw.sim.benches.bench_label_data",
+              {"placements": placements_to_text(placements(config, np.random.default_rng(lanes)))})

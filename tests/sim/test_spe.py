@@ -21,6 +21,8 @@ SHAPES = {
     "1-lane-race": {"spus": 1, "tile_rows": 6, "tile_cols": 6, "sampler": Race(uniform_bits=8)},
     "2-lanes-4-banks-cdf": {"spus": 2, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": "cdf"},
     "2-lanes-cdf": {"spus": 2, "tile_rows": 6, "tile_cols": 8, "sampler": "cdf"},
+    "4-lanes-a-site-4-banks": {"spus": 1, "lanes": 4, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "pairwise_bits": 3,
+                               "sampler": Race(uniform_bits=8)},
     "4-lanes-4-banks-race": {"spus": 4, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": Race(uniform_bits=8)},
 }
 
@@ -41,7 +43,7 @@ def hot_placement(config: Derived) -> Placement:
     """A field that sends about as many messages as it draws; as many in all as the FIFO holds at most."""
     shape = (config.tile_rows, config.tile_cols)
     for seed in range(200):
-        clamped = np.random.default_rng(seed).random(shape) < 0.4
+        clamped = np.random.default_rng(seed).random(shape) < (0.4 if seed < 100 else 0.9)
         problem = Problem(labels=8, singleton1=np.zeros(shape, np.int64), constants=np.arange(8), clamped=clamped,
                           schedule=Schedule.constant(100.0))
         p = Placement(config, problem, Run(sweeps=3 + seed % 3, seed=seed))
@@ -51,7 +53,7 @@ def hot_placement(config: Derived) -> Placement:
     raise AssertionError("no such problem")
 
 
-@pytest.mark.parametrize("name", ["1-lane-race", "2-lanes-4-banks-cdf", *(
+@pytest.mark.parametrize("name", ["1-lane-race", "2-lanes-4-banks-cdf", "4-lanes-a-site-4-banks", *(
     pytest.param(name, marks=pytest.mark.long) for name in ("2-lanes-cdf", "4-lanes-4-banks-race"))])
 def test_spe(name: str) -> None:
     config = Derived(mesh_rows=1, mesh_cols=1, label_bits=3, data_bits=4, counter_bits=2, temperature_table=4, hub_depth=1,

@@ -11,6 +11,8 @@ from mrfhw.sim.support.runner import run_bench
 
 MACHINES = {
     "race": {"sampler": "race"},
+    "race-2-lanes": {"lanes": 2, "label_bits": 4},
+    "race-8-lanes": {"lanes": 8, "edge_bits": 2, "label_bits": 5},
     "cdf-integer": {"sampler": Cdf(floor="integer"), "label_bits": 5},
     "cdf-power-of-two": {"sampler": Cdf(floor="power_of_two", probability_bits=8), "energy_bits": 8},
 }

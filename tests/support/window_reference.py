@@ -100,7 +100,7 @@ def windowed_run(config: Config, problem: Problem, run: Run, visit: int) -> tupl
     fixed = (race, (*widths, c.temperature_fraction_bits), table, singleton_energies(problem),
              problem.beta * doubleton_table(problem),
              np.zeros(problem.shape, bool) if problem.clamped is None else problem.clamped, labels, counts,
-             lane_states(run.seed, c.lanes))
+             lane_states(run.seed, c.generators))
     schedule = coefficients(config, problem)
     for done in range(0, run.sweeps, visit):
         temperatures = list(islice(schedule, min(visit, run.sweeps - done)))

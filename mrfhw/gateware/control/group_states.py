@@ -15,9 +15,9 @@ __all__ = ["GroupStates"]
 class GroupStates(wiring.Component):
     """State machine of a run: it starts each group's interval, and waits for the pipeline or the log where necessary.
 
-    start, resume: pulses; they begin a run while idle. labels: L, constant during a run. stall: no new group starts. written: no
-    label is on its way to LMem. wait_after, last_of_run: flags of the current group. log_done: the log is empty. done: while the
-    neighbours are fetched alone, no sweep is left; the run ends without one.
+    start, resume: pulses; they begin a run while idle. slots: of a site, constant during a run. stall: no new group starts.
+    written: no label is on its way to LMem. wait_after, last_of_run: flags of the current group. log_done: the log is empty.
+    done: while the neighbours are fetched alone, no sweep is left; the run ends without one.
     from_start: a run begins at sweep 0. issue: the cycle before a group's first slot. slot: number of the slot in the interval.
     fetching: the next group's neighbours may be fetched; fetch_alone: they are fetched while no label is in flight. labelling: this
     slot may have a label. first_slot, last_slot: the slot is the first or last of a group's interval; last_slot is also set at the
@@ -30,7 +30,7 @@ class GroupStates(wiring.Component):
         self.config = config
         slots = range(config.interval(config.max_labels))
         super().__init__({
-            "start": In(1), "resume": In(1), "labels": In(config.label_bits + 1), "stall": In(1), "written": In(1),
+            "start": In(1), "resume": In(1), "slots": In(config.label_bits + 1), "stall": In(1), "written": In(1),
             "wait_after": In(1), "last_of_run": In(1), "log_done": In(1), "done": In(1),
             "from_start": Out(1), "issue": Out(1), "slot": Out(slots), "fetching": Out(1), "fetch_alone": Out(1),
             "labelling": Out(1), "first_slot": Out(1), "last_slot": Out(1), "end": Out(1),
@@ -41,7 +41,7 @@ class GroupStates(wiring.Component):
         m = Module()
         last = Signal.like(self.slot)
         least = self.config.interval(0)
-        m.d.sync += last.eq(Mux(self.labels > least, self.labels - 1, least - 1))
+        m.d.sync += last.eq(Mux(self.slots > least, self.slots - 1, least - 1))
         m.d.comb += self.last_slot.eq(self.slot == last)
 
         def proceed() -> None:

@@ -9,6 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.control.label_data import LabelData
 from mrfhw.gateware.control.ops import LabelSlot, NeighbourSwap, SingletonColumns, SingletonRead, SingletonRows
 from mrfhw.gateware.control.run import GroupOfSites, TableWrites, problem_registers
 from mrfhw.gateware.control.singleton_address import SingletonAddress
@@ -29,7 +30,6 @@ class LabelSlots(wiring.Component):
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
-        config.latency.beyond("scheduler", SingletonAddress.STAGES, "the scheduler's singleton-2 addresses")
         super().__init__({
             "registers": In(problem_registers(config)), "labelling": In(1), "slot": In(range(config.interval(config.max_labels))),
             "group": In(GroupOfSites(config)), "tables": In(TableWrites()), "label_cycle": Out(1),
@@ -41,43 +41,50 @@ class LabelSlots(wiring.Component):
         m = Module()
         c, row, r = self.config, self.group.row, self.registers
         m.submodules.singleton_address = unit = SingletonAddress(c)
+        self._stages = unit.STAGES + unit.more
+        m.submodules.label_data = table = LabelData(c)
+        m.d.comb += [table.table_write.eq(self.tables.label), table.table_address.eq(self.tables.address),
+                     table.table_data.eq(self.tables.data)]
         first = Signal()
         last = Signal()
         m.d.comb += [
-            self.label_cycle.eq(self.labelling & (self.slot < r.labels)), first.eq(self.label_cycle & (self.slot == 0)),
-            last.eq(self.label_cycle & (self.slot + 1 == r.labels)), unit.label.eq(self.slot), unit.row.eq(row.row),
+            self.label_cycle.eq(self.labelling & (self.slot < r.slots)), first.eq(self.label_cycle & (self.slot == 0)),
+            last.eq(self.label_cycle & (self.slot + 1 == r.slots)), unit.slot.eq(self.slot), unit.row.eq(row.row),
             unit.group.eq(self.group.group), unit.odd.eq(row.row[0] ^ self.group.white), unit.groups.eq(r.tile_groups),
-            # S2Mem holds twice as many words a row and bank as S1Mem has sites of a colour and lane.
-            unit.base.eq(((row.site << 1) >> (c.spus - 1).bit_length()) + (self.group.group << 1)),
-            unit.table_write.eq(self.tables.label), unit.table_address.eq(self.tables.address),
+            unit.site.eq(row.site), unit.table_write.eq(self.tables.label), unit.table_address.eq(self.tables.address),
             unit.table_data.eq(self.tables.data),
         ]
+        if c.lanes > 1:
+            m.d.comb += [unit.mirrored.eq(r.mirrored), unit.unary.eq(r.unary)]
         self._emit(m, self.singleton, first=unit.first, second=unit.second, rotate=unit.rotate)
         self._emit(m, self.columns, left=unit.left, right=unit.right)
         self._emit(m, self.rows, up=unit.up, down=unit.down)
-        self._labels(m, unit, Cat(self.label_cycle, first, last))
+        self._labels(m, table, Cat(self.label_cycle, first, last))
         return m
 
     def _emit(self, m: Module, port: data.View, **fields: Signal) -> None:
         """The delay from the address stages to the cycle in which the tile takes the operation."""
         layout: Any = port.shape()
-        cycles = self.config.latency.scheduler - SingletonAddress.STAGES + layout.cycle
+        cycles = self.config.latency.scheduler - self._stages + layout.cycle
         for name, signal in fields.items():
             m.d.comb += port[name].eq(delayed(m, signal, cycles, name))
 
-    def _labels(self, m: Module, unit: SingletonAddress, flags: Value) -> None:
+    def _labels(self, m: Module, table: LabelData, flags: Value) -> None:
         stages, port = self.config.latency, self.label
         wait = stages.scheduler + stages.label_cycle
         taps: list[Any] = [flags]
         for cycle in range(wait):
             taps.append(delayed(m, taps[-1], 1, f"flags_{cycle}"))
-        # Labels come in order, so a counter here replaces a delay line. It addresses the table of the label's own data.
-        label = Signal(self.config.label_bits)
+        # Slots come in order, so a counter here replaces a delay line.
+        slot = Signal(self.config.label_bits)
         before = Signal(self.config.label_bits)
-        m.d.sync += before.eq(label)
+        m.d.sync += before.eq(slot)
         m.d.comb += [
-            label.eq(Mux(taps[wait - stages.label_data][1], 0, before + 1)), unit.data_label.eq(label),
+            slot.eq(Mux(taps[wait - table.latency][1], 0, before + 1)), table.slot.eq(slot),
             self.swap.enable.eq(taps[wait - stages.swap][1]), Cat(port.enable, port.first, port.last).eq(taps[wait]),
-            port.label.eq(delayed(m, before, stages.label_data - 1, "label")), port.vector.eq(unit.vector),
-            port.constant.eq(unit.constant),
+            port.label.eq(table.label), port.constants.eq(table.constants),
         ]
+        if self.config.vector_bits:
+            m.d.comb += port.vectors.eq(table.vectors)
+        if self.config.lanes > 1:
+            m.d.comb += [port.used.eq(table.used), port.slot.eq(delayed(m, before, table.latency - 1, "slot"))]

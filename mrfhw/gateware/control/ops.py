@@ -20,7 +20,8 @@ from mrfhw.machine.registers import MODE_BITS, MODE_WIDTHS
 
 __all__ = ["KINDS", "Direction", "LabelRead", "LabelSlot", "LogMessage", "LogStream", "NeighbourFetch", "NeighbourSwap",
            "Operation", "SingletonColumns", "SingletonRead", "SingletonRows", "SiteRead", "WriteBack", "bus_layout", "datum",
-           "downlink", "edges", "label_word", "mode_fields", "neighbour", "operations", "parameters", "site", "uplink", "vector"]
+           "downlink", "edges", "label_word", "mode_fields", "modes", "neighbour", "operations", "parameters", "site", "uplink",
+           "vector"]
 
 KINDS = ("up", "down", "left", "right")
 
@@ -48,8 +49,8 @@ def label_word(config: Config) -> data.StructLayout:
 
 
 def neighbour(config: Config) -> data.StructLayout:
-    """A neighbour's label word with the label's vector."""
-    return data.StructLayout({"word": label_word(config), "vector": vector(config)})
+    """A neighbour's label word, with the label's vector where a machine has vectors."""
+    return data.StructLayout({"word": label_word(config), **({"vector": vector(config)} if config.vector_bits else {})})
 
 
 def datum(config: Config) -> data.StructLayout:
@@ -80,14 +81,19 @@ def parameters(config: Config) -> data.StructLayout:
         more["hamming"] = 1
     return data.StructLayout({
         "alpha": config.weight_bits, "beta": config.weight_bits, "tau": config.doubleton_bits,
-        "shift": bits_for(config.shift_max + 1), "out_of_range": config.singleton_bits,
+        **({"shift": config.shift_bits} if config.shift_bits else {}), "out_of_range": config.singleton_bits,
         "squared": 1, "constant": 1, "doubleton": 2, "temperature": config.temperature_bits, **more,
     })
 
 
+def modes(config: Config) -> data.StructLayout:
+    """Fields of the mode register that the scheduler reads: how S2Mem's words lie, where several lanes read it."""
+    return data.StructLayout({"mirrored": 1, "unary": 1} if config.lanes > 1 else {})
+
+
 def mode_fields(config: Config) -> dict[str, tuple[int, int]]:
     """(lowest bit, width) in the mode register of those of its fields that the machine has."""
-    members = parameters(config).members
+    members = {**parameters(config).members, **modes(config).members}
     return {name: (bit, MODE_WIDTHS.get(name, 1)) for name, bit in MODE_BITS.items() if name in members}
 
 
@@ -117,7 +123,7 @@ class SingletonRead(Operation):
     def __init__(self, config: Config):
         config = Derived.of(config)
         super().__init__(config.latency.singleton_cycle, {
-            "first": config.s2_address_bits, "second": config.s2_address_bits, "rotate": bits_for(config.spus)})
+            "first": config.s2_address_bits, "second": config.s2_address_bits, "rotate": bits_for(config.s2_banks)})
 
 
 class SingletonColumns(Operation):
@@ -148,13 +154,20 @@ class NeighbourSwap(Operation):
 
 
 class LabelSlot(Operation):
-    """A label for the SPUs; first, last: it is the first or last label of the sites."""
+    """Labels for the SPUs, one a lane: `label`, label + 1 and so on; first, last: they are the first or last of the sites.
+
+    vectors, constants: of each lane's label. Machines with several lanes: used, the lanes that have a label, from the first on;
+    slot, the slot's number.
+    """
 
     def __init__(self, config: Config):
         config = Derived.of(config)
+        more: dict[str, Any] = {"used": config.lanes, "slot": config.label_bits} if config.lanes > 1 else {}
+        if config.vector_bits:
+            more["vectors"] = data.ArrayLayout(vector(config), config.lanes)
         super().__init__(config.latency.label_cycle, {
-            "enable": 1, "first": 1, "last": 1, "label": config.label_bits, "vector": vector(config),
-            "constant": config.datum_bits})
+            "enable": 1, "first": 1, "last": 1, "label": config.label_bits,
+            "constants": data.ArrayLayout(config.datum_bits, config.lanes), **more})
 
 
 class LabelRead(Operation):

@@ -84,7 +84,9 @@ class RegisterFile(wiring.Component):
         mode = values["mode"] = Signal(max(bit + width for bit, width in fields.values()))
         with m.If(write & (address == REGISTERS["mode"].index)):
             m.d.sync += mode.eq(data)
-        m.d.comb += [self.parameters[name].eq(mode[bit:bit + width]) for name, (bit, width) in fields.items()]
+        for name, (bit, width) in fields.items():
+            port = self.parameters if name in parameters(self.config).members else self.problem
+            m.d.comb += port[name].eq(mode[bit:bit + width])
         return values
 
     def _counters(self, m: Module, values: dict[str, Signal]) -> None:

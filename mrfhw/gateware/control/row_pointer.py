@@ -98,17 +98,21 @@ class RowPointer(wiring.Component):
         counted = Signal()
         last_of_run = Signal()
         # When `following` is the last group of a sweep, all earlier sweeps are written and counted, so this one is `sweep` + 1.
-        sweeps = Signal(33)
-        m.d.comb += [sweeps.eq(self.sweep + ~self.fetch_alone), self.done.eq(sweeps >= r.sweeps),
+        # Comparisons of numbers so wide have a register, and are right a cycle after the sweep is counted.
+        following = Signal(32, init=1)
+        enough, beyond_burn_in = (Signal(2, name=name) for name in ("enough", "beyond_burn_in"))
+        for place, sweep in enumerate((following, self.sweep)):
+            m.d.sync += [enough[place].eq(sweep >= r.sweeps), beyond_burn_in[place].eq(sweep >= r.burn_in)]
+        m.d.comb += [self.done.eq(Mux(self.fetch_alone, enough[1], enough[0])),
                      last_of_run.eq(last_of_sweep & (stopping | self.done))]
         with m.If(self.fetch_alone | (self.issue & last_of_sweep)):
-            m.d.sync += counted.eq(sweeps >= r.burn_in)
+            m.d.sync += counted.eq(Mux(self.fetch_alone, beyond_burn_in[1], beyond_burn_in[0]))
         with m.If(self.stop):
             m.d.sync += stopping.eq(1)
         with m.If(self.go):
             m.d.sync += stopping.eq(0)
         with m.If(self.start):
-            m.d.sync += self.sweep.eq(0)
+            m.d.sync += [self.sweep.eq(0), following.eq(1)]
         with m.Elif(self.sweep_written):
-            m.d.sync += self.sweep.eq(sweeps)
+            m.d.sync += [self.sweep.eq(following), following.eq(following + 1)]
         return counted, last_of_run

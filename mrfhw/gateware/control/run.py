@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from amaranth.lib import data
 
+from mrfhw.gateware.control.ops import modes
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -20,12 +21,12 @@ def problem_registers(config: Config) -> data.StructLayout:
     """The registers that the scheduler reads, as in `mrfhw.machine.registers`."""
     c = Derived.of(config)
     return data.StructLayout({
-        "labels": c.label_bits + 1, "tile_rows": bits_for(c.tile_rows + 1), "tile_groups": group_bits(c),
+        "slots": c.label_bits + 1, "tile_rows": bits_for(c.tile_rows + 1), "tile_groups": group_bits(c),
         "label_stride": c.lmem_address_bits, "label_wrap": c.lmem_address_bits, "site_stride": c.site_address_bits,
         "raster_stride": bits_for(c.mesh_cols * c.tile_cols + 1), "overlap": 1, "sweeps": 32, "burn_in": 32,
         "temperature": c.temperature_bits, "temperature_mode": 2,
         "temperature_ratio": c.ratio_bits, "temperature_limit": c.temperature_bits,
-        "temperature_stride": 32, "temperature_last": bits_for(c.temperature_table),
+        "temperature_stride": 32, "temperature_last": bits_for(c.temperature_table), **modes(c).members,
     })
 
 

@@ -30,9 +30,9 @@ class Scheduler(wiring.Component):
     stall: from the tiles; no new group starts while it is set.
     log_done: the log has been emptied after the end marker.
 
-    Time is divided into slots of one cycle. A group of S sites of a row takes `Derived.interval(L)` slots:
-    its L labels, one a slot, beside the fetch of the next group's neighbours and the write-back of an
-    earlier group, which comes `Derived.commit_delay(L)` slots after the group's first label and has
+    Time is divided into slots of one cycle. A group of S sites of a row takes `Derived.interval` slots:
+    its labels, one a lane and slot, beside the fetch of the next group's neighbours and the write-back of an
+    earlier group, which comes `Derived.commit_delay` slots after the group's first label and has
     the LMem port before the fetch. A colour starts one row below the last one; it starts at once
     where `registers.overlap` says that the rows it reads have been written, else when they have.
     """
@@ -58,13 +58,13 @@ class Scheduler(wiring.Component):
         with m.If(states.issue):
             m.d.sync += group.eq(pointer.following)
         m.d.comb += [
-            states.start.eq(self.start), states.resume.eq(self.resume), states.labels.eq(r.labels), states.stall.eq(self.stall),
+            states.start.eq(self.start), states.resume.eq(self.resume), states.slots.eq(r.slots), states.stall.eq(self.stall),
             states.written.eq(write_backs.written), states.wait_after.eq(group.wait_after),
             states.last_of_run.eq(group.last_of_run), states.log_done.eq(self.log_done),
             pointer.registers.eq(r), pointer.start.eq(states.from_start), pointer.go.eq(self.start | self.resume),
             pointer.stop.eq(self.stop), pointer.issue.eq(states.issue), pointer.fetch_alone.eq(states.fetch_alone),
             pointer.sweep_written.eq(write_backs.sweep_written), states.done.eq(pointer.done),
-            write_backs.labels.eq(r.labels), write_backs.enter.eq(states.first_slot), write_backs.group.eq(group),
+            write_backs.slots.eq(r.slots), write_backs.enter.eq(states.first_slot), write_backs.group.eq(group),
             label_memory.registers.eq(r), label_memory.fetching.eq(states.fetching), label_memory.last_slot.eq(states.last_slot),
             label_memory.following.eq(pointer.following), label_memory.slot.eq(write_backs.slot), label_memory.end.eq(states.end),
             label_slots.registers.eq(r), label_slots.labelling.eq(states.labelling), label_slots.slot.eq(states.slot),

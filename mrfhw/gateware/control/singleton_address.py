@@ -4,58 +4,64 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Array, Cat, Module, Mux, ShapeLike, Signal, signed
+from amaranth import Array, Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.ops import vector
 from mrfhw.gateware.control.run import group_bits
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import LABEL_TABLE_WORDS, WRAP_COLUMN, LabelWord
+from mrfhw.machine.registers import DELTA_WRAPPED, LABEL_TABLE_WORDS, WRAP_COLUMN, LabelWord
 
-__all__ = ["SingletonAddress", "label_table"]
+__all__ = ["SingletonAddress", "offset_table"]
 
 
-def label_table(config: Config) -> dict[int, ShapeLike]:
-    """The words of a label in the label table by `registers.LabelWord`; each word has a memory of its own."""
+def column_wraps(config: Config) -> int:
+    """In how many columns of tiles a slot's word can lie: the site's and the next, and for later lanes the one after that."""
+    return 3 if config.lanes > 1 else 2
+
+
+def offset_table(config: Config) -> dict[int, ShapeLike]:
+    """The words of a slot in the label table by `registers.LabelWord`; each word has a memory of its own."""
     c = Derived.of(config)
-    wrap = data.StructLayout({"row_threshold": bits_for(c.tile_rows + 1), "column": bits_for(c.tile_cols + 1)})
-    shapes: dict[int, ShapeLike] = {LabelWord.WRAP: wrap, LabelWord.CONSTANT: c.datum_bits}
-    return shapes | {LabelWord.DELTA + i: c.s2_address_bits for i in range(4)} | {
-        LabelWord.DIRECTION: data.ArrayLayout(signed(2), 4),
-        LabelWord.VECTOR: vector(c)}
+    wraps = column_wraps(c)
+    delta = data.ArrayLayout(c.s2_address_bits, 2)
+    return {LabelWord.WRAP: data.StructLayout({"row_threshold": bits_for(c.tile_rows + 1), "column": bits_for(c.tile_cols + 1)}),
+            **{LabelWord.DELTA + wrap: delta for wrap in range(wraps)},
+            LabelWord.DIRECTION: data.ArrayLayout(signed(2), 2 + wraps)}
 
 
 class SingletonAddress(wiring.Component):
-    """Addresses and directions of the singleton-2 words of a group of S sites and one label.
+    """Addresses and directions of the singleton-2 words of a group of S sites and one slot.
 
-    label, row, group, odd, base: the slot: label, local row, group in the row, parity of the sites'
-    columns, S2Mem bank address of the group's first pair of columns. groups: groups a row.
-    `STAGES` cycles later: first, second, rotate (see S2Mem), left, right (see S2Switch), up, down. One slot a cycle.
-    data_label: a label; its vector and constant follow `Latency.label_data` cycles later. It may belong to another slot.
-    table_*: writes of the label table, `LABEL_TABLE_WORDS` words a label (`registers.LabelWord`).
+    slot, row, group, odd, site: the slot's number, local row, group in the row, parity of the sites' columns, S1Mem address of
+    the row's first site. groups: groups a row.
+    Several lanes: mirrored: a row's words lie from right to left. unary: they are costs, in each bank one for a site and slot.
+    `STAGES` (+ 1) cycles later: first, second, rotate (see S2Mem), left, right (see S2Switch), up, down. One slot a cycle.
+    table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`).
 
-    A label's offset is added to the site's position. If the sum passes the tile's last row or column it
-    wraps, and the word comes from the next tile. The table has a bank address and directions for each of the four cases.
+    A slot's offset is added to the site's position. If the sum passes the tile's last row or column it
+    wraps, and the word comes from the next tile. The table has a bank address and directions for each of the cases.
+    A row's words lie in units of one word (two, with a lane a site) a bank.
     """
 
-    STAGES = 3  # table, edges, addresses
+    STAGES = 3  # table, edges, addresses; and one more behind the table, if the scheduler has it
 
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
+        self.more = min(1, config.latency.beyond("scheduler", self.STAGES, "the scheduler's singleton-2 addresses"))
         self.row_bits, self.col_bits = bits_for(config.tile_rows + 1), bits_for(config.tile_cols + 1)
         self.group_bits = group_bits(config)
         address = config.s2_address_bits
+        modes = {"mirrored": In(1), "unary": In(1)} if config.lanes > 1 else {}
         super().__init__({
-            "label": In(config.label_bits), "row": In(self.row_bits), "group": In(self.group_bits), "odd": In(1),
-            "base": In(address), "groups": In(self.group_bits),
-            "data_label": In(config.label_bits), "vector": Out(vector(config)), "constant": Out(config.datum_bits),
-            "first": Out(address), "second": Out(address), "rotate": Out(bits_for(config.spus)),
+            "slot": In(config.label_bits), "row": In(self.row_bits), "group": In(self.group_bits), "odd": In(1),
+            "site": In(config.site_address_bits), "groups": In(self.group_bits), **modes,
+            "first": Out(address), "second": Out(address), "rotate": Out(bits_for(config.s2_banks)),
             "left": Out(2), "right": Out(2), "up": Out(1), "down": Out(1),
             "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)),
             "table_data": In(32),
@@ -63,68 +69,85 @@ class SingletonAddress(wiring.Component):
 
     def _table(self, m: Module) -> dict[int, Any]:
         """The outputs of the table's memories, by word."""
-        c = self.config
-        wrap = Cat(self.table_data[:self.row_bits], self.table_data[WRAP_COLUMN:WRAP_COLUMN + self.col_bits])
+        c, address = self.config, self.config.s2_address_bits
+        column = self.table_data[WRAP_COLUMN:WRAP_COLUMN + self.col_bits]
+        packed: dict[int, Value] = {LabelWord.WRAP: Cat(self.table_data[:self.row_bits], column),
+                                    LabelWord.DIRECTION: self.table_data}
+        delta = Cat(self.table_data[:address], self.table_data[DELTA_WRAPPED:DELTA_WRAPPED + address])
         word_bits = bits_for(LABEL_TABLE_WORDS)
         outputs = {}
-        for word, shape in label_table(c).items():
+        for word, shape in offset_table(c).items():
             m.submodules[f"table_{word}"] = memory = UnguardedMemory(
                 shape=shape, depth=c.max_labels, unused="the table is written between runs and read during them")
             write = memory.write_port()
             read = memory.read_port()
             m.d.comb += [
                 write.addr.eq(self.table_address >> word_bits),
-                data.View(shape, write.data).as_value().eq(wrap) if word == LabelWord.WRAP else write.data.eq(self.table_data),
-                write.en.eq(self.table_write & (self.table_address[:word_bits] == word)),
-                read.addr.eq(self.data_label if word in (LabelWord.VECTOR, LabelWord.CONSTANT) else self.label),
+                data.View(shape, write.data).as_value().eq(packed.get(word, delta)),
+                write.en.eq(self.table_write & (self.table_address[:word_bits] == word)), read.addr.eq(self.slot),
             ]
-            outputs[int(word)] = read.data
+            outputs[int(word)] = delayed(m, read.data, self.more, f"table_{word}", reset_less=True)
         return outputs
+
+    def _place(self, m: Module) -> tuple[Value, Value, Value]:
+        """Of a slot: local column of its first site in the memory, bank address of the row's first word, units a row."""
+        c = self.config
+        unit_bits = (c.s2_banks * c.s2_step - 1).bit_length()
+        column = Cat(self.odd, Const(0, (c.spus - 1).bit_length()), self.group)
+        words = self.site << 1
+        if c.lanes == 1:
+            return column, words >> (c.spus - 1).bit_length(), self.groups
+        columns = self.groups << 1
+        column = Mux(self.mirrored, Cat(~self.odd, (self.groups - self.group - 1)[:self.group_bits]), column)
+        return column, Mux(self.unary, words, words >> c.lane_bits), Mux(self.unary, columns, columns >> unit_bits)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        table = self._table(m)
-        stages = c.latency.label_data - 1
-        m.d.comb += [self.vector.eq(delayed(m, table[LabelWord.VECTOR], stages, "own_vector")),
-                     self.constant.eq(delayed(m, table[LabelWord.CONSTANT], stages, "own_constant"))]
+        table, wraps, several = self._table(m), column_wraps(c), c.lanes > 1
 
         # Stage 1, beside the table's read.
-        row, group, odd, base = (Signal.like(s, name=f"{s.name}_1", reset_less=True)
-                                 for s in (self.row, self.group, self.odd, self.base))
-        m.d.sync += [row.eq(self.row), group.eq(self.group), odd.eq(self.odd), base.eq(self.base)]
+        column, base, units = (Signal(shape, name=f"{name}_1", reset_less=True) for name, shape in (
+            ("column", self.col_bits), ("base", c.s2_address_bits), ("units", self.col_bits)))
+        row = Signal.like(self.row, name="row_1", reset_less=True)
+        m.d.sync += [row.eq(self.row), *(held.eq(value) for held, value in zip((column, base, units), self._place(m), strict=True))]
+        row, column, base, units = (delayed(m, held, self.more, held.name, reset_less=True) for held in (row, column, base, units))
 
         # Stage 2: which edges the offset passes.
-        bank_bits = (c.spus - 1).bit_length()
-        column = Signal(self.col_bits + 1)
-        place = Signal(self.group_bits + 1)
-        m.d.comb += [column.eq(table[LabelWord.WRAP].column + odd), place.eq(group + (column >> (1 + bank_bits)))]
-        row_wraps, wraps_first, wraps_second = (Signal(name=name, reset_less=True)
-                                                for name in ("row_wraps", "wraps_first", "wraps_second"))
-        partial = Signal.like(self.base, reset_less=True)
+        step_bits, bank_bits = (c.s2_step - 1).bit_length(), (c.s2_banks - 1).bit_length()
+        place = Signal(self.col_bits + 1)
+        unit = Signal(self.col_bits + 1)
+        m.d.comb += [place.eq(table[LabelWord.WRAP].column + column), unit.eq(place >> step_bits + bank_bits)]
+        if several:
+            with m.If(self.unary):
+                m.d.comb += unit.eq(column)
+        row_wraps = Signal(reset_less=True)
+        wraps_first, wraps_second = (Signal(range(wraps), name=name, reset_less=True) for name in ("wraps_first", "wraps_second"))
+        partial = Signal.like(self.first, name="partial", reset_less=True)
         rotate = Signal.like(self.rotate, name="rotate_2", reset_less=True)
-        deltas = [Signal.like(self.base, name=f"delta_{i}", reset_less=True) for i in range(4)]
-        sides = [Signal(2, name=f"side_{i}", reset_less=True) for i in range(4)]
+        deltas = [Signal(2 * c.s2_address_bits, name=f"delta_{wrap}", reset_less=True) for wrap in range(wraps)]
+        sides = [Signal(2, name=f"side_{i}", reset_less=True) for i in range(2 + wraps)]
         m.d.sync += [
-            row_wraps.eq(row >= table[LabelWord.WRAP].row_threshold), wraps_first.eq(place >= self.groups),
-            wraps_second.eq(place + 1 >= self.groups),
-            partial.eq(base + ((column >> (1 + bank_bits)) << 1) + column[0]),
-            *(d.eq(table[LabelWord.DELTA + i]) for i, d in enumerate(deltas)),
+            row_wraps.eq(row >= table[LabelWord.WRAP].row_threshold), wraps_first.eq(unit >= units),
+            wraps_second.eq((unit + 1 >= units) + ((unit + 1 >= units << 1) if several else 0)),
+            partial.eq(base + (unit << step_bits) + place[:step_bits]),
+            *(d.eq(table[LabelWord.DELTA + wrap]) for wrap, d in enumerate(deltas)),
             *(s.eq(table[LabelWord.DIRECTION][i]) for i, s in enumerate(sides)),
         ]
         if bank_bits:
-            m.d.sync += rotate.eq(column[1:1 + bank_bits])
+            m.d.sync += rotate.eq(Mux(self.unary, 0, place[step_bits:]) if several else place[step_bits:])
 
         # Stage 3. A direction of -1 is up or left, 1 is down or right.
-        def address(wraps: Signal, ahead: int) -> object:
-            return partial + ahead + Array(deltas)[(row_wraps << 1) | wraps]
+        def address(wrapped: Signal, ahead: int) -> object:
+            chosen = Array(deltas)[wrapped]
+            return partial + ahead + Mux(row_wraps, chosen[c.s2_address_bits:], chosen[:c.s2_address_bits])
 
         vertical = Mux(row_wraps, sides[1], sides[0])
         m.d.sync += [
-            self.first.eq(address(wraps_first, 0)), self.second.eq(address(wraps_second, 2)), self.rotate.eq(rotate),
+            self.first.eq(address(wraps_first, 0)), self.second.eq(address(wraps_second, c.s2_step)), self.rotate.eq(rotate),
             self.up.eq(vertical == 0b11), self.down.eq(vertical == 0b01),
         ]
-        for side, wraps in ((self.left, wraps_first), (self.right, wraps_second)):
-            horizontal = Mux(wraps, sides[3], sides[2])
+        for side, wrapped in ((self.left, wraps_first), (self.right, wraps_second)):
+            horizontal = Array(sides[2:])[wrapped]
             m.d.sync += [side[1].eq(horizontal == 0b11), side[0].eq(horizontal == 0b01)]
         return m

@@ -107,7 +107,7 @@ class SweepTemperature(wiring.Component):
         delay = Signal(bits)
         armed = Signal()
         value = Signal(c.temperature_bits)
-        m.d.sync += delay.eq(base + c.latency.scheduler - c.latency.coefficient + slope * r.labels)
+        m.d.sync += delay.eq(base + c.latency.scheduler - c.latency.coefficient + slope * r.slots)
         m.submodules.schedule = schedule = TemperatureSchedule(c)
         reached = armed & (left == 0)
         m.d.comb += [

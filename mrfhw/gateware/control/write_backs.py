@@ -36,8 +36,8 @@ class GroupInFlight(data.StructLayout):
 class WriteBacks(wiring.Component):
     """Holds each group from its first label slot until its labels are drawn, then writes them back, one lane per slot.
 
-    labels: L, constant during a run. enter, group: the first label slot of a group; its write-back begins `Derived.commit_delay(L)`
-    slots later. slot: the write-back of this slot.
+    slots: of a site, constant during a run. enter, group: the first label slot of a group; its write-back begins
+    `Derived.commit_delay(slots)` slots later. slot: the write-back of this slot.
     written: no group is in flight and the last write-back has been in LMem for a cycle (`Derived.drain_cycles`).
     sweep_written: a pulse in the cycle before the last label of a sweep can be read.
     """
@@ -45,26 +45,26 @@ class WriteBacks(wiring.Component):
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
-        settled, shortest = config.drain_cycles, config.commit_delay(2) + config.interval(2)
+        settled, shortest = config.drain_cycles + 1, config.commit_delay(config.min_slots) + config.interval(config.min_slots)
         if settled > shortest:
             # A sweep is counted when its labels are written, at the latest before the last group of the next sweep is issued.
             raise LatencyError(f"scheduler is {config.latency.scheduler} and node_down is {config.latency.node_down}; a label "
                                f"is in LMem {settled} cycles after its write-back's slot, and sweeps are counted right up to "
                                f"{shortest}: declare fewer")
         super().__init__({
-            "labels": In(config.label_bits + 1), "enter": In(1), "group": In(GroupOfSites(config)),
+            "slots": In(config.label_bits + 1), "enter": In(1), "group": In(GroupOfSites(config)),
             "slot": Out(WriteBackSlot(config)), "written": Out(1), "sweep_written": Out(1),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, slot = self.config, self.slot
-        # The delay is linear in L.
+        # The delay is linear in the number of slots.
         base, slope = c.commit_delay(0), c.commit_delay(1) - c.commit_delay(0)
         layout = GroupInFlight(c)
         now = Signal(layout["due"].shape)
         delay = Signal(layout["due"].shape)
-        m.d.sync += [now.eq(now + 1), delay.eq(base + slope * self.labels)]
+        m.d.sync += [now.eq(now + 1), delay.eq(base + slope * self.slots)]
 
         # A write-back is due later than the queue's latency of two cycles after the group's first label.
         m.submodules.in_flight = queue = Queue(layout.size, c.commit_queue_depth, latency=2)

@@ -150,7 +150,7 @@ class Prefetch(wiring.Component):
     s1_fetch. Lanes come in order.
     swap: the collected words become `current` and `current_s1` after `Latency.swap` cycles; a word that
     enters in the same cycle as the swap belongs to the next sites.
-    vector_write, vector_label, vector_data: the table label -> vector.
+    vector_write, vector_label, vector_data: the table label -> vector, where the machine has vectors.
     """
 
     def __init__(self, config: Config):
@@ -162,23 +162,28 @@ class Prefetch(wiring.Component):
             "s1_word": In(site(config)), "s1_fetch": In(1),
             "current": Out(data.ArrayLayout(around, config.spus)),
             "current_s1": Out(data.ArrayLayout(site(config), config.spus)),
-            "vector_write": In(1), "vector_label": In(config.label_bits), "vector_data": In(vector(config)),
+            **({"vector_write": In(1), "vector_label": In(config.label_bits), "vector_data": In(vector(config))}
+               if config.vector_bits else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.vectors = table = UnguardedMemory(
-            shape=vector(c), depth=c.max_labels, unused="the table is written between runs and read during them")
-        write = table.write_port()
-        m.d.comb += [write.addr.eq(self.vector_label), write.data.eq(self.vector_data), write.en.eq(self.vector_write)]
         stages, entering = c.latency, []
+        if c.vector_bits:
+            m.submodules.vectors = table = UnguardedMemory(
+                shape=vector(c), depth=c.max_labels, unused="the table is written between runs and read during them")
+            write = table.write_port()
+            m.d.comb += [write.addr.eq(self.vector_label), write.data.eq(self.vector_data), write.en.eq(self.vector_write)]
         enter = delayed(m, self.fetch, stages.vector_read, "enter")
         s1_enter = delayed(m, self.s1_fetch, stages.s1_read, "s1_enter")
         for i in range(c.lmem_banks):
+            word = delayed(m, self.words[i].as_value(), stages.vector_read, f"word_{i}", reset_less=True)
+            if not c.vector_bits:
+                entering.append(word)
+                continue
             read = table.read_port()
             m.d.comb += read.addr.eq(self.words[i].label)
-            word = delayed(m, self.words[i].as_value(), stages.vector_read, f"word_{i}", reset_less=True)
             found = delayed(m, data.View(vector(c), read.data).as_value(), stages.vector_read - 1, f"vector_{i}", reset_less=True)
             entering.append(Cat(word, found))
         step, s1_step = Cat(*entering), self.s1_word.as_value()

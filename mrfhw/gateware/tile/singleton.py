@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.common.rotate import rotated
 from mrfhw.gateware.control.ops import datum
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
@@ -40,10 +41,11 @@ class S1Mem(wiring.Component):
 
 
 class S2Mem(wiring.Component):
-    """Singleton 2 in S banks by pairs of columns: S sites of a row, two columns apart, read without conflict.
+    """Singleton 2 in banks: a row's words for all lanes, read without conflict.
 
-    first, second: bank addresses. Banks from `rotate` on read `first`, those below it `second` (the
-    pair of columns after the last bank's). words[lane]: lane s's datum, of bank (rotate + s) mod S,
+    S units with a lane each read words two columns apart, from S banks by pairs of columns; K lanes of one unit read neighbouring
+    words, from K banks by columns. first, second: bank addresses. Banks from `rotate` on read `first`, those below it `second` (the
+    columns after the last bank's). words[lane]: lane s's datum, of bank (rotate + s) mod the number of banks,
     `Latency.s2_read` + `s2_lanes` cycles later. One read a lane a cycle.
     bus_select, bus_bank, bus_address, write, bus_data: access to one word, bus_select with reads and writes;
     bus_word `Latency.s2_read` cycles later.
@@ -52,37 +54,63 @@ class S2Mem(wiring.Component):
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
-        address, bank = config.s2_address_bits, bits_for(config.spus)
+        address, bank = config.s2_address_bits, bits_for(config.s2_banks)
         super().__init__({
             "first": In(address), "second": In(address), "rotate": In(bank),
-            "words": Out(data.ArrayLayout(datum(config), config.spus)),
+            "words": Out(data.ArrayLayout(datum(config), config.s2_banks)),
             "bus_select": In(1), "bus_bank": In(bank), "bus_address": In(address), "write": In(1),
             "bus_data": In(datum(config)), "bus_word": Out(datum(config)),
         })
 
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        c, stages = self.config, self.config.latency
-        outputs = []
-        for bank in range(c.spus):
-            m.submodules[f"bank_{bank}"] = memory = UnguardedMemory(
-                shape=datum(c), depth=c.s2_bank_depth, unused="the bus writes or reads, and both between runs")
+    UNUSED = "the bus writes or reads, and both between runs"
+
+    def _banks(self, m: Module) -> list[Value]:
+        """A memory for each bank."""
+        c, found = self.config, []
+        for bank in range(c.s2_banks):
+            m.submodules[f"bank_{bank}"] = memory = UnguardedMemory(shape=datum(c), depth=c.s2_bank_depth, unused=self.UNUSED)
             read = memory.read_port()
             write = memory.write_port()
-            run = self.first if bank == c.spus - 1 else Mux(self.rotate > bank, self.second, self.first)
+            run = self.first if bank == c.s2_banks - 1 else Mux(self.rotate > bank, self.second, self.first)
             m.d.comb += [
                 read.addr.eq(Mux(self.bus_select, self.bus_address, run)),
                 write.addr.eq(self.bus_address), write.data.eq(self.bus_data),
                 write.en.eq(self.write & (self.bus_bank == bank)),
             ]
-            outputs.append(delayed(m, data.View(datum(c), read.data).as_value(), stages.s2_read - 1, f"word_{bank}"))
+            found.append(data.View(datum(c), read.data).as_value())
+        return found
+
+    def _words(self, m: Module) -> list[Value]:
+        """The banks side by side in one memory with two ports, as narrow banks would leave most of their block memories empty."""
+        c, width = self.config, datum(self.config).size
+        m.submodules.words = memory = UnguardedMemory(shape=unsigned(c.s2_banks * width), depth=c.s2_bank_depth, unused=self.UNUSED)
+        first, second = memory.read_port(), memory.read_port()
+        write = memory.write_port(granularity=width)
+        address = Signal.like(self.first, name="address")
+        m.d.comb += [
+            address.eq(Mux(self.bus_select, self.bus_address, self.first)), first.addr.eq(address), second.addr.eq(self.second),
+            write.addr.eq(address), write.data.eq(self.bus_data.as_value().replicate(c.s2_banks)),
+            write.en.eq(Cat(self.write & (self.bus_bank == bank) for bank in range(c.s2_banks))),
+        ]
+        rotate = Signal.like(self.rotate, name="rotate_read")
+        m.d.sync += rotate.eq(Mux(self.bus_select, 0, self.rotate))
+        return [Mux(rotate > bank, second.data.word_select(bank, width), first.data.word_select(bank, width))
+                for bank in range(c.s2_banks)]
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, stages = self.config, self.config.latency
+        read = self._words(m) if c.lanes > 1 else self._banks(m)
+        outputs = [delayed(m, word, stages.s2_read - 1, f"word_{bank}") for bank, word in enumerate(read)]
         rotate = delayed(m, self.rotate, stages.s2_read, "rotate")
         bus_bank = delayed(m, self.bus_bank, stages.s2_read, "bus_bank")
-        banks = Array(outputs)
-        m.d.comb += self.bus_word.eq(banks[bus_bank] if c.spus > 1 else outputs[0])
-        for lane in range(c.spus):
-            word = outputs[0] if c.spus == 1 else banks[(rotate + lane)[:len(rotate)]]
-            m.d.sync += self.words[lane].eq(delayed(m, word, stages.s2_lanes - 1, f"lane_{lane}"))
+        m.d.comb += self.bus_word.eq(Array(outputs)[bus_bank] if c.s2_banks > 1 else outputs[0])
+        # The second of the lanes' stages, if there is one, stands in the middle of the rotation.
+        half, more = len(rotate) // 2, min(1, stages.s2_lanes - 1)
+        turned = [delayed(m, word, more, f"turned_{lane}") for lane, word in enumerate(rotated(outputs, rotate[:half], 1))]
+        turned = rotated(turned, delayed(m, rotate[half:], more, "rotate_half"), 1 << half)
+        for lane, word in enumerate(turned):
+            m.d.sync += self.words[lane].eq(delayed(m, word, stages.s2_lanes - 1 - more, f"lane_{lane}"))
         return m
 
 
@@ -100,18 +128,19 @@ class S2Switch(wiring.Component):
     """
 
     def __init__(self, config: Config):
+        config = Derived.of(config)
         self.config = config
-        words = data.ArrayLayout(datum(config), config.spus)
+        words = data.ArrayLayout(datum(config), config.s2_banks)
         super().__init__({
             "words": In(words), "west": In(words), "east": In(words), "left": In(2), "right": In(2),
-            "second": In(config.spus), "across": Out(words), "north": In(words), "south": In(words),
+            "second": In(config.s2_banks), "across": Out(words), "north": In(words), "south": In(words),
             "up": In(1), "down": In(1), "chosen": Out(words),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         stages = self.config.latency
-        for lane in range(self.config.spus):
+        for lane in range(self.config.s2_banks):
             here, west, east = (words[lane].as_value() for words in (self.words, self.west, self.east))
             side = Signal(2, name=f"side_{lane}")
             m.d.comb += side.eq(Mux(self.second[lane], self.right, self.left))

@@ -52,7 +52,7 @@ class Spe(wiring.Component):
         config = Derived.of(config)
         self.config = config
         config.latency.exactly("log_fifo", 1, "a tile's log FIFO")
-        words = data.ArrayLayout(datum(config), config.spus)
+        words = data.ArrayLayout(datum(config), config.s2_banks)
         super().__init__({
             "down": In(downlink(config)), "up": Out(uplink(config)),
             **{f"label_to_{side}": Out(label_word(config)) for side in SIDES},
@@ -75,23 +75,29 @@ class Spe(wiring.Component):
         m.submodules.label_switch = label_switch = LabelSwitch(c)
         m.submodules.prefetch = prefetch = Prefetch(c)
         spus = []
-        for lane in range(c.spus):
-            m.submodules[f"spu_{lane}"] = spu = Spu(c)
+        for unit in range(c.spus):
+            m.submodules[f"spu_{unit}"] = spu = Spu(c)
             spus.append(spu)
         self._singletons(m, s2mem, s2switch)
         self._neighbours(m, lmem, label_switch, prefetch, s1mem)
-        for lane, spu in enumerate(spus):
-            constant = Signal(datum(c), name=f"s2_{lane}")
-            m.d.comb += [
-                constant.eq(s2switch.chosen[lane]),
-                spu.valid.eq(down.label.enable), spu.first.eq(down.label.first), spu.last.eq(down.label.last),
-                spu.label.eq(down.label.label), spu.vector.eq(down.label.vector), spu.parameters.eq(down.parameters),
-                spu.s1.eq(prefetch.current_s1[lane].datum), spu.s2.eq(constant), spu.neighbours.eq(prefetch.current[lane]),
-            ]
-            if c.edge_bits:
-                m.d.comb += spu.edges.eq(prefetch.current_s1[lane].edges)
+        second = Signal(data.ArrayLayout(datum(c), c.s2_banks), name="s2")
+        for lane, constant in enumerate(second):
+            m.d.comb += constant.eq(s2switch.chosen[lane])
             with m.If(down.parameters.constant):
-                m.d.comb += constant.value.eq(down.label.constant)
+                m.d.comb += constant.value.eq(down.label.constants[lane % c.lanes])
+        for unit, spu in enumerate(spus):
+            m.d.comb += [
+                spu.valid.eq(down.label.enable), spu.first.eq(down.label.first), spu.last.eq(down.label.last),
+                spu.label.eq(down.label.label), spu.parameters.eq(down.parameters),
+                spu.s1.eq(prefetch.current_s1[unit].datum), spu.neighbours.eq(prefetch.current[unit]),
+                *(spu.s2[lane].eq(second[unit * c.lanes + lane]) for lane in range(c.lanes)),
+            ]
+            if c.vector_bits:
+                m.d.comb += spu.vectors.eq(down.label.vectors)
+            if c.lanes > 1:
+                m.d.comb += [spu.used.eq(down.label.used), spu.slot.eq(down.label.slot)]
+            if c.edge_bits:
+                m.d.comb += spu.edges.eq(prefetch.current_s1[unit].edges)
         write = self._write_back(m, lmem, [spu.result for spu in spus])
         self._bus(m, s1mem, s2mem, lmem, prefetch, spus, write)
         return m
@@ -107,8 +113,8 @@ class Spe(wiring.Component):
             self.s2_across.eq(switch.across), switch.north.eq(self.s2_north), switch.south.eq(self.s2_south),
             switch.up.eq(down.rows.up), switch.down.eq(down.rows.down),
         ]
-        for lane in range(1, c.spus):
-            m.d.comb += switch.second[lane].eq(rotate + lane >= c.spus)
+        for lane in range(1, c.s2_banks):
+            m.d.comb += switch.second[lane].eq(rotate + lane >= c.s2_banks)
 
     def _neighbours(self, m: Module, lmem: LabelMemory, switch: LabelSwitch, prefetch: Prefetch, s1mem: S1Mem) -> None:
         c, down = self.config, self.down
@@ -161,7 +167,7 @@ class Spe(wiring.Component):
              write: data.View) -> None:
         """Bus access while no label is in flight: one word a strobe, read data `Latency.tile_read` cycles later."""
         c, bus, amap = self.config, self.down.bus, AddressMap(self.config)
-        there = {Region.S1, Region.S2, Region.LMEM, Region.RANDOM, Region.VECTORS}
+        there = {Region.S1, Region.S2, Region.LMEM, Region.RANDOM} | ({Region.VECTORS} if c.vector_bits else set())
         there |= ({Region.EDGES} if c.edge_bits else set()) | ({Region.PAIRWISE} if c.pairwise_bits else set())
         region = {r: Signal(name=f"at_{r.name.lower()}") for r in sorted(there)}
         for r, here in region.items():
@@ -173,13 +179,17 @@ class Spe(wiring.Component):
             s2mem.bus_select.eq(region[Region.S2]), s2mem.write.eq(region[Region.S2] & bus.write),
             s2mem.bus_address.eq(bus.offset), s2mem.bus_bank.eq(bus.offset >> c.s2_address_bits),
             s2mem.bus_data.eq(Cat(bus.data[:c.datum_bits], flag)),
-            prefetch.vector_write.eq(region[Region.VECTORS] & bus.write), prefetch.vector_label.eq(bus.offset),
-            prefetch.vector_data.u.eq(bus.data[:c.vector_bits]), prefetch.vector_data.v.eq(bus.data[16:16 + c.vector_bits]),
         ]
-        lanes = Array([spu.random_word for spu in spus])
-        for lane, spu in enumerate(spus):
-            here = region[Region.RANDOM] & (bus.offset[:bits_for(c.spus)] == lane)
-            m.d.comb += [spu.random_load.eq(here & bus.write), spu.random_rotate.eq(here & ~bus.write),
+        if c.vector_bits:
+            m.d.comb += [
+                prefetch.vector_write.eq(region[Region.VECTORS] & bus.write), prefetch.vector_label.eq(bus.offset),
+                prefetch.vector_data.u.eq(bus.data[:c.vector_bits]), prefetch.vector_data.v.eq(bus.data[16:16 + c.vector_bits]),
+            ]
+        generators = Array([word for spu in spus for word in spu.random_words])
+        for number in range(c.tile_generators):
+            spu, own = spus[number // c.unit_generators], number % c.unit_generators
+            here = region[Region.RANDOM] & (bus.offset[:bits_for(c.tile_generators)] == number)
+            m.d.comb += [spu.random_load[own].eq(here & bus.write), spu.random_rotate[own].eq(here & ~bus.write),
                          spu.random_data.eq(bus.data)]
         if self._edges is not None:
             m.d.comb += [self._edges.address.eq(Mux(region[Region.EDGES], bus.offset, self.down.site.address)),
@@ -204,11 +214,11 @@ class Spe(wiring.Component):
             lmem.write_address.eq(Mux(store, bus.offset[1:], write.address)),
             lmem.write_data.as_value().eq(Mux(store, entry.as_value(), write.entry.as_value())),
         ]
-        self._read(m, region, s1mem, s2mem, lmem, lanes)
+        self._read(m, region, s1mem, s2mem, lmem, generators)
         assert amap.offset_bits >= len(at_bank) + 1 + c.lmem_address_bits
 
     def _read(self, m: Module, region: dict[Region, Signal], s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory,
-              lanes: Array) -> None:
+              generators: Array) -> None:
         """Read data: the output of the addressed memory in the cycle in which it is valid, 0 otherwise; then registers."""
         c, bus, stages = self.config, self.down.bus, self.config.latency
         after = {Region.S1: stages.s1_read, Region.S2: stages.s2_read, Region.LMEM: stages.lmem_read,
@@ -216,7 +226,7 @@ class Spe(wiring.Component):
         if self._edges is not None:
             after[Region.EDGES] = stages.s1_read
         at = {r: delayed(m, region[r] & ~bus.write, cycles, f"read_{r.name.lower()}") for r, cycles in after.items()}
-        lane = delayed(m, bus.offset[:bits_for(c.spus)], stages.random_word, "read_lane")
+        generator = delayed(m, bus.offset[:bits_for(c.tile_generators)], stages.random_word, "read_generator")
         second = delayed(m, bus.offset[0], stages.lmem_read, "read_second")
         bank = Const(0, 1)
         if c.lmem_banks > 1:
@@ -229,7 +239,7 @@ class Spe(wiring.Component):
                       Const(0, LmemWord.COUNT - LmemWord.CLAMPED - 1), entry.mrp_count)
         before = Cat(entry.lrp_label, Const(0, LmemWord.COUNT - c.label_bits), entry.lrp_count)
         words = {Region.S1: s1mem.word.as_value(), Region.S2: s2mem.bus_word.as_value(), Region.LMEM: Mux(second, before, current),
-                 Region.RANDOM: lanes[lane] if c.spus > 1 else lanes[0]}
+                 Region.RANDOM: generators[generator] if c.tile_generators > 1 else generators[0]}
         if self._edges is not None:
             words[Region.EDGES] = self._edges.word.as_value()
         answer: Value = Const(0, 32)

@@ -6,23 +6,15 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.common.products import product
 from mrfhw.gateware.control.ops import KINDS, datum, edges, neighbour, parameters, vector
 from mrfhw.machine.bits import bits_for, of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import DOUBLETON_CODES
 
-__all__ = ["EnergyPipeline", "energy_inputs"]
-
-
-def energy_inputs(config: Config) -> dict[str, wiring.Member]:
-    """The ports that an energy pipeline has where its machine has weights of edges, or a table as its doubleton."""
-    found: dict[str, wiring.Member] = {"edges": In(edges(config))} if config.edge_bits else {}
-    if config.pairwise_bits:
-        found |= {"pairwise_write": In(1), "pairwise_address": In(2 * config.label_bits), "pairwise_data": In(config.pairwise_bits)}
-    return found
+__all__ = ["EnergyPipeline"]
 
 
 class EnergyPipeline(wiring.Component):
@@ -31,9 +23,8 @@ class EnergyPipeline(wiring.Component):
     s1: the site's datum, flag = observed (else E_singleton = 0). s2: the label's datum, flag = inside
     the second image (else E_singleton = out_of_range in the first channel, 0 in the others). label, vector: the label and its 2-D
     vector. neighbours: four labels with their vectors; one that does not exist adds nothing. edges: their weights w.
+    entries: of the doubleton table, each neighbour's, a cycle after the other operands.
     s1, neighbours and edges must be constant while the site's labels enter, parameters during a run.
-    pairwise_write, pairwise_address, pairwise_data: the doubleton table, at {label to the left or above, label to the right or
-    below}; each neighbour has a memory with it.
 
     energy follows its operands by `Latency.energy` cycles; registers that the drawing does not show lie behind the products.
 
@@ -42,17 +33,21 @@ class EnergyPipeline(wiring.Component):
         |s1-s2| -> square -> select, limit -----------> x alpha -+      a channel
         s1^s2 -> ones ----^                                      |
         |l-x|, l!=x, |u-u'| |v-v'| -> squares -> min tau -> x w, sum -> x beta -> add -> shift, cap
-        {l, x} -> table -----------------^
+        entries of the table ------------^
     """
 
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
+        self._spare = config.lanes > 1  # a tile then has many pipelines, and a device few block multipliers
         self._beyond = config.latency.beyond("energy", 9, "the energy pipeline")
         super().__init__({
             "s1": In(datum(config)), "s2": In(datum(config)), "label": In(config.label_bits),
-            "vector": In(vector(config)), "neighbours": In(data.ArrayLayout(neighbour(config), len(KINDS))),
-            "parameters": In(parameters(config)), "energy": Out(config.energy_bits), **energy_inputs(config),
+            **({"vector": In(vector(config))} if config.vector_bits else {}),
+            "neighbours": In(data.ArrayLayout(neighbour(config), len(KINDS))),
+            "parameters": In(parameters(config)), "energy": Out(config.energy_bits),
+            **({"edges": In(edges(config))} if config.edge_bits else {}),
+            **({"entries": In(data.ArrayLayout(config.pairwise_bits, len(KINDS)))} if config.pairwise_bits else {}),
         })
 
     def _singleton(self, m: Module, channel: int, flags: Signal) -> Signal:
@@ -89,42 +84,30 @@ class EnergyPipeline(wiring.Component):
         """One neighbour's E_doubleton three cycles after its operands."""
         c, p, n, kind = self.config, self.parameters, self.neighbours[index], KINDS[index]
 
-        def distance(a: object, b: object, bits: int, name: str) -> Signal:
+        def distance(a: Value, b: Value, bits: int, name: str) -> Signal:
             result = Signal(bits, name=f"{name}_{kind}", reset_less=True)
-            m.d.sync += result.eq(Mux(a > b, a - b, b - a))  # type: ignore[operator]
+            m.d.sync += result.eq(Mux(a > b, a - b, b - a))
             return result
 
         gap = distance(self.label, n.word.label, c.label_bits, "gap")
-        du, dv = (distance(self.vector[k], n.vector[k], c.vector_bits, f"d{k}") for k in ("u", "v"))
         exists, exists_2 = (Signal(name=f"{name}_{kind}", reset_less=True) for name in ("exists", "exists_2"))
         raw, out = (Signal(c.doubleton_bits, name=f"{name}_{kind}", reset_less=True) for name in ("raw", "doubleton"))
         m.d.sync += [exists.eq(n.word.exists), exists_2.eq(exists)]
-        squares = [self._square(m, d) for d in (du, dv)]
-        entry = self._pairwise(m, index) if c.pairwise_bits else None
+        squares = [self._square(m, distance(self.vector[k], n.vector[k], c.vector_bits, f"d{k}")) for k in ("u", "v")
+                   ] if c.vector_bits else []
         with m.Switch(p.doubleton):
-            with m.Case(DOUBLETON_CODES["squared"]):
-                m.d.sync += raw.eq(squares[0] + squares[1])
+            if squares:
+                with m.Case(DOUBLETON_CODES["squared"]):
+                    m.d.sync += raw.eq(squares[0] + squares[1])
             with m.Case(DOUBLETON_CODES["potts"]):
                 m.d.sync += raw.eq(gap.any())
-            if entry is not None:
+            if c.pairwise_bits:
                 with m.Case(DOUBLETON_CODES["table"]):
-                    m.d.sync += raw.eq(entry)
+                    m.d.sync += raw.eq(self.entries[index])
             with m.Default():
                 m.d.sync += raw.eq(gap)
         m.d.sync += out.eq(Mux(exists_2, Mux(raw > p.tau, p.tau, raw), 0))
         return out
-
-    def _pairwise(self, m: Module, index: int) -> Signal:
-        """The doubleton table's entry of the label and a neighbour's, one cycle after both."""
-        c, other = self.config, self.neighbours[index].word.label
-        m.submodules[f"pairwise_{KINDS[index]}"] = memory = UnguardedMemory(
-            shape=c.pairwise_bits, depth=1 << 2 * c.label_bits, unused="the table is written between runs and read during them")
-        write = memory.write_port()
-        read = memory.read_port()
-        comes_first = KINDS[index] in ("up", "left")
-        m.d.comb += [write.addr.eq(self.pairwise_address), write.data.eq(self.pairwise_data), write.en.eq(self.pairwise_write),
-                     read.addr.eq(Cat(self.label, other) if comes_first else Cat(other, self.label))]
-        return read.data
 
     def _square(self, m: Module, value: Signal) -> Signal:
         """value^2 as a table: a few bits are not worth a DSP block."""
@@ -141,7 +124,7 @@ class EnergyPipeline(wiring.Component):
         terms: list[Value] = [self._doubleton(m, index) for index in range(len(KINDS))]
         if c.edge_bits:
             weights = delayed(m, self.edges, 3, "weights", reset_less=True)
-            terms = [term * weights[index] for index, term in enumerate(terms)]
+            terms = [product(term, weights[index], self._spare) for index, term in enumerate(terms)]
         pairs = [Signal(len(terms[0]) + 1, name=f"pair_{i}", reset_less=True) for i in range(2)]
         total = Signal(len(terms[0]) + 2, name="doubletons", reset_less=True)
         m.d.sync += [pairs[0].eq(terms[0] + terms[1]), pairs[1].eq(terms[2] + terms[3]), total.eq(pairs[0] + pairs[1])]
@@ -162,10 +145,11 @@ class EnergyPipeline(wiring.Component):
         products = [[Signal(len(a) + c.weight_bits, name=f"{a.name}_{name}", reset_less=True) for name in ("product", "weighted")]
                     for a, _ in weighted]
         for (a, weight), (first, second) in zip(weighted, products, strict=True):
-            m.d.sync += [first.eq(a * weight), second.eq(delayed(m, first, self._beyond, "product", reset_less=True))]
+            m.d.sync += [first.eq(product(a, weight, self._spare)),
+                         second.eq(delayed(m, first, self._beyond, "product", reset_less=True))]
         total = Signal(max(len(q[0]) for q in products) + bits_for(len(products)), reset_less=True)
         shifted = Signal.like(total)
-        m.d.comb += shifted.eq(total >> p.shift)
+        m.d.comb += shifted.eq(total >> p.shift if c.shift_bits else total)
         m.d.sync += [total.eq(sum((second for _, second in products[1:]), products[0][1])),
                      self.energy.eq(Mux(shifted > c.energy_max, c.energy_max, shifted))]
         return m

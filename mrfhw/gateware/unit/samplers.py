@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Const, Module, Mux, Signal, signed
-from amaranth.lib import wiring
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
@@ -20,32 +20,35 @@ __all__ = ["CdfSampler", "RaceSampler", "SamplerSignature", "sampler"]
 class SamplerSignature(wiring.Signature):
     """Interface of a sampler.
 
-    valid, first, last, label, energy: one label of a site a cycle; a site's labels follow one another
-    without a pause, labels 0 to L-1 in order. Sites of the same L may follow without a pause too.
+    valid, first, last, label, energies: a label of each lane a cycle, `label` lane 0's, which the others follow; a site's labels
+    follow one another without a pause, 0 to L-1 in order. Sites of the same L may follow without a pause too.
+    used: with several lanes, those that have a label, lane 0 among them.
     soon: the same as `valid`, `lead` cycles earlier.
     temperature: the coefficient of `mrfhw.placement.temperature`, at the cycle that each sampler states.
-    advance: step the lane's generator; uniform: its value, `Latency.random` cycles later.
+    advance: step the unit's generators; uniforms: each lane's number, `Latency.random` cycles later.
     result: the label drawn, held until the next one.
     """
 
     def __init__(self, config: Config, uniform_bits: int):
         super().__init__({
             "valid": In(1), "first": In(1), "last": In(1), "label": In(config.label_bits),
-            "energy": In(config.energy_bits), "temperature": In(config.temperature_bits),
-            "soon": In(1), "advance": Out(1), "uniform": In(uniform_bits), "result": Out(config.label_bits),
+            **({"used": In(config.lanes)} if config.lanes > 1 else {}),
+            "energies": In(data.ArrayLayout(config.energy_bits, config.lanes)), "temperature": In(config.temperature_bits),
+            "soon": In(1), "advance": Out(1), "uniforms": In(data.ArrayLayout(uniform_bits, config.lanes)),
+            "result": Out(config.label_bits),
         })
 
 
 class RaceSampler(wiring.Component):
     """Gumbel-max: the label with the least E(l) - T G(u), the lowest on ties, u fresh for each label.
 
-    `soon` steps the generator `lead` cycles before the label's energy arrives. Its value is looked up in the table of G and
-    multiplied by T in that time. temperature: T of a label, `Latency.race_product` cycles before its energy.
-    result: `Latency.draw` cycles after the last label. One label a cycle; no state between sites.
+    `soon` steps the generators `lead` cycles before the labels' energies arrive. Their values are looked up in tables of G, one for
+    two lanes, and multiplied by T in that time. temperature: T of a label, `Latency.race_product` cycles before its energy.
+    result: `Latency.draw` cycles after the last labels. A label a lane and cycle; no state between sites.
 
     ::
 
-        soon -> generator -> G table -> x T -> E - T G -> least so far -> result
+        soon -> generators -> G tables -> x T -> E - T G -> least of the lanes -> least so far -> result
     """
 
     def __init__(self, config: Config):
@@ -62,32 +65,77 @@ class RaceSampler(wiring.Component):
                                f"label's energy cannot be known: declare {self.lead} or more")
         super().__init__(SamplerSignature(config, self.uniform_bits))
 
+    def _noise(self, m: Module) -> list[Value]:
+        """T G(u) of each lane."""
+        c, race, stages = self.config, self.parameters, self.config.latency
+        mask, found = (1 << race.gumbel_bits) - 1, []
+        for lane in range(c.lanes):
+            name = f"_{lane}" if c.lanes > 1 else ""
+            if lane % c.numbers_a_step == 0:
+                table = Memory(shape=race.gumbel_bits, depth=len(race.gumbel_entries),
+                               init=[int(g) & mask for g in race.gumbel_entries])
+                m.submodules[f"table{name}"] = table
+            read = table.read_port()
+            m.d.comb += read.addr.eq(self._entry(m, self.uniforms[lane], name))
+            product, product_2 = (Signal(signed(race.gumbel_bits + c.temperature_bits), name=f"{kind}{name}", reset_less=True)
+                                  for kind in ("product", "noise_product"))
+            gumbel = delayed(m, read.data, stages.gumbel_read - 1, f"gumbel{name}", reset_less=True)
+            m.d.sync += [product.eq(gumbel.as_signed() * self.temperature),
+                         product_2.eq(delayed(m, product, self._product, f"product{name}", reset_less=True))]
+            found.append(product_2 >> c.temperature_fraction_bits)
+        return found
+
+    def _entry(self, m: Module, uniform: Value, name: str) -> Value:
+        """Address of a uniform number's entry in the table: its segment, which the leading bits that are set count, and place."""
+        race = self.parameters
+        if race.segments == 1:
+            return uniform
+        segment = Signal(range(race.segments), name=f"segment{name}")
+        leading = uniform[race.place_bits:]
+        m.d.comb += segment.eq(race.segments - 1)
+        for count in reversed(range(race.segments - 1)):
+            with m.If(~leading[-1 - count]):
+                m.d.comb += segment.eq(count)
+        return Cat(uniform[:race.place_bits], segment)
+
+    def _least(self, m: Module, scores: list[Value]) -> tuple[Value, Value]:
+        """The least of the lanes' scores and its lane, the lowest on ties, after `Latency.race_level` cycles a level."""
+        places: list[Value] = [Const(lane, max(1, self.config.lane_bits)) for lane in range(len(scores))]
+        level = 0
+        while len(scores) > 1:
+            level, pairs = level + 1, [(n, n + 1) for n in range(0, len(scores), 2)]
+            smaller: list[Value] = []
+            where: list[Value] = []
+            for a, b in pairs:
+                later = scores[b] < scores[a]
+                for values, found, kind in ((scores, smaller, "score"), (places, where, "lane")):
+                    chosen = Signal.like(values[a], name=f"{kind}_{level}_{a // 2}_now")
+                    m.d.comb += chosen.eq(Mux(later, values[b], values[a]))
+                    found.append(delayed(m, chosen, self.config.latency.race_level, f"{kind}_{level}_{a // 2}", reset_less=True))
+            scores, places = smaller, where
+        return scores[0], places[0]
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, race = self.config, self.parameters
         stages = c.latency
         m.d.comb += self.advance.eq(self.soon)
-        mask = (1 << race.gumbel_bits) - 1
-        m.submodules.table = table = Memory(shape=race.gumbel_bits, depth=len(race.gumbel_table),
-                                            init=[int(g) & mask for g in race.gumbel_table])
-        read = table.read_port()
-        m.d.comb += read.addr.eq(self.uniform)
-        product, product_2 = (Signal(signed(race.gumbel_bits + c.temperature_bits), name=name, reset_less=True)
-                              for name in ("product", "noise_product"))
-        gumbel = delayed(m, read.data, stages.gumbel_read - 1, "gumbel", reset_less=True)
-        m.d.sync += [product.eq(gumbel.as_signed() * self.temperature),
-                     product_2.eq(delayed(m, product, self._product, "product", reset_less=True))]
-        noise = product_2 >> c.temperature_fraction_bits
-        energy = Cat(Const(0, race.fraction_bits), self.energy)
-        difference = energy - noise
-        score = delayed(m, difference, stages.race_score, "score", reset_less=True)
-        label = delayed(m, self.label, stages.race_score, "label", reset_less=True)
-        flags = delayed(m, Cat(self.valid, self.first, self.last), stages.race_score, "flags")
-        best = Signal.like(score)
-        winner = Signal.like(label)
+        scores: list[Value] = []
+        for lane, noise in enumerate(self._noise(m)):
+            difference = Cat(Const(0, race.fraction_bits), self.energies[lane]) - noise
+            if lane:
+                # No score of a lane with a label is higher than that of one without, and among equals the lowest lane counts.
+                difference = Mux(self.used[lane], difference, (1 << len(difference) - 1) - 1)
+            scores.append(delayed(m, difference, stages.race_score, f"score_{lane}" if c.lanes > 1 else "score", reset_less=True))
+        score, place = self._least(m, scores)
+        wait = stages.race_score + c.lane_bits * stages.race_level
+        label = delayed(m, self.label, wait, "label", reset_less=True)
+        flags = delayed(m, Cat(self.valid, self.first, self.last), wait, "flags")
+        best = Signal.like(score, name="best")
+        winner = Signal.like(self.label, name="winner")
         done = Signal()
         with m.If(flags[1] | (score < best)):
-            m.d.sync += [best.eq(score), winner.eq(label)]
+            m.d.sync += [best.eq(score), winner.eq(label + place if c.lanes > 1 else label)]
         m.d.sync += done.eq(flags[0] & flags[2])
         held, drawn = delayed(m, done, stages.race_result - 1, "done"), delayed(m, winner, stages.race_result - 1, "winner")
         with m.If(held):
@@ -153,10 +201,10 @@ class CdfSampler(wiring.Component):
         """Pass 1: store E and find its minimum. Returns the bank in use and the minimum. Pass 2 needs the minimum
         for L cycles, beginning with the cycle in which it has read the first E."""
         bank = Signal()
-        lowest = Signal.like(self.energy, reset_less=True)
-        m.d.comb += [write.addr.eq(Cat(self.label, bank)), write.data.eq(self.energy), write.en.eq(self.valid)]
+        lowest = Signal(self.config.energy_bits, reset_less=True)
+        m.d.comb += [write.addr.eq(Cat(self.label, bank)), write.data.eq(self.energies[0]), write.en.eq(self.valid)]
         with m.If(self.valid):
-            m.d.sync += lowest.eq(Mux(self.first | (self.energy < lowest), self.energy, lowest))
+            m.d.sync += lowest.eq(Mux(self.first | (self.energies[0] < lowest), self.energies[0], lowest))
             with m.If(self.last):
                 m.d.sync += bank.eq(~bank)
         # `lowest` is complete a cycle after the last energy, as pass 2 begins.
@@ -209,7 +257,7 @@ class CdfSampler(wiring.Component):
         product, product_2 = (Signal(self.total_bits + self.uniform_bits, name=name, reset_less=True)
                               for name in ("product_3", "threshold_product"))
         threshold = Signal(self.total_bits, reset_less=True)
-        m.d.sync += [product.eq(total * self.uniform),
+        m.d.sync += [product.eq(total * self.uniforms[0]),
                      product_2.eq(delayed(m, product, self._threshold_product, "product_3", reset_less=True))]
         with m.If(delayed(m, self._ended, stages.cdf_threshold - 1, "ended")):
             m.d.sync += threshold.eq(product_2 >> self.uniform_bits)
@@ -242,7 +290,7 @@ class CdfSampler(wiring.Component):
         m = Module()
         c = self.config
         other_half = "a pass reads the half that the pass before it has ended to write"
-        m.submodules.energies = energies = UnguardedMemory(shape=c.energy_bits, depth=2 * c.max_labels, unused=other_half)
+        m.submodules.energy_memory = energies = UnguardedMemory(shape=c.energy_bits, depth=2 * c.max_labels, unused=other_half)
         m.submodules.sums = sums = UnguardedMemory(shape=self.total_bits, depth=2 * c.max_labels, unused=other_half)
         energy_write = energies.write_port()
         energy_read = energies.read_port()

@@ -1,4 +1,4 @@
-"""A sampling unit: generator, energy pipeline and sampler of one lane (Figure 3.4)."""
+"""A sampling unit: generators, energy pipelines and sampler of the lanes of one site (Figure 3.4)."""
 
 from __future__ import annotations
 
@@ -7,58 +7,94 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.ops import datum, neighbour, parameters, vector
-from mrfhw.gateware.unit.energy import EnergyPipeline, energy_inputs
+from mrfhw.gateware.control.ops import datum, edges, neighbour, parameters, vector
+from mrfhw.gateware.unit.doubleton_table import DoubletonTable
+from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.gateware.unit.random import Random
 from mrfhw.gateware.unit.samplers import sampler
+from mrfhw.machine.address_widths import AddressWidths
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 
 __all__ = ["Spu"]
 
 
 class Spu(wiring.Component):
-    """Draws a label for a site whose labels are streamed in, one a cycle, 0 to L-1 without a pause.
+    """Draws a label for a site whose labels are streamed in, one a lane and cycle, 0 to L-1 without a pause.
 
-    s1, neighbours, edges, pairwise_*: as for EnergyPipeline, the first three constant while the site's labels enter.
-    s2, label, vector: of the label of this cycle. valid: this cycle has a label; first, last: it is the site's first or last one.
+    s1, neighbours, edges: as for EnergyPipeline, constant while the site's labels enter. pairwise_*: see DoubletonTable.
+    label: of lane 0 in this cycle; lane k has label + k. s2, vectors: of each lane's label.
+    valid: this cycle has labels; first, last: they are the site's first or last ones. With several lanes: used, those that
+    have a label; slot, the slot's number, for the doubleton table.
     parameters.temperature: see RaceSampler, CdfSampler.
-    random_load, random_rotate, random_data, random_word: the generator's state, while no label is in flight.
-    result: the label, `Derived.spu_latency(L)` cycles after the first label, held until the next one.
-    Initiation interval L.
+    random_load, random_rotate, random_data, random_words: the generators' states, while no label is in flight.
+    result: the label, `Derived.spu_latency` cycles after the site's first slot, held until the next one.
+    Initiation interval: the site's slots.
     """
 
     def __init__(self, config: Config):
+        config = Derived.of(config)
         self.config = config
+        pairwise = {"pairwise_write": In(1), "pairwise_address": In(AddressWidths(config).pairwise_bits),
+                    "pairwise_data": In(config.pairwise_bits)}
         super().__init__({
             "valid": In(1), "first": In(1), "last": In(1), "label": In(config.label_bits),
-            "vector": In(vector(config)), "s1": In(datum(config)), "s2": In(datum(config)),
+            **({"used": In(config.lanes), "slot": In(config.label_bits)} if config.lanes > 1 else {}),
+            **({"vectors": In(data.ArrayLayout(vector(config), config.lanes))} if config.vector_bits else {}),
+            "s1": In(datum(config)),
+            "s2": In(data.ArrayLayout(datum(config), config.lanes)),
             "neighbours": In(data.ArrayLayout(neighbour(config), 4)), "parameters": In(parameters(config)),
-            "random_load": In(1), "random_rotate": In(1), "random_data": In(32), "random_word": Out(32),
-            "result": Out(config.label_bits), **energy_inputs(config),
+            "random_load": In(config.unit_generators), "random_rotate": In(config.unit_generators), "random_data": In(32),
+            "random_words": Out(data.ArrayLayout(32, config.unit_generators)), "result": Out(config.label_bits),
+            **({"edges": In(edges(config))} if config.edge_bits else {}), **(pairwise if config.pairwise_bits else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        m.submodules.energy_pipeline = energy = EnergyPipeline(c)
         m.submodules.sampler = draw = sampler(c)
-        m.submodules.random = random = Random(draw.uniform_bits, c.latency)
-        m.d.comb += [
-            energy.s1.eq(self.s1), energy.s2.eq(self.s2), energy.label.eq(self.label), energy.vector.eq(self.vector),
-            energy.neighbours.eq(self.neighbours), energy.parameters.eq(self.parameters),
-            *(getattr(energy, name).eq(getattr(self, name)) for name in energy_inputs(c)),
-        ]
+        self._energies(m, draw.energies)
+        for number in range(c.unit_generators):
+            name = f"random_{number}" if c.unit_generators > 1 else "random"
+            m.submodules[name] = random = Random(c.numbers_a_step * draw.uniform_bits, c.latency)
+            m.d.comb += [random.advance.eq(draw.advance), random.load.eq(self.random_load[number]),
+                         random.rotate.eq(self.random_rotate[number]), random.load_data.eq(self.random_data),
+                         self.random_words[number].eq(random.word)]
+            # The first of two lanes has the top bits.
+            for part in range(c.numbers_a_step):
+                low = (c.numbers_a_step - 1 - part) * draw.uniform_bits
+                m.d.comb += draw.uniforms[number * c.numbers_a_step + part].eq(random.value[low:low + draw.uniform_bits])
         # valid, first and last are delayed until `soon`, `lead` cycles before the energy, and from there until the energy.
         ahead = delayed(m, Cat(self.valid, self.first, self.last), c.latency.energy - draw.lead, "ahead")
         before = delayed(m, ahead, draw.lead - 1, "flags")
         flags = delayed(m, before, 1, "flags_last")
-        # Labels come in order, so a counter replaces a delay line of labels.
-        m.d.sync += draw.label.eq(Mux(before[1], 0, draw.label + 1))
-        m.d.comb += draw.soon.eq(ahead[0])
-        m.d.comb += [
-            Cat(draw.valid, draw.first, draw.last).eq(flags), draw.energy.eq(energy.energy),
-            draw.temperature.eq(self.parameters.temperature), draw.uniform.eq(random.value),
-            random.advance.eq(draw.advance), random.load.eq(self.random_load), random.rotate.eq(self.random_rotate),
-            random.load_data.eq(self.random_data), self.random_word.eq(random.word), self.result.eq(draw.result),
-        ]
+        m.d.comb += [draw.soon.eq(ahead[0]), Cat(draw.valid, draw.first, draw.last).eq(flags),
+                     draw.temperature.eq(self.parameters.temperature), self.result.eq(draw.result)]
+        if c.lanes == 1:
+            # Labels come in order, so a counter replaces a delay line of labels.
+            m.d.sync += draw.label.eq(Mux(before[1], 0, draw.label + 1))
+        else:
+            m.d.comb += [draw.label.eq(delayed(m, self.label, c.latency.energy, "label", reset_less=True)),
+                         draw.used.eq(delayed(m, self.used, c.latency.energy, "used", reset_less=True))]
         return m
+
+    def _energies(self, m: Module, energies: data.View) -> None:
+        """A pipeline for each lane, behind one doubleton table."""
+        c = self.config
+        if c.pairwise_bits:
+            m.submodules.doubleton_table = table = DoubletonTable(c)
+            m.d.comb += [table.label.eq(self.label if c.lanes == 1 else self.slot), table.neighbours.eq(self.neighbours),
+                         table.write.eq(self.pairwise_write), table.address.eq(self.pairwise_address),
+                         table.data.eq(self.pairwise_data)]
+        for lane in range(c.lanes):
+            m.submodules[f"energy_pipeline_{lane}" if c.lanes > 1 else "energy_pipeline"] = energy = EnergyPipeline(c)
+            m.d.comb += [
+                energy.s1.eq(self.s1), energy.s2.eq(self.s2[lane]), energy.label.eq(self.label + lane),
+                energy.neighbours.eq(self.neighbours), energy.parameters.eq(self.parameters), energies[lane].eq(energy.energy),
+            ]
+            if c.vector_bits:
+                m.d.comb += energy.vector.eq(self.vectors[lane])
+            if c.edge_bits:
+                m.d.comb += energy.edges.eq(self.edges)
+            if c.pairwise_bits:
+                m.d.comb += energy.entries.eq(table.entries[lane])

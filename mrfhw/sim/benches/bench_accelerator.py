@@ -74,7 +74,7 @@ class Machine:
         (sweep,), counters = await blocking(self.driver.get, "sweep"), await blocking(self.driver.counters)
         assert sweep == p.run.sweeps
         groups = len(COLOURS) * p.order.turns * p.run.sweeps
-        assert counters["label_cycles"] == groups * p.problem.labels
+        assert counters["label_cycles"] == groups * p.slots
         assert counters["cycles"] == counters["gap_cycles"] + counters["stall_cycles"] + groups * p.interval
         return read_result(counters, p, np.concatenate(lines).tobytes(), lmem, wall=0, backend="icarus")
 

@@ -161,8 +161,8 @@ async def latency(dut: Any) -> None:
     await bench.start()
     # stb comes two cycles after the access, the response in the cycle after the machine's answer.
     written, read = system.config.bus_write_cycles + 2, system.config.bus_read_cycles + 2
-    for write, word, cycles in ((0, LOG_PAGE, 4), (1, LOG_REGISTERS["log_target"].index, 4), (0, register("labels"), written),
-                                (1, register("labels"), written), (1, tile, written), (0, tile, read)):
+    for write, word, cycles in ((0, LOG_PAGE, 4), (1, LOG_REGISTERS["log_target"].index, 4), (0, register("slots"), written),
+                                (1, register("slots"), written), (1, tile, written), (0, tile, read)):
         if write:
             await bench.cycle(s_axi_awvalid=1, s_axi_awaddr=WORD_BYTES * word, s_axi_wvalid=1, s_axi_wdata=0, s_axi_wstrb=15)
         else:

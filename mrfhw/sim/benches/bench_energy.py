@@ -10,6 +10,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from mrfhw.gateware.control.ops import KINDS
 from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.sim.support.fields import Bench
 from mrfhw.sim.support.operands import Site, SiteSource, edge_parameters, random_parameters
@@ -17,16 +18,18 @@ from mrfhw.sim.support.references import site_energies
 from mrfhw.sim.support.runner import bench_config
 
 
-async def _table(bench: Bench, rng: np.random.Generator) -> np.ndarray | None:
-    """Fill the doubleton table, where there is one."""
+def _table(rng: np.random.Generator) -> np.ndarray | None:
+    """A doubleton table, where there is one."""
     config = bench_config()
     if not config.pairwise_bits:
         return None
-    table = rng.integers(0, 1 << config.pairwise_bits, (config.max_labels, config.max_labels))
-    for (first, second), value in np.ndenumerate(table):
-        await bench.cycle(pairwise_write=1, pairwise_address=first << config.label_bits | second, pairwise_data=int(value))
-    await bench.cycle(pairwise_write=0)
-    return table
+    return rng.integers(0, 1 << config.pairwise_bits, (config.max_labels, config.max_labels))
+
+
+def _entries(table: np.ndarray, label: int, site: Site) -> list[int]:
+    """The table's entries of a label and the neighbours'; those to the left and above come first."""
+    return [int(table[word["label"], label] if kind in ("up", "left") else table[label, word["label"]])
+            for kind, word in zip(KINDS, site.words, strict=True)]
 
 
 async def _run(bench: Bench, rng: np.random.Generator, parameters: dict[str, int], sites: list[Site],
@@ -34,13 +37,18 @@ async def _run(bench: Bench, rng: np.random.Generator, parameters: dict[str, int
     """Sites, mostly back to back, under parameters that hold."""
     config = bench_config()
     await bench.cycle(parameters=parameters)
+    late: dict[str, Any] = {}
     for site in sites:
         energies = site_energies(config, parameters, site.s1, site.s2, site.words, site.vectors, site.edges, pairwise)
         for label, operands in enumerate(site.labels()):
-            await bench.cycle(**operands)
+            await bench.cycle(**operands, **late)
+            late = {} if pairwise is None else {"entries": _entries(pairwise, label, site)}
             bench.expect("energy", energies[label], after=config.latency.energy)
         if rng.random() < 0.3:
+            await bench.cycle(**late)
+            late = {}
             await bench.idle(int(rng.integers(1, 4)))
+    await bench.cycle(**late)
     await bench.idle(config.latency.energy)
 
 
@@ -50,7 +58,7 @@ async def edges(dut: Any) -> None:
     config, rng = bench_config(), np.random.default_rng(1)
     bench = Bench(dut, EnergyPipeline(config))
     await bench.start()
-    pairwise = await _table(bench, rng)
+    pairwise = _table(rng)
     sets, source, most = edge_parameters(config), SiteSource(config, rng), config.max_labels
     for parameters in sets:
         await _run(bench, rng, parameters, [source.extreme(2), source.site(2), source.extreme(most), source.site(2)], pairwise)
@@ -63,7 +71,7 @@ async def random_sites(dut: Any) -> None:
     config, rng = bench_config(), np.random.default_rng(2)
     bench = Bench(dut, EnergyPipeline(config))
     await bench.start()
-    pairwise = await _table(bench, rng)
+    pairwise = _table(rng)
     for _ in range(20):
         source = SiteSource(config, rng)
         sites = [source.site(int(n)) for n in rng.integers(2, config.max_labels + 1, 4)]

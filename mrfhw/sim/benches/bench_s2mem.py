@@ -18,7 +18,7 @@ class Banks:
     def __init__(self, dut: Any, seed: int):
         self.config, self.rng = bench_config(), np.random.default_rng(seed)
         self.bench = Bench(dut, S2Mem(self.config))
-        self.depth, self.lanes = self.config.s2_bank_depth, self.config.spus
+        self.depth, self.lanes = self.config.s2_bank_depth, self.config.s2_banks
         self.held = [[self.word() for _ in range(self.depth)] for _ in range(self.lanes)]
 
     def word(self) -> dict[str, int]:

@@ -31,7 +31,7 @@ class Switch:
 
     def words(self) -> Words:
         return [{"value": int(self.rng.integers(self.config.data_max + 1)), "flag": int(self.rng.integers(2))}
-                for _ in range(self.config.spus)]
+                for _ in range(self.config.s2_banks)]
 
     async def step(self, left: str, right: str, second: int, row: str) -> None:
         """left, right, second: of the group that enters; row: of the group before it."""
@@ -42,7 +42,7 @@ class Switch:
                                right=COLUMNS[right], second=second, north=rows["north"], south=rows["south"], up=up, down=down)
         if self.across is not None:
             self.bench.expect("chosen", rows.get(row, self.across), after=self.config.latency.s2_rows)
-        self.across = [own[right if second >> lane & 1 else left][lane] for lane in range(self.config.spus)]
+        self.across = [own[right if second >> lane & 1 else left][lane] for lane in range(self.config.s2_banks)]
         self.bench.expect("across", self.across, after=self.config.latency.s2_columns)
 
 
@@ -51,7 +51,10 @@ async def nine_tiles(dut: Any) -> None:
     """Every direction of the columns before and beyond an edge, every set of lanes beyond it, every row."""
     switch = Switch(dut, 1)
     await switch.bench.start()
-    cases = list(product(COLUMNS, COLUMNS, range(1 << switch.config.spus), ROWS))
+    # Of many lanes, those beyond an edge are the last ones.
+    banks = switch.config.s2_banks
+    beyond = range(1 << banks) if banks <= 4 else [(1 << banks) - (1 << lane) for lane in range(banks + 1)]
+    cases = list(product(COLUMNS, COLUMNS, beyond, ROWS))
     for case in cases:
         await switch.step(*case)
     await switch.bench.finish(2 * len(cases) - 1)
@@ -64,6 +67,6 @@ async def random_groups(dut: Any) -> None:
     await switch.bench.start()
     pick = switch.rng.choice
     for _ in range(400):
-        second = int(switch.rng.integers(1 << switch.config.spus))
+        second = int(switch.rng.integers(1 << switch.config.s2_banks))
         await switch.step(str(pick(list(COLUMNS))), str(pick(list(COLUMNS))), second, str(pick(list(ROWS))))
     await switch.bench.finish(2 * 400 - 1)

@@ -42,43 +42,55 @@ class Player:
         self.race = isinstance(self.config.sampler, Race)
         self.bench = Bench(dut, sampler(self.config))
 
-    def _garbage(self) -> dict[str, int]:
+    def _garbage(self) -> dict[str, Any]:
         c, rng = self.config, self.rng
         uniform_bits = c.sampler.uniform_bits
         return {"first": int(rng.integers(2)), "last": int(rng.integers(2)), "label": int(rng.integers(c.max_labels)),
-                "energy": int(rng.integers(c.energy_max + 1)), "temperature": int(rng.integers(1 << c.temperature_bits)),
-                "uniform": int(rng.integers(1 << uniform_bits)), "valid": 0, "soon": 0 if self.race else int(rng.integers(2))}
+                "energies": rng.integers(c.energy_max + 1, size=c.lanes).tolist(),
+                "temperature": int(rng.integers(1 << c.temperature_bits)),
+                "uniforms": rng.integers(1 << uniform_bits, size=c.lanes).tolist(), "valid": 0,
+                **({"used": int(rng.integers(1 << c.lanes))} if c.lanes > 1 else {}),
+                "soon": 0 if self.race else int(rng.integers(2))}
 
-    def _schedule(self, draws: list[Draw]) -> tuple[list[dict[str, int]], dict[int, int]]:
+    def _schedule(self, draws: list[Draw]) -> tuple[list[dict[str, Any]], dict[int, int]]:
         """Inputs by cycle, without uniforms, and the results by the cycle in which they appear."""
-        inputs: dict[int, dict[str, int]] = {}
+        inputs: dict[int, dict[str, Any]] = {}
         results: dict[int, int] = {}
         stages = self.config.latency
         now = stages.race_lead
         for site in draws:
-            labels = len(site.energies)
+            lanes, slots = self.config.lanes, self.config.slots(len(site.energies))
             now += site.pause
-            last = now + labels - 1
-            for label, energy in enumerate(site.energies):
-                inputs.setdefault(now + label - stages.race_lead, {})["soon"] = 1
-                inputs.setdefault(now + label, {}).update(valid=1, first=int(label == 0), last=int(label == labels - 1),
-                                                          label=label, energy=energy)
-                use = now + label + stages.coefficient_use(self.config.sampler.name, labels) - stages.energy
+            last = now + slots - 1
+            for slot in range(slots):
+                mine = site.energies[slot * lanes:][:lanes]
+                inputs.setdefault(now + slot - stages.race_lead, {})["soon"] = 1
+                several = {"used": (1 << len(mine)) - 1} if lanes > 1 else {}
+                others = self.rng.integers(self.config.energy_max + 1, size=lanes - len(mine)).tolist()
+                inputs.setdefault(now + slot, {}).update(valid=1, first=int(slot == 0), last=int(slot == slots - 1),
+                                                         label=slot * lanes, energies=[*mine, *others], **several)
+                use = now + slot + stages.coefficient_use(self.config.sampler.name, slots) - stages.energy
                 inputs.setdefault(use, {})["temperature"] = site.temperature
-            results[last + stages.draw(self.config.sampler.name, labels)] = site.expected
+            results[last + stages.draw(self.config.sampler.name, slots, self.config.lane_bits)] = site.expected
             now = last + 1
         return [{**self._garbage(), **inputs.get(t, {})} for t in range(max(results) + 4)], results
+
+    def _numbers(self, site: Draw) -> list[list[int]]:
+        """The lanes' numbers of each step of the generators; those of lanes without a label are at random."""
+        lanes, top = self.config.lanes, 1 << self.config.sampler.uniform_bits
+        slots = [site.uniforms[first:first + lanes] for first in range(0, len(site.uniforms), lanes)]
+        return [[*numbers, *self.rng.integers(top, size=lanes - len(numbers)).tolist()] for numbers in slots]
 
     async def play(self, draws: list[Draw]) -> None:
         """Reset, play, and compare `result` in every cycle from the first draw on."""
         await self.bench.start()
         inputs, results = self._schedule(draws)
-        uniforms = [u for site in draws for u in site.uniforms]
-        due: dict[int, int] = {}
+        uniforms = [numbers for site in draws for numbers in self._numbers(site)]
+        due: dict[int, list[int]] = {}
         shown: int | None = None
         for t, values in enumerate(inputs):
             if t in due:
-                values["uniform"] = due.pop(t)
+                values["uniforms"] = due.pop(t)
             await self.bench.cycle(**values)
             if self.race:
                 self.bench.expect("advance", values["soon"], after=0)

@@ -8,17 +8,13 @@ import cocotb
 import numpy as np
 
 from mrfhw.gateware.control.singleton_address import SingletonAddress
-from mrfhw.machine.latency import Latency
 from mrfhw.machine.registers import Region
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import Group
 from mrfhw.sim.support.fields import Bench
 from mrfhw.sim.support.recorder import Load, placements_from_text
 from mrfhw.sim.support.runner import bench_config, bench_parameters
-from mrfhw.sim.support.timetable import group_base, lane_words
-
-LATENCY = SingletonAddress.STAGES  # of the addresses and directions
-TABLE_LATENCY = Latency().label_data  # of vector and constant, from data_label
+from mrfhw.sim.support.timetable import lane_words, slot_labels
 
 
 class Memories:
@@ -48,19 +44,24 @@ class Memories:
 
 
 def check_slot(memories: Memories, slot: tuple[int, Group], found: dict[str, int]) -> None:
-    """All tiles' sites of a slot (label, group) get their pixels' words."""
+    """All tiles' sites of a slot (its number, group) get their pixels' words."""
     p, c = memories.p, memories.config
-    label, group = slot
+    number, group = slot
+    labels = slot_labels(p, number)
     down = found["down"] - found["up"]
     assert not (found["up"] and found["down"])
-    for lane, (bank, address, second) in enumerate(lane_words(c.spus, found["rotate"], found["first"], found["second"])):
+    words = lane_words(c.s2_banks, found["rotate"], found["first"], found["second"])
+    for lane, (bank, address, second) in enumerate(words):
+        unit, own = divmod(lane, c.lanes)
+        if own >= len(labels):
+            continue
         side = found["right" if second else "left"]
         assert side != 3
         right = (side & 1) - (side >> 1)
         for tile in range(c.spes):
-            r, col = divmod(int(p.order.flat(np.array(tile), np.array(group.row), np.array(group.columns[lane]))), p.order.columns)
+            r, col = divmod(int(p.order.flat(np.array(tile), np.array(group.row), np.array(group.columns[unit]))), p.order.columns)
             if r < p.problem.shape[0] and col < p.problem.shape[1]:
-                word, wanted = memories.word(tile, down, right, bank, address), memories.wanted(r, col, label)
+                word, wanted = memories.word(tile, down, right, bank, address), memories.wanted(r, col, labels[own])
                 valid = 1 << c.datum_bits
                 assert (word if word & valid else 0) == wanted, f"tile {tile}, slot {slot}, lane {lane}"
 
@@ -70,36 +71,30 @@ async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, Group]
     component = SingletonAddress(bench_config())
     bench, load = Bench(dut, component), Load(placement)
     bench.now = -1
+    latency = component.STAGES + component.more
     memories = Memories(placement, load)
     for index, word in load.label_table:
         await bench.cycle(table_write=1, table_address=index, table_data=word)
-    await bench.cycle(table_write=0, groups=placement.order.groups_per_row)
+    modes = {"mirrored": int(placement.label_groups.mirrored), "unary": 0} if component.config.lanes > 1 else {}
+    await bench.cycle(table_write=0, groups=placement.order.groups_per_row, **modes)
     names = ("first", "second", "rotate", "left", "right", "up", "down")
-    problem = placement.problem
-    for cycle in range(len(slots) + LATENCY):
-        data_label = slots[cycle * 7 % len(slots)][0]  # another slot's
+    for cycle in range(len(slots) + latency):
         if cycle < len(slots):
-            label, group = slots[cycle]
-            await bench.cycle(label=label, row=group.row, group=group.index, odd=group.columns[0] & 1,
-                              base=group_base(placement, group.row, group.index),
-                              data_label=data_label)
+            number, group = slots[cycle]
+            await bench.cycle(slot=number, row=group.row, group=group.index, odd=group.columns[0] & 1,
+                              site=group.row * (placement.tile_cols // 2))
         else:
             await bench.cycle()
-        if TABLE_LATENCY <= cycle < len(slots) + TABLE_LATENCY:
-            label = slots[(cycle - TABLE_LATENCY) * 7 % len(slots)][0]
-            u, v = (0, 0) if problem.vectors is None else (int(x) for x in problem.vectors[label])
-            assert bench.read("vector") == {"u": u, "v": v}
-            assert bench.read("constant") == (0 if problem.constants is None else int(problem.constants[label]))
-        if cycle >= LATENCY and problem.offsets is not None:
-            check_slot(memories, slots[cycle - LATENCY], {name: bench.read(name) for name in names})
+        if cycle >= latency and placement.problem.offsets is not None:
+            check_slot(memories, slots[cycle - latency], {name: bench.read(name) for name in names})
 
 
 def _slots(p: Placement) -> list[tuple[int, Group]]:
-    return [(label, group) for group in p.order.groups(0) for label in range(p.problem.labels)]
+    return [(number, group) for group in p.order.groups_of(0) for number in range(p.slots)]
 
 
 @cocotb.test()
-async def every_site_and_label(dut: Any) -> None:
+async def every_site_and_slot(dut: Any) -> None:
     """In the order of a sweep."""
     await Bench(dut, SingletonAddress(bench_config())).start()
     for placement in placements_from_text(bench_parameters()["placements"]):

@@ -48,7 +48,7 @@ class Memories:
         self.kept = [r for r in self.regions if r not in (Region.RANDOM, Region.VECTORS, Region.PAIRWISE)]
         self.masks[Region.EDGES] = [(1 << len(ops.KINDS) * c.edge_bits) - 1] * 2
         self.held = 0
-        self.random = [[0] * 4 for _ in range(c.spus)]
+        self.random = [[0] * 4 for _ in range(c.tile_generators)]
 
     def access(self, region: Region, offset: int, word: int | None) -> int:
         """Carry out an access; returns what is read."""
@@ -76,11 +76,12 @@ class Memories:
         if region in (Region.S1, Region.EDGES):
             return list(range(c.site_rows))
         if region is Region.S2:
-            return [(bank << c.s2_address_bits) + a for bank in range(c.spus) for a in range(c.s2_bank_depth)]
+            return [(bank << c.s2_address_bits) + a for bank in range(c.s2_banks) for a in range(c.s2_bank_depth)]
         if region is Region.LMEM:
             return [((bank << c.lmem_address_bits) + a) << 1 | second for bank in range(c.lmem_banks)
                     for a in range(c.lmem_rows) for second in (1, 0)]
-        return list(range({Region.RANDOM: c.spus, Region.PAIRWISE: 1 << 2 * c.label_bits}.get(region, c.max_labels)))
+        return list(range({Region.RANDOM: c.tile_generators, Region.PAIRWISE: 1 << AddressMap(c).pairwise_bits}.get(
+            region, c.max_labels)))
 
 
 class Tile:
@@ -158,16 +159,16 @@ async def march_every_memory(dut: Any) -> None:
 
 @cocotb.test()
 async def generators(dut: Any) -> None:
-    """Four writes set a lane's state, four reads give it and leave it as it was; the other lanes stay."""
+    """Four writes set a generator's state, four reads give it and leave it as it was; the others stay."""
     tile = Tile(dut, 2)
     await tile.bench.start()
-    lanes = range(tile.config.spus)
-    states = {lane: [int(w) for w in tile.rng.integers(1 << 32, size=4)] for lane in lanes}
-    for lane in lanes:
-        await tile.stream((Region.RANDOM, lane, word) for word in states[lane])
+    generators = range(tile.config.tile_generators)
+    states = {number: [int(w) for w in tile.rng.integers(1 << 32, size=4)] for number in generators}
+    for number in generators:
+        await tile.stream((Region.RANDOM, number, word) for word in states[number])
     for _ in range(2):
-        for lane in reversed(lanes):
-            assert await tile.stream([(Region.RANDOM, lane, None)] * 4) == states[lane]
+        for number in reversed(generators):
+            assert await tile.stream([(Region.RANDOM, number, None)] * 4) == states[number]
 
 
 @cocotb.test()
@@ -232,17 +233,19 @@ async def operate(tile: Tile, placement: Placement, ready: Rhythm) -> None:
         if "singleton" in wanted:
             rotate = rotates[cycle] = wanted["singleton"][0][0]
             down["singleton"]["rotate"] = rotate
-            for (bank, address), (_, _, second) in zip(wanted.pop("singleton"), lane_words(c.spus, rotate, 0, 0), strict=True):
+            for (bank, address), (_, _, second) in zip(wanted.pop("singleton"), lane_words(c.s2_banks, rotate, 0, 0), strict=False):
                 down["singleton"]["second" if second else "first"] = address
                 assert second == (bank < rotate)
         if "columns" in wanted:
             rotate = rotates[cycle - directions]
-            for side, (_, _, second) in zip(wanted.pop("columns"), lane_words(c.spus, rotate, 0, 0), strict=True):
+            for side, (_, _, second) in zip(wanted.pop("columns"), lane_words(c.s2_banks, rotate, 0, 0), strict=False):
                 down["columns"]["right" if second else "left"] = {-1: 2, 0: 0, 1: 1}[side]
         if "rows" in wanted:
             down["rows"] = {"up": int(wanted["rows"][0] < 0), "down": int(wanted.pop("rows")[0] > 0)}
         for name, fields in wanted.items():
-            down[name] |= fields
+            # Lanes without a label keep what is at random.
+            down[name] |= {field: [*value, *down[name][field][len(value):]] if isinstance(value, list) else value
+                           for field, value in fields.items()}
         await tile.cycle(down, ready())
 
 

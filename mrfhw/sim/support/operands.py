@@ -37,6 +37,16 @@ class Site:
         for label, datum in enumerate(self.s2):
             yield {"s1": self.s1, "s2": datum, "label": label, "vector": self._vector(label), "neighbours": neighbours, **weights}
 
+    def slots(self, lanes: int) -> Iterator[dict[str, Any]]:
+        """The operand ports of Spu, slot by slot; lanes without a label repeat the last one's."""
+        labels = list(self.labels())
+        for number, first in enumerate(range(0, len(labels), lanes)):
+            mine = labels[first:first + lanes]
+            padded = [*mine, *[mine[-1]] * (lanes - len(mine))]
+            shared = {name: value for name, value in mine[0].items() if name not in ("s2", "vector")}
+            several = {"used": (1 << len(mine)) - 1, "slot": number} if lanes > 1 else {}
+            yield {**shared, "s2": [one["s2"] for one in padded], "vectors": [one["vector"] for one in padded], **several}
+
     def _vector(self, label: int) -> dict[str, int]:
         u, v = self.vectors[label]
         return {"u": int(u), "v": int(v)}

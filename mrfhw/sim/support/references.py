@@ -19,7 +19,7 @@ from mrfhw.machine.registers import DOUBLETON_CODES
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.model.kernel import draw_cdf, draw_race, output, step
 
-__all__ = ["Twin", "algorithm_1", "cdf_label", "cdf_sums", "draw", "race_label", "site_energies"]
+__all__ = ["Twin", "UnitTwin", "algorithm_1", "cdf_label", "cdf_sums", "draw", "race_label", "site_energies"]
 
 _DOUBLETON_NAMES = {code: name for name, code in DOUBLETON_CODES.items()}
 
@@ -44,6 +44,27 @@ class Twin:
     def next(self, bits: int) -> int:
         self.step()
         return self.value(bits)
+
+
+class UnitTwin:
+    """The twins of a unit's generators. states: (generators of a unit, 4)."""
+
+    def __init__(self, config: Config, states: Sequence[Sequence[int]]):
+        self.config = Derived.of(config)
+        self.generators = [Twin(state) for state in states]
+
+    def slot(self) -> list[int]:
+        """The uniform number of each lane in the next slot: the first of two lanes has the top bits."""
+        c = self.config
+        bits, parts = c.sampler.uniform_bits, c.numbers_a_step
+        words = [generator.next(parts * bits) for generator in self.generators]
+        return [word >> (parts - 1 - part) * bits & (1 << bits) - 1 for word in words for part in range(parts)]
+
+    def race(self, energies: Sequence[int], temperature: int) -> int:
+        """The label drawn for a site whose labels fill the slots."""
+        c = self.config
+        uniforms = [u for _ in range(c.slots(len(energies))) for u in self.slot()]
+        return race_label(c, energies, temperature, uniforms[:len(energies)])
 
 
 def site_energies(config: Config, parameters: dict[str, int], s1: dict[str, int], s2: Sequence[dict[str, int]],

@@ -15,16 +15,11 @@ from mrfhw.gateware.control.ops import Direction, operations
 from mrfhw.placement.placement import Placement, patch_and_direction
 from mrfhw.placement.visit_order import COLOURS, Group
 
-__all__ = ["STROBES", "Timetable", "group_base", "lane_words", "site_word"]
+__all__ = ["STROBES", "Timetable", "label_slot", "lane_words", "site_word", "slot_labels", "slot_words"]
 
 # Fields that say whether others mean something, by operation: defined, and 0 but where the timetable has them.
 STROBES = {"label": ("enable", "first", "last"), "swap": ("enable",), "write_back": ("enable", "end"), "fetch": ("enable",),
            "site": ("enable",)}
-
-
-def group_base(p: Placement, row: int, index: int) -> int:
-    """S2Mem bank address, in the first patch, of a group's first pair of columns."""
-    return int(p.s2_address(np.array(row), np.array(2 * p.config.spus * index))[1])
 
 
 def site_word(p: Placement, row: int, column: int, label: int) -> tuple[int, int, int, int]:
@@ -36,20 +31,41 @@ def site_word(p: Placement, row: int, column: int, label: int) -> tuple[int, int
     return int(bank), p.patches.index((row_patch, col_patch)) * p.patch_words + int(address), down, right
 
 
-def lane_words(spus: int, rotate: int, first: int, second: int) -> list[tuple[int, int, bool]]:
+def lane_words(banks: int, rotate: int, first: int, second: int) -> list[tuple[int, int, bool]]:
     """What S2Mem reads, by lane: (bank, address, whether `right` and not `left` has its column)."""
     words = []
-    for lane in range(spus):
-        bank = (rotate + lane) % spus
-        words.append((bank, first if bank >= rotate else second, rotate + lane >= spus))
+    for lane in range(banks):
+        bank = (rotate + lane) % banks
+        words.append((bank, first if bank >= rotate else second, rotate + lane >= banks))
     return words
+
+
+def slot_labels(p: Placement, slot: int) -> range:
+    """The labels of a slot."""
+    first = p.label_groups.firsts[slot]
+    return range(first, first + int(p.label_groups.counts[slot]))
+
+
+def slot_words(p: Placement, group: Group, slot: int) -> list[tuple[int, int, int, int]]:
+    """`site_word` of each lane of a group's units, lane after lane, as far as they have a label."""
+    return [site_word(p, group.row, column, label) for column in group.columns for label in slot_labels(p, slot)]
+
+
+def label_slot(p: Placement, slot: int) -> dict[str, Any]:
+    """The fields of a slot's labels that mean something; vectors and constants of lanes with a label alone."""
+    problem, labels = p.problem, slot_labels(p, slot)
+    vectors = np.zeros((problem.labels, 2), int) if problem.vectors is None else problem.vectors
+    several = {"used": (1 << len(labels)) - 1, "slot": slot} if p.config.lanes > 1 else {}
+    return {"label": labels[0], "vectors": [{"u": int(vectors[n][0]), "v": int(vectors[n][1])} for n in labels],
+            "constants": [0 if problem.constants is None else int(problem.constants[n]) for n in labels], **several}
 
 
 class Timetable:
     """A run of sweeps first .. last - 1, cycle by cycle; cycle 0 is the first one that counts as running.
 
     stall: the stall input by cycle. operations: by cycle and operation, the fields that mean something in it;
-    lists by lane stand for the singleton-2 addresses and directions, (bank, address) and -1, 0, 1; {bank: address} for LMem's.
+    lists by lane, of those that have a label, stand for the singleton-2 addresses and directions, (bank, address) and -1, 0, 1;
+    {bank: address} for LMem's.
     state: "gap", "label", "idle" (a label slot without a label) or "stall" of each running cycle.
     temperature: (cycle, sweep) of each change of the coefficient. sweeps: (cycle, sweeps whose labels are all written from it on).
     """
@@ -57,14 +73,14 @@ class Timetable:
     def __init__(self, placement: Placement, first: int, last: int, stall: Callable[[int], int] = lambda cycle: 0):
         self.placement, self.config = placement, placement.config
         self.last, self.interval = last, placement.interval
-        self.labels = placement.problem.labels
+        self.slots = placement.slots
         self.cycle_of = {name: operation.cycle for name, operation in operations(self.config).items()}
         self.operations: dict[int, dict[str, Any]] = {}
         self.state: list[str] = []
         self.temperature: list[tuple[int, int]] = []
         self.sweeps: list[tuple[int, int]] = []
         self._commits: dict[int, tuple[Group, int]] = {}
-        windows = self._issue([group for sweep in range(first, last) for group in placement.order.groups(sweep)], stall)
+        windows = self._issue([group for sweep in range(first, last) for group in placement.order.groups_of(sweep)], stall)
         for cycle, (group, lane) in self._commits.items():
             self._commit(cycle, group, lane)
         for begin, group in windows:
@@ -80,7 +96,7 @@ class Timetable:
 
     def _issue(self, groups: list[Group], stall: Callable[[int], int]) -> list[tuple[int, Group]]:
         """Place the groups in time; returns the interval in which each one's neighbours are fetched."""
-        c, interval, delay = self.config, self.interval, self.config.commit_delay(self.labels)
+        c, interval, delay = self.config, self.interval, self.config.commit_delay(self.slots)
         windows = [(0, groups[0])]
         self.state += ["gap"] * interval
         for number, group in enumerate(groups):
@@ -94,7 +110,7 @@ class Timetable:
             if group.colour == COLOURS[-1] and group.turn + 1 == self.placement.order.turns:
                 # The last lane's label is in LMem.
                 self.sweeps.append((issue + delay + c.spus - 1 + c.drain_cycles, group.sweep + 1))
-            self.state += ["label"] * self.labels + ["idle"] * (interval - self.labels)
+            self.state += ["label"] * self.slots + ["idle"] * (interval - self.slots)
             ends, final = group.turn + 1 == self.placement.order.turns, number + 1 == len(groups)
             if final or (ends and not self.placement.overlap):
                 drained = max(issue + interval, issue + delay + c.spus + c.drain_cycles)
@@ -111,17 +127,14 @@ class Timetable:
     def _label_slots(self, issue: int, group: Group) -> None:
         p, c = self.placement, self.config
         if group.colour == COLOURS[0] and group.turn == 0:
-            self.temperature.append((issue + c.latency.scheduler + c.temperature_delay(self.labels), group.sweep))
+            self.temperature.append((issue + c.latency.scheduler + c.temperature_delay(self.slots), group.sweep))
         self._put(issue, "swap", {"enable": 1})
-        for label in range(self.labels):
-            slot = issue + label
-            vectors, constants = p.problem.vectors, p.problem.constants
-            u, v = (0, 0) if vectors is None else (int(x) for x in vectors[label])
-            self._put(slot, "label", {
-                "enable": 1, "label": label, "first": int(label == 0), "last": int(label == self.labels - 1),
-                "vector": {"u": u, "v": v}, "constant": 0 if constants is None else int(constants[label])})
+        for number in range(self.slots):
+            slot = issue + number
+            self._put(slot, "label", {"enable": 1, "first": int(number == 0), "last": int(number == self.slots - 1),
+                                      **label_slot(p, number)})
             if p.problem.offsets is not None:
-                words = [site_word(p, group.row, column, label) for column in group.columns]
+                words = slot_words(p, group, number)
                 self._put(slot, "singleton", [w[:2] for w in words])
                 self._put(slot, "columns", [w[3] for w in words])
                 self._put(slot, "rows", [w[2] for w in words])

@@ -1,0 +1,125 @@
+"""Lanes that share a site: the compiled RTL equals the model, the float reference draws with its numbers, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from test_random_machines import compare
+
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config, ConfigError
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
+from mrfhw.model import exact, machine
+from mrfhw.placement.label_groups import LabelGroups
+from mrfhw.placement.placement import Placement
+from mrfhw.sim.chip import CompiledChip
+from support.random_lanes import lane_placement, random_lane_machine
+
+LANES = (2, 4, 8, 16)
+RUN = Run(sweeps=3, burn_in=1, seed=3)
+
+
+@pytest.mark.parametrize(("lanes", "seed"), [(2, 0), (4, 1), (8, 2), (16, 3), *(
+    pytest.param(lanes, seed, marks=pytest.mark.long) for lanes in LANES for seed in range(10, 16))])
+def test_rtl_equals_model(lanes, seed, request):
+    rng = np.random.default_rng(seed)
+    config = random_lane_machine(rng, lanes)
+    with CompiledChip(config, quick=True) as chip:
+        for _ in range(max(40, request.config.getoption("--problems"))):
+            compare(chip, lane_placement(rng, config))
+
+
+def test_problems_meet_what_lanes_differ_in():
+    found = []
+    for lanes, seed in ((2, 0), (4, 1), (8, 2), (16, 3)):
+        rng = np.random.default_rng(seed)
+        config = random_lane_machine(rng, lanes)
+        found += [lane_placement(rng, config) for _ in range(40)]
+    assert sum(p.label_groups.mirrored for p in found) >= 20
+    assert sum(p.problem.unary is not None for p in found) >= 5
+    assert sum(p.problem.pairwise is not None for p in found) >= 10
+    assert sum(p.problem.constants is not None for p in found) >= 10
+    partly = [p for p in found if (p.label_groups.counts[:-1] < p.config.lanes).any()]
+    assert len(partly) >= 20
+    assert sum(p.slots < p.problem.labels for p in found) >= 80
+    # Words of a slot that lie two columns of tiles from the first one's site.
+    assert any(p.problem.offsets is not None and p.tile_cols == p.config.lanes for p in found)
+
+
+def test_one_lane_a_slot_is_one_label_a_slot():
+    groups = LabelGroups.filled(5)
+    assert groups == LabelGroups.of_offsets(np.zeros((5, 2), int), 1)
+    assert (groups.slots, groups.slot.tolist(), groups.lane.tolist()) == (5, [0, 1, 2, 3, 4], [0] * 5)
+
+
+@pytest.mark.parametrize(("offsets", "lanes", "firsts", "mirrored"), [
+    ([(0, -d) for d in range(10)], 4, (0, 4, 8), True),  # stereo
+    ([(0, d) for d in range(10)], 4, (0, 4, 8), False),
+    ([(r, c) for r in range(-1, 2) for c in range(-1, 2)], 4, (0, 3, 6), False),  # a window of motion
+    ([(r, c) for r in range(3) for c in range(3)], 2, (0, 2, 3, 5, 6, 8), False),
+    ([(0, 0), (1, 0), (0, 1), (0, 2), (5, 2)], 8, (0, 1, 2, 4), False),
+])
+def test_labels_whose_pixels_are_neighbours_share_a_slot(offsets, lanes, firsts, mirrored):
+    groups = LabelGroups.of_offsets(np.array(offsets), lanes)
+    assert (groups.firsts, groups.mirrored) == (firsts, mirrored)
+    labels = np.arange(len(offsets))
+    assert np.array_equal(np.array(firsts)[groups.slot] + groups.lane, labels)
+    assert groups.lane.max() < lanes
+    step = np.array([(0, -1 if mirrored else 1)])
+    assert np.array_equal(np.array(offsets), np.array(offsets)[np.array(firsts)[groups.slot]] + groups.lane[:, None] * step)
+
+
+# A window of 7x7 labels in its rows: of each of them a slot, or two.
+@pytest.mark.parametrize(("lanes", "slots"), [(1, 49), (2, 28), (4, 14), (8, 7), (16, 7)])
+def test_utilization_of_a_window_of_motion(lanes, slots):
+    groups = LabelGroups.of_offsets(np.array([(r, c) for r in range(-3, 4) for c in range(-3, 4)]), lanes)
+    assert groups.slots == slots
+    assert groups.utilization == pytest.approx(49 / (slots * lanes))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_float_reference_draws_with_the_hardware_numbers(lanes):
+    """Where energies and temperature are exact and scores far apart the machine's chain is the float reference's."""
+    rng = np.random.default_rng(lanes)
+    config = Config(mesh_rows=1, mesh_cols=2, spus=1, lanes=lanes, tile_rows=8, tile_cols=16, s2_words=512,
+                    sampler=Race(fraction_bits=8))
+    problem = Problem(labels=24, singleton1=rng.integers(0, 64, (8, 27)), singleton2=rng.integers(0, 64, (8, 27)),
+                      offsets=np.array([(0, 2 + d) for d in range(24)]), beta=3, tau=5, schedule=Schedule.constant(8.0))
+    mine = machine.solve(config, problem, dataclasses.replace(RUN, sweeps=2))
+    theirs = exact.solve(problem, dataclasses.replace(RUN, sweeps=2), config=config, uniforms="hardware")
+    other = exact.solve(problem, dataclasses.replace(RUN, sweeps=2), config=config)
+    assert np.mean(mine.last == theirs.last) > 0.97
+    assert np.mean(mine.last == other.last) < 0.9
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"lanes": 3}, ("lanes is 3", "1, 2, 4, 8, 16")), ({"lanes": 4, "spus": 2}, ("lanes is 4 and spus is 2", "spus = 1")),
+    ({"lanes": 4, "spus": 1, "sampler": "cdf"}, ("lanes is 4 and the sampler is cdf", "lanes = 1", "race")),
+    ({"lanes": 16, "spus": 1, "label_bits": 3}, ("lanes is 16", "8 labels")),
+    ({"lanes": 8, "spus": 1, "tile_cols": 20}, ("tile_cols is 20", "lanes = 8", "multiple of 8", "give 24")),
+])
+def test_machines_that_cannot_be(changes, words):
+    with pytest.raises(ConfigError) as error:
+        Config(**changes)
+    assert all(word in str(error.value) for word in words)
+
+
+def test_too_many_slots_for_a_doubleton_table():
+    config = Config(mesh_rows=1, mesh_cols=1, spus=1, lanes=8, tile_rows=8, tile_cols=8, label_bits=4, pairwise_bits=3)
+    problem = Problem(labels=9, singleton1=np.zeros((8, 8), int), singleton2=np.zeros((8, 8), int),
+                      offsets=np.array([(d, 0) for d in range(9)]), doubleton="table", pairwise=np.ones((9, 9), int))
+    with pytest.raises(ProblemError, match=r"take 9 slots.*8 lanes has 4 slots.*fewer lanes"):
+        Placement(config, problem, RUN)
+
+
+def test_lanes_are_counted():
+    config = Derived(lanes=8, spus=1)
+    assert (config.units, config.all_lanes, config.generators) == (16, 128, 64)
+    assert Derived().all_lanes == Derived().units == Derived().generators == 32
+    result = machine.solve(dataclasses.replace(config, mesh_rows=1, mesh_cols=1, tile_rows=16, tile_cols=16), Problem(
+        labels=16, singleton1=np.zeros((16, 16), int), constants=np.arange(16)), RUN)
+    assert result.lanes == 8
+    assert result.label_evaluations == 16 * 256 * 3
