@@ -20,6 +20,7 @@ from mrfhw.fpga.baseline import BASELINES
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.unit.spu import Spu
 from mrfhw.machine.config import Config
+from mrfhw.machine.samplers import Race
 from mrfhw.model import machine
 from mrfhw.sessions import estimate
 from support.random_problems import random_config, random_placement
@@ -37,6 +38,11 @@ MACHINES = {
     "smallest": Config.preset("smallest"),
     "race": Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, hub_fan_in=2, label_bits=4),
     "any field": Config.preset("smallest", distance="both", data_bits=8, data_bits_2=5, edge_bits=3, pairwise_bits=3, label_bits=4),
+    "lanes": Config(mesh_rows=1, mesh_cols=3, spus=1, lanes=4, tile_rows=8, tile_cols=8, lmem_banks=4, edge_bits=2, weight_bits=4,
+                    pairwise_bits=3, label_bits=4, sampler=Race(uniform_bits=14, segments=8)),
+    "lanes without vectors": Config(mesh_rows=1, mesh_cols=1, spus=1, lanes=8, tile_rows=8, tile_cols=16,
+                                    vector_bits=0, shift_bits=0,
+                                    distance="hamming", data_bits=12),
     "cdf": Config(mesh_rows=1, mesh_cols=5, spus=4, tile_rows=8, tile_cols=16, lmem_banks=4, sampler="cdf", s2_words=97),
 }
 

@@ -50,7 +50,8 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
         raise ProblemError(f"labels is {labels}; the limits are 2 to {config.max_labels}: give a number between them")
     if not 1 <= sweeps <= 100_000:
         raise ProblemError(f"sweeps is {sweeps}; the limits are 1 to 100000: give a number between them")
-    problem = Problem(labels=labels, singleton1=np.zeros(shape, np.int64), constants=np.zeros(labels, np.int64))
+    problem = Problem(labels=labels, singleton1=np.zeros(shape, np.int64), constants=np.zeros(labels, np.int64),
+                      singleton=config.singletons[0])
     found = estimate.cycles(config, problem, Run(sweeps=sweeps))
     memories, products = estimate.memory_bits(config), estimate.multipliers(config)
     if as_json:
@@ -104,7 +105,7 @@ def _text(config: Config, device: Device) -> str:
         lines.append(f"  {NAMES[kind]:18} {about}{share['used']:>7} of {share['available']:>7}")
     error = found["logic_error"]
     if error is None:
-        lines.append("  logic is not modelled for this family")
+        lines.append("  logic is not modelled for " + ("this family" if config.lanes == 1 else "lanes that share a site"))
     else:
         lines.append("  (logic: fitted to synthesized machines; of others it was wrong by "
                      f"{error['median']:.0%} in the median, at most {error['largest']:.0%})")

@@ -130,9 +130,10 @@ def _model() -> dict[str, Any]:
 
 
 def logic_of(config: Config, family: str) -> Logic | None:
-    """The machine's logic on a family, without link and ports around it; None where the family was not measured."""
+    """The machine's logic on a family, without link and ports around it; None where no machine like it was measured: of another
+    family, or with lanes that share a site."""
     found = _model()["families"].get(family)
-    if found is None:
+    if found is None or config.lanes > 1:
         return None
     values = np.array(list(features(config).values()))
     kinds = found["kinds"]

@@ -8,6 +8,7 @@ import numpy as np
 from amaranth import Shape
 
 from mrfhw.field.problem import Problem, Run
+from mrfhw.gateware.common.products import SMALL_FACTOR_BITS
 from mrfhw.gateware.control.label_data import label_group
 from mrfhw.gateware.control.ops import KINDS, LogMessage, datum, edges, vector
 from mrfhw.gateware.control.singleton_address import offset_table
@@ -115,5 +116,8 @@ def multipliers(config: Config) -> dict[str, tuple[int, int, int]]:
         if number or c.distance != "hamming":
             singles[f"squared singleton{end}"] = (n, bits, bits)
         singles[f"weight of the singleton{end}"] = (n, c.channel_singleton_bits(number), c.weight_bits)
+    # Where lanes share a site, products with a small factor are sums of shifted terms.
+    least = SMALL_FACTOR_BITS if c.lanes > 1 else 0
     edge = {"weight of an edge": (n * len(KINDS), c.doubleton_bits, c.edge_bits)} if c.edge_bits else {}
-    return {**singles, **edge, "weight of the doubletons": (n, c.doubleton_bits + c.edge_bits + 2, c.weight_bits), **drawing}
+    found = {**singles, **edge, "weight of the doubletons": (n, c.doubleton_bits + c.edge_bits + 2, c.weight_bits), **drawing}
+    return {use: factors for use, factors in found.items() if min(factors[1:]) > least}
