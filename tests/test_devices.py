@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
+from mrfhw.fpga import boards, devices
 from mrfhw.fpga.boards import BOARDS, BuildError
 from mrfhw.fpga.devices import DEVICES, device_named, device_of, largest, needs, too_much
 from mrfhw.fpga.logic import MODEL, SAMPLES, features, fit, logic_of
@@ -45,6 +46,25 @@ def test_kept_builds_fit_by_count(record: Path) -> None:
     blocks = sum(cell["used"] for name, cell in used.items() if name in ("DP16KD", "ICESTORM_RAM", "BSRAM"))
     # The link around the machine has memories of its own, a few blocks.
     assert -5 <= blocks - needs(config, device).ram <= 14
+
+
+# Cells of the tools that place and route, by what they are called here.
+AVAILABLE = {"DP16KD": "ram", "ICESTORM_RAM": "ram", "BSRAM": "ram", "MULT18X18D": "dsp", "ICESTORM_DSP": "dsp", "MULT18X18": "dsp",
+             "TRELLIS_COMB": "lut", "ICESTORM_LC": "lut", "LUT4": "lut", "TRELLIS_FF": "ff", "DFF": "ff"}
+
+
+@pytest.mark.parametrize("record", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_devices_have_what_the_tools_say(record: Path) -> None:
+    held = json.loads(record.read_text())
+    device = device_of(held["device"])
+    said = {AVAILABLE[name]: cell["available"] for name, cell in held["resources"].items() if name in AVAILABLE}
+    assert {"ram", "dsp", "lut"} <= set(said)
+    assert {name: getattr(device, name) for name in said} == said
+
+
+def test_every_family_of_boards_has_its_blocks() -> None:
+    assert set(devices.FAMILIES) == set(boards.FAMILIES)
+    assert {device.family for device in DEVICES.values()} == set(boards.FAMILIES)
 
 
 def test_every_board_of_ours_fits_its_device() -> None:
