@@ -9,12 +9,14 @@ import pytest
 from test_random_machines import compare
 
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
 from mrfhw.model import exact, machine
 from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.placement import Placement
+from mrfhw.sessions.backends import solve
 from mrfhw.sim.chip import CompiledChip
 from support.random_lanes import lane_placement, random_lane_machine
 
@@ -45,8 +47,27 @@ def test_problems_meet_what_lanes_differ_in():
     partly = [p for p in found if (p.label_groups.counts[:-1] < p.config.lanes).any()]
     assert len(partly) >= 20
     assert sum(p.slots < p.problem.labels for p in found) >= 80
-    # Words of a slot that lie two columns of tiles from the first one's site.
-    assert any(p.problem.offsets is not None and p.tile_cols == p.config.lanes for p in found)
+
+
+WIDE = Config.preset("smallest", mesh_cols=3, lanes=4, tile_rows=4, tile_cols=8, lmem_banks=4, label_bits=4, pairwise_bits=4,
+                     s2_words=512, hub_fan_in=4)
+
+
+def test_slots_across_tiles_and_tables_that_are_not_symmetric():
+    """Slots that begin in the tile to the left, as some sites' do, and end in the one to the right; tables read either way."""
+    rng, seen = np.random.default_rng(9), 0
+    with CompiledChip(WIDE, quick=True) as chip:
+        for first in (-3, -2, -1, 0, 5, 9):
+            for step in (1, -1):
+                offsets = np.array([(0, step * (first + label)) for label in range(10)])
+                problem = Problem(labels=10, singleton1=rng.integers(0, 64, (4, 24)), singleton2=rng.integers(0, 64, (4, 24)),
+                                  offsets=offsets, beta=2, out_of_range=40, doubleton="table",
+                                  pairwise=rng.integers(0, 16, (10, 10)),
+                                  schedule=Schedule.constant(9.0))
+                p = Placement(WIDE, problem, RUN)
+                compare(chip, p)
+                seen += first < 0 and p.slots == 3
+    assert seen == 6
 
 
 def test_one_lane_a_slot_is_one_label_a_slot():
@@ -93,6 +114,36 @@ def test_float_reference_draws_with_the_hardware_numbers(lanes):
     other = exact.solve(problem, dataclasses.replace(RUN, sweeps=2), config=config)
     assert np.mean(mine.last == theirs.last) > 0.97
     assert np.mean(mine.last == other.last) < 0.9
+
+
+def test_a_run_goes_on_from_its_state():
+    config = Config(mesh_rows=1, mesh_cols=2, spus=1, lanes=4, tile_rows=8, tile_cols=8, counter_bits=2, label_bits=4)
+    rng = np.random.default_rng(4)
+    problem = Problem(labels=13, singleton1=rng.integers(0, 64, (8, 14)), constants=rng.integers(0, 64, 13), beta=3,
+                      schedule=Schedule.geometric(20.0, 0.9, 4.0))
+    run = Run(sweeps=9, burn_in=2, seed=6)
+    whole = machine.solve(config, problem, run)
+    first = machine.Machine(config, problem, run)
+    for _ in range(4):
+        first.sweep()
+    second = machine.Machine(config, problem, run)
+    second.restore(first.state())
+    result = machine.complete(second)
+    assert np.array_equal(result.counts, whole.counts)
+    assert np.array_equal(result.last, whole.last)
+    assert np.array_equal(result.lmem, whole.lmem)
+    assert (result.cycles, result.messages_counted) == (whole.cycles, whole.messages_counted)
+
+
+def test_windows_of_the_rtl_are_the_model_s():
+    config = Config.preset("smallest", lanes=4, tile_rows=8, tile_cols=16, lmem_banks=4, label_bits=4, s2_words=512)
+    rng = np.random.default_rng(5)
+    problem = Problem(labels=6, singleton1=rng.integers(0, 64, (13, 20)), singleton2=rng.integers(0, 64, (13, 20)),
+                      offsets=np.array([(0, -d) for d in range(6)]), beta=3, tau=4, schedule=Schedule.constant(6.0))
+    run = Run(sweeps=4, burn_in=1, seed=2)
+    rtl, model = (solve(backend, config, problem, run, visit=2) for backend in ("rtl", "model"))
+    assert first_difference(rtl, model) is None
+    assert model.windows > 1
 
 
 @pytest.mark.parametrize(("changes", "words"), [

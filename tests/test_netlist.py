@@ -16,10 +16,12 @@ from mrfhw.fpga.flow import Flow
 from mrfhw.host.remote import RemoteSession
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
 from mrfhw.sim.cells.models import FAMILIES
 from mrfhw.sim.cells.netlist import NetlistLink, compile_netlist
 from support.boards import assert_equals_model
 from support.random_fields import random_field
+from support.random_lanes import lane_placement
 from support.synthesized import synthesize
 
 # Of each family: a board, and a small machine on it. The ULX3S is without its SDRAM; its machine has the memories and widths of the
@@ -101,6 +103,22 @@ def test_the_netlist_of_a_machine_for_any_field_equals_the_model(family: str, tm
         ("hamming", 1), ("hamming", 2), ("absolute", 2)}
     assert {kind for p in placed for kind in (p.problem.unary is None, p.problem.edges is None, p.problem.doubleton)} >= {
         True, False, "table", "potts"}
+    equals_the_model(flow, [(p.problem, p.run) for p in placed])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", BOARD_MACHINES)
+def test_the_netlist_of_lanes_that_share_a_site_equals_the_model(family: str, tmp_path: Path) -> None:
+    """One tile of eight lanes: words of eight pixels, label groups, a Gumbel table in segments, products without multipliers."""
+    board, rng = BOARD_MACHINES[family][0], np.random.default_rng(8)
+    config = Config.preset("smallest", lanes=8, tile_rows=8, tile_cols=16, lmem_banks=4, label_bits=4, data_bits=4, edge_bits=2,
+                           weight_bits=4, s2_words=2048, counter_bits=2, pairwise_bits=3, sampler=Race(uniform_bits=14, segments=8))
+    flow = Flow(board, config, board.clock_hz, board.baud, tmp_path)
+    flow.write()
+    flow.synthesize()
+    placed = [lane_placement(rng, config) for _ in range(24)]
+    assert {p.label_groups.mirrored for p in placed} == {False, True}
+    assert {p.problem.unary is None for p in placed} == {False, True}
     equals_the_model(flow, [(p.problem, p.run) for p in placed])
 
 
