@@ -24,7 +24,10 @@ LANES = (2, 4, 8, 16)
 RUN = Run(sweeps=3, burn_in=1, seed=3)
 
 
-@pytest.mark.parametrize(("lanes", "seed"), [(2, 0), (4, 1), (8, 2), (16, 3), *(
+MACHINES = ((2, 0), (4, 7), (8, 6), (16, 2))  # lanes and seeds of the random machines of every test run
+
+
+@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES, *(
     pytest.param(lanes, seed, marks=pytest.mark.long) for lanes in LANES for seed in range(10, 16))])
 def test_rtl_equals_model(lanes, seed, request):
     rng = np.random.default_rng(seed)
@@ -35,11 +38,14 @@ def test_rtl_equals_model(lanes, seed, request):
 
 
 def test_problems_meet_what_lanes_differ_in():
-    found = []
-    for lanes, seed in ((2, 0), (4, 1), (8, 2), (16, 3)):
+    found, configs = [], []
+    for lanes, seed in MACHINES:
         rng = np.random.default_rng(seed)
         config = random_lane_machine(rng, lanes)
+        configs.append(config)
         found += [lane_placement(rng, config) for _ in range(40)]
+    assert {config.vector_bits > 0 for config in configs} == {config.shift_bits > 0 for config in configs} == {False, True}
+    assert {1, 8} <= {config.sampler.segments for config in configs}
     assert sum(p.label_groups.mirrored for p in found) >= 20
     assert sum(p.problem.unary is not None for p in found) >= 5
     assert sum(p.problem.pairwise is not None for p in found) >= 10

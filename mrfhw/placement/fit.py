@@ -61,7 +61,7 @@ def _check_channels(config: Derived, problem: Problem) -> None:
 
 
 def _check_doubletons(config: Derived, problem: Problem) -> None:
-    if problem.doubleton == "squared" and not config.vector_bits:
+    if problem.doubleton == "squared" and "squared" not in config.doubletons:
         raise ProblemError("the doubleton is squared; a machine with vector_bits = 0 has no vectors: give absolute or potts, or a "
                            "machine with vector_bits")
     for name, width, lacking in (
@@ -99,6 +99,9 @@ def check_number(config: Config, name: str, value: int | None) -> None:
     if value is None and name == "tau":
         return
     c = Derived.of(config)
+    if name == "energy_shift" and value and not c.shift_bits:
+        raise ProblemError(f"energy_shift is {value}; a machine with shift_bits = 0 has no shift: leave it out, or give a machine "
+                           "with shift_bits")
     high = {"alpha": c.weight_max, "beta": c.weight_max, "tau": (1 << c.doubleton_bits) - 1,
             "energy_shift": c.shift_max, "out_of_range": (1 << c.singleton_bits) - 1}[name]
     whole_number(name, value, 0, high, "scale alpha, beta and the temperature together" if name in ("alpha", "beta")

@@ -15,6 +15,7 @@ from mrfhw.sim.support.runner import run_bench
 MACHINES = {
     "race": {"sampler": "race"},
     "race-4-lanes": {"lanes": 4, "label_bits": 4},
+    "race-segments": {"sampler": Race(uniform_bits=14, segments=8), "label_bits": 4},
     "race-coarse": {"sampler": Race(uniform_bits=8, fraction_bits=4), "label_bits": 3, "energy_bits": 8, "temperature_bits": 12},
     "cdf-integer": {"sampler": Cdf(floor="integer")},
     "cdf-power-of-two": {"sampler": Cdf(floor="power_of_two", probability_bits=8), "energy_bits": 8},

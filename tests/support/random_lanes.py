@@ -21,9 +21,11 @@ def random_lane_machine(rng: np.random.Generator, lanes: int) -> Config:
     label_bits = max(plain.label_bits, (lanes - 1).bit_length())
     rows, cols = min(plain.tile_rows, 12), max(lanes, 4) * int(rng.integers(1, 3))
     words = rows * cols * int(rng.choice([8, 32]))
-    return dataclasses.replace(plain, spus=1, lanes=lanes, label_bits=min(label_bits, 7), tile_rows=rows, tile_cols=cols,
-                               s2_words=min(words, 1 << 16), sampler=Race(uniform_bits=int(rng.choice([8, 12])),
-                                                                          fraction_bits=int(rng.choice([4, 6]))))
+    uniform, segments = ((8, 1), (12, 1), (12, 4), (14, 8))[rng.integers(4)]
+    return dataclasses.replace(
+        plain, spus=1, lanes=lanes, label_bits=min(label_bits, 7), tile_rows=rows, tile_cols=cols, s2_words=min(words, 1 << 16),
+        vector_bits=int(rng.choice([0, plain.vector_bits])), shift_bits=int(rng.choice([0, 2, 4])),
+        sampler=Race(uniform_bits=uniform, fraction_bits=int(rng.choice([4, 6])), segments=segments))
 
 
 def _in_columns(rng: np.random.Generator, placement: Placement) -> Placement:

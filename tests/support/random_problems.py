@@ -54,9 +54,9 @@ def _problem(rng: np.random.Generator, config: Config) -> Problem:
     cols = int(rng.integers(1, config.mesh_cols * config.tile_cols + 1))
     labels = int(rng.integers(2, config.max_labels + 1))
     levels, shape = config.data_max + 1, (rows, cols)
-    reach = 1 << (config.vector_bits - 1)
-    vectors = rng.integers(-reach, reach, (labels, 2))
-    shift = int(rng.choice([0, 0, 1, 3]))
+    reach = 1 << max(0, config.vector_bits - 1)
+    vectors = rng.integers(-reach, reach, (labels, 2)) if config.vector_bits else None
+    shift = min(int(rng.choice([0, 0, 1, 3])), config.shift_max)
     data: dict[str, object]
     if rng.random() < 0.7:
         far = int(rng.choice([1, 3, 8, 20, 40]))
@@ -68,7 +68,7 @@ def _problem(rng: np.random.Generator, config: Config) -> Problem:
     mask = lambda share: rng.random(shape) < share  # noqa: E731
     return Problem(
         labels=labels, singleton1=rng.integers(0, levels, shape), vectors=vectors,
-        singleton=str(rng.choice(["absolute", "squared"])), doubleton=str(rng.choice(["absolute", "squared", "potts"])),
+        singleton=str(rng.choice(["absolute", "squared"])), doubleton=str(rng.choice([name for name in config.doubletons if name != "table"])),
         alpha=int(rng.integers(0, config.weight_max + 1) >> rng.integers(0, 4)),
         beta=int(rng.integers(0, config.weight_max + 1) >> rng.integers(0, 4)),
         tau=None if rng.random() < 0.3 else int(rng.integers(0, 12)), energy_shift=shift,

@@ -93,7 +93,7 @@ class SiteSource:
 
 def _codes(config: Config) -> list[int]:
     """The doubletons that the machine has."""
-    return [code for name, code in DOUBLETON_CODES.items() if name != "table" or config.pairwise_bits]
+    return [DOUBLETON_CODES[name] for name in Derived.of(config).doubletons]
 
 
 def _more(config: Derived, rng: np.random.Generator) -> dict[str, int]:
