@@ -35,7 +35,7 @@ MUTATIONS = {
     "which messages are sent": ("send = ((label == entry[5:0]) |", "send = ((label == entry[5:0]) &"),
     "the temperature's limit": ("(scaled < limit) ? limit : scaled", "(scaled > limit) ? limit : scaled"),
     "a register that is read": ("value = { 24'h000000, beta };", "value = { 24'h000001, beta };"),
-    "when a run ends": ("enough_next[0] = following_2 >= registers[77:46];", "enough_next[0] = following_2 > registers[77:46];"),
+    "when a run ends": ("enough_next[0] = following >= registers[77:46];", "enough_next[0] = following > registers[77:46];"),
 }
 
 

@@ -99,7 +99,8 @@ class RowPointer(wiring.Component):
         last_of_run = Signal()
         # When `following` is the last group of a sweep, all earlier sweeps are written and counted, so this one is `sweep` + 1.
         # Comparisons of numbers so wide have a register, and are right a cycle after the sweep is counted.
-        following = Signal(32, init=1)
+        following = Signal(33)
+        m.d.comb += following.eq(self.sweep + 1)
         enough, beyond_burn_in = (Signal(2, name=name) for name in ("enough", "beyond_burn_in"))
         for place, sweep in enumerate((following, self.sweep)):
             m.d.sync += [enough[place].eq(sweep >= r.sweeps), beyond_burn_in[place].eq(sweep >= r.burn_in)]
@@ -112,7 +113,7 @@ class RowPointer(wiring.Component):
         with m.If(self.go):
             m.d.sync += stopping.eq(0)
         with m.If(self.start):
-            m.d.sync += [self.sweep.eq(0), following.eq(1)]
+            m.d.sync += self.sweep.eq(0)
         with m.Elif(self.sweep_written):
-            m.d.sync += [self.sweep.eq(following), following.eq(following + 1)]
+            m.d.sync += self.sweep.eq(following)
         return counted, last_of_run
