@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
@@ -41,7 +41,6 @@ class LabelSlots(wiring.Component):
         m = Module()
         c, row, r = self.config, self.group.row, self.registers
         m.submodules.singleton_address = unit = SingletonAddress(c)
-        self._stages = unit.STAGES + unit.more
         m.submodules.label_data = table = LabelData(c)
         m.d.comb += [table.table_write.eq(self.tables.label), table.table_address.eq(self.tables.address),
                      table.table_data.eq(self.tables.data)]
@@ -56,18 +55,14 @@ class LabelSlots(wiring.Component):
         ]
         if c.lanes > 1:
             m.d.comb += [unit.mirrored.eq(r.mirrored), unit.unary.eq(r.unary)]
-        self._emit(m, self.singleton, first=unit.first, second=unit.second, rotate=unit.rotate)
-        self._emit(m, self.columns, left=unit.left, right=unit.right)
-        self._emit(m, self.rows, up=unit.up, down=unit.down)
+        # Each operation waits until the cycle in which the tile takes it.
+        for port, names in ((self.singleton, ("first", "second", "rotate")), (self.columns, ("left", "right")),
+                            (self.rows, ("up", "down"))):
+            layout: Any = port.shape()
+            wait = c.latency.scheduler - unit.latency + layout.cycle
+            m.d.comb += [port[name].eq(delayed(m, getattr(unit, name), wait, name)) for name in names]
         self._labels(m, table, Cat(self.label_cycle, first, last))
         return m
-
-    def _emit(self, m: Module, port: data.View, **fields: Signal) -> None:
-        """The delay from the address stages to the cycle in which the tile takes the operation."""
-        layout: Any = port.shape()
-        cycles = self.config.latency.scheduler - self._stages + layout.cycle
-        for name, signal in fields.items():
-            m.d.comb += port[name].eq(delayed(m, signal, cycles, name))
 
     def _labels(self, m: Module, table: LabelData, flags: Value) -> None:
         stages, port = self.config.latency, self.label

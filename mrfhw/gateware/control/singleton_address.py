@@ -40,7 +40,7 @@ class SingletonAddress(wiring.Component):
     slot, row, group, odd, site: the slot's number, local row, group in the row, parity of the sites' columns, S1Mem address of
     the row's first site. groups: groups a row.
     Several lanes: mirrored: a row's words lie from right to left. unary: they are costs, in each bank one for a site and slot.
-    `STAGES` (+ 1) cycles later: first, second, rotate (see S2Mem), left, right (see S2Switch), up, down. One slot a cycle.
+    `latency` cycles later: first, second, rotate (see S2Mem), left, right (see S2Switch), up, down. One slot a cycle.
     table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`).
 
     A slot's offset is added to the site's position. If the sum passes the tile's last row or column it
@@ -53,7 +53,8 @@ class SingletonAddress(wiring.Component):
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
-        self.more = min(1, config.latency.beyond("scheduler", self.STAGES, "the scheduler's singleton-2 addresses"))
+        self._more = min(1, config.latency.beyond("scheduler", self.STAGES, "the scheduler's singleton-2 addresses"))
+        self.latency = self.STAGES + self._more
         self.row_bits, self.col_bits = bits_for(config.tile_rows + 1), bits_for(config.tile_cols + 1)
         self.group_bits = group_bits(config)
         address = config.s2_address_bits
@@ -86,7 +87,7 @@ class SingletonAddress(wiring.Component):
                 data.View(shape, write.data).as_value().eq(packed.get(word, delta)),
                 write.en.eq(self.table_write & (self.table_address[:word_bits] == word)), read.addr.eq(self.slot),
             ]
-            outputs[int(word)] = delayed(m, read.data, self.more, f"table_{word}", reset_less=True)
+            outputs[int(word)] = delayed(m, read.data, self._more, f"table_{word}", reset_less=True)
         return outputs
 
     def _place(self, m: Module) -> tuple[Value, Value, Value]:
@@ -111,7 +112,7 @@ class SingletonAddress(wiring.Component):
             ("column", self.col_bits), ("base", c.s2_address_bits), ("units", self.col_bits)))
         row = Signal.like(self.row, name="row_1", reset_less=True)
         m.d.sync += [row.eq(self.row), *(held.eq(value) for held, value in zip((column, base, units), self._place(m), strict=True))]
-        row, column, base, units = (delayed(m, held, self.more, held.name, reset_less=True) for held in (row, column, base, units))
+        row, column, base, units = (delayed(m, held, self._more, held.name, reset_less=True) for held in (row, column, base, units))
 
         # Stage 2: which edges the offset passes.
         step_bits, bank_bits = (c.s2_step - 1).bit_length(), (c.s2_banks - 1).bit_length()

@@ -71,7 +71,7 @@ async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, Group]
     component = SingletonAddress(bench_config())
     bench, load = Bench(dut, component), Load(placement)
     bench.now = -1
-    latency = component.STAGES + component.more
+    latency = component.latency
     memories = Memories(placement, load)
     for index, word in load.label_table:
         await bench.cycle(table_write=1, table_address=index, table_data=word)
