@@ -271,20 +271,20 @@ def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.
 
 @numba.njit(cache=True, nogil=True)
 def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
-              weights: np.ndarray, numbers: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
-              edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray,
-              lrp_count: np.ndarray, state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
+              weights: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray,
+              flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray,
+              state: np.ndarray, events: np.ndarray, messages: np.ndarray) -> int:
     """Update a colour's sites of `blocks` blocks of units from `first_block` on; returns the number of messages.
 
     places: (turns,) the place of each turn, sites: (blocks, colours, places, units a block) the site of each place and
     unit, both from `VisitOrder`. stride: columns of the padded grid. widths: uniform bits, fraction bits of the table,
-    energy_shift, E_max, whether these two matter, count_max. weights: `fill_weights`. numbers: not used.
+    energy_shift, E_max, whether these two matter, count_max. weights: `fill_weights`.
     singles: (*sites, L) alpha E_singleton. doubles, edges: as in `site_energies`. flags, labels,
     mrp_count, lrp_label, lrp_count: (padded sites,). state: (generators, 4) uint32. events: (turns, units) 1 where a message
     is sent. messages: (n, 3) flat site, label, count; a block after the other.
     """
     width, count = sites.shape[3], singles.shape[4]
-    bits, _, shift, e_max, narrow, count_max = widths[0], widths[1], widths[2], widths[3], widths[4], widths[5]
+    bits, _, shift, e_max, narrow, count_max = widths
     labels_n = U(count)
     energy, sums = np.empty(count, singles.dtype), np.empty(count, np.int32)
     sent = 0

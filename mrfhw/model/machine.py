@@ -132,9 +132,10 @@ class Machine:
         largest = _bound(p)
         changed = problem.energy_shift > 0 or largest > c.energy_max
         self._key_label_bits = bits_for(problem.labels)
-        self._widths = np.array([sampler.uniform_bits, fraction, problem.energy_shift, c.energy_max, changed, c.count_max, BLOCK,
-                                 self._key_label_bits, p.slots, c.unit_generators, c.numbers_a_step], np.int64)
-        self._numbers = self._places_of_numbers()
+        widths = [sampler.uniform_bits, fraction, problem.energy_shift, c.energy_max, changed, c.count_max]
+        if self._race:
+            widths += [BLOCK, self._key_label_bits, p.slots, c.unit_generators, c.numbers_a_step]
+        self._widths = np.array(widths, np.int64)
         highest = min(largest >> problem.energy_shift, c.energy_max)
         wide = largest > np.iinfo(np.int16).max
         if isinstance(sampler, Race):
@@ -146,6 +147,7 @@ class Machine:
         self._wide = self._tables.wide
         self._table = (np.empty(len(sampler.gumbel_table), np.int64 if self._wide else np.int32) if isinstance(sampler, Race)
                        else np.empty(highest + 1, np.uint16))
+        self._drawing = (self._table, self._places_of_numbers()) if self._race else (self._table,)
         self._temperature = -1
         self.labels = p.pad(p.initial)
         self.mrp_count, self.lrp_count = (np.zeros(p.padded_shape, np.int32) for _ in range(2))
@@ -166,8 +168,6 @@ class Machine:
     def _places_of_numbers(self) -> np.ndarray:
         """(L,) int64: where the uniform number of each label lies in what `block_noise` draws for a block's first unit."""
         order, labels = self._order, np.arange(self.problem.labels)
-        if not self._race:
-            return np.empty(0, np.int64)
         generator, step = order.number(0, COLOURS[0], 0, 0, labels)
         return np.asarray((order.part(labels) * order.numbers_a_turn + step) * BLOCK + generator, np.int64)
 
@@ -219,7 +219,7 @@ class Machine:
 
         def share(first: int, last: int) -> np.ndarray:
             buffer = self._buffer[first * width * turns:]
-            sent = kernel(first, last - first, colour, places, counted, order.columns, self._widths, self._table, self._numbers,
+            sent = kernel(first, last - first, colour, places, counted, order.columns, self._widths, *self._drawing,
                           tables.sites, tables.singles, tables.doubles, tables.edges, tables.flags, *flat, self.random,
                           self._events, buffer)
             found = buffer[:sent].copy()
