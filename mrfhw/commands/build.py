@@ -87,7 +87,7 @@ def command(name: str, clock: float | None, baud: int | None, seeds: int, minute
             work = workload(config)  # before anything is written, as it may refuse the machine
     files = [*flow.write(), *_write_manifest(config, directory)]
     remember(config)
-    click.echo(f"wrote the project of {config.spes}x{config.spus} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
+    click.echo(f"wrote the project of {config.size} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
                f"{', '.join(files)}")
     if no_build:
         return

@@ -123,9 +123,8 @@ class Flow:
             if attempts[-1].met:
                 break
         if not any(attempt.fmax_hz for attempt in attempts):
-            machine = f"{self.config.spes}x{self.config.spus}"
-            raise BuildError(f"place and route of {machine} has not ended within {seconds / 60:g} minutes with any of {seeds} "
-                             "seeds: give more --minutes or --seeds, or a smaller machine")
+            raise BuildError(f"place and route of {Derived.of(self.config).size} has not ended within {seconds / 60:g} minutes "
+                             f"with any of {seeds} seeds: give more --minutes or --seeds, or a smaller machine")
         best = self._restore(place, attempts)
         steps.append(run_step(tools[2], pack[1:], self.directory))
         used, available = self._cells()

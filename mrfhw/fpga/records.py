@@ -34,7 +34,7 @@ def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: 
     needed = peak * work.log_bytes_per_evaluation
     return {
         "mrfhw": __version__, "status": STATUS, "board": board.name, "device": board.device, "design":
-        f"{config.spes}x{config.spus}", "digest": circuit_digest(config), "config": config.to_dict(),
+        config.size, "digest": circuit_digest(config), "config": config.to_dict(),
         "clock_hz": clock_hz, "baud": baud, "timing_met": placed.best.met, "fmax_hz": placed.best.fmax_hz,
         "resources": {kind: {"used": used, "available": placed.available[kind],
                              "share": round(used / placed.available[kind], 4)} for kind, used in placed.used.items()},

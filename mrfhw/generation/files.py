@@ -170,7 +170,7 @@ def _core(config: Config, top: Top, tested: bool) -> str:
     files, target = (_SIM_FILES, _SIM_TARGET) if tested else ("", "")
     return f"""CAPI=2:
 name: {vlnv(config, top)}
-description: Markov-random-field inference accelerator, {config.spes} SPEs x {config.spus} SPUs, {config.sampler.name} sampler
+description: Markov-random-field inference accelerator, {config.size_in_words}, {config.sampler.name} sampler
 filesets:
   rtl:
     files: [{top.name}.v]

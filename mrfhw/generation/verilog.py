@@ -140,7 +140,7 @@ def _modules(top: wiring.Component, leaves: Leaves, name: str) -> str:
 
 def _head(config: Config, digest: str) -> str:
     config = Derived.of(config)
-    return (f"// mrfhw {__version__}: {config.spes} SPEs x {config.spus} SPUs, sampler {config.sampler.name}\n"
+    return (f"// mrfhw {__version__}: {config.size_in_words}, sampler {config.sampler.name}\n"
             f"// circuit {digest}\n// SPDX-License-Identifier: BSD-2-Clause\n`default_nettype none\n\n")
 
 

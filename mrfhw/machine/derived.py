@@ -376,8 +376,16 @@ class Derived(Config):
 
     @property
     def _shape(self) -> str:
-        units = f"{self.spus}" if self.lanes == 1 else f"{self.spus}x{self.lanes}"
-        return f"mrfhw_{self.spes}x{units}_{self.sampler.name}"
+        return f"mrfhw_{self.size}_{self.sampler.name}"
+
+    @property
+    def size(self) -> str:
+        """SPEs x SPUs of each, and x lanes of each SPU where that has several."""
+        return f"{self.spes}x{self.spus}" + (f"x{self.lanes}" if self.lanes > 1 else "")
+
+    @property
+    def size_in_words(self) -> str:
+        return f"{self.spes} SPEs x {self.spus} SPUs" + (f" of {self.lanes} lanes" if self.lanes > 1 else "")
 
 
 @lru_cache(maxsize=1024)

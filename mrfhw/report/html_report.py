@@ -217,8 +217,8 @@ def _convergence(report: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
 def _hardware(job: Job, report: Mapping[str, Any], clock_hz: float | None) -> str:
     config, extra = Derived.of(job.config), report["extra"]
     rows: list[tuple[Any, ...]] = [
-        ("machine", f"{config.spes}x{config.spus}", f"{config.mesh_rows}x{config.mesh_cols} tiles of {config.spus} sampling "
-         f"units each, sampler {config.sampler.name}"),
+        ("machine", config.size, f"{config.mesh_rows}x{config.mesh_cols} tiles of {config.spus} sampling units each"
+         f"{f' of {config.lanes} lanes' if config.lanes > 1 else ''}, sampler {config.sampler.name}"),
         ("lanes", _number(report["lanes"]), "label evaluations a cycle at most"),
         ("label evaluations", _number(report["label_evaluations"]), ""), ("cycles", _number(report["cycles"]), "stalls included"),
         ("utilization", _number(report["utilization"], 6), "label evaluations / (lanes x cycles)"),

@@ -180,7 +180,7 @@ def _throughput(context: Context, scene: Scene, preset: str, bar: Any) -> dict[s
     clock, printed = BOARDS[preset]
     evaluations = problem.labels * problem.sites * sweeps
     used = evaluations / (config.all_lanes * machine.timing.cycles)
-    return {"design": f"{config.spes}x{config.spus}", "scene": scene.name, "data": scene.source, "clock_hz": clock,
+    return {"design": config.size, "scene": scene.name, "data": scene.source, "clock_hz": clock,
             "lanes": config.all_lanes, "printed_labels_per_s": printed, "utilization": used,
             "labels_per_s": config.all_lanes * clock * used, "cycles": machine.timing.cycles, "sweeps": sweeps}
 
