@@ -57,6 +57,20 @@ def test_stereo_over_a_pseudo_terminal(rows: int, cols: int, spes: int) -> None:
         assert found.process.returncode == 0
 
 
+@pytest.mark.long
+def test_lanes_that_share_a_site() -> None:
+    """Stereo, and what diagnose finds of memories, generators and a small field."""
+    options = ["--preset", "smallest", "--lanes", "4", "--tile-rows", "16", "--tile-cols", "24", "--lmem-banks", "4"]
+    config = Config.preset("smallest", lanes=4, tile_rows=16, tile_cols=24, lmem_banks=4)
+    scene = stereo_scene(16, 24, 6, 0)
+    problem, run = stereo_problem(scene.left >> 2, scene.right >> 2, labels=6), Run(sweeps=20, burn_in=5)
+    with board("pty", "--quick", *options) as found:
+        assert_equals_model(backends.solve(found.address, config, problem, run), config, problem, run)
+        result = CliRunner().invoke(main, ["diagnose", found.address, *options])
+        assert result.exit_code == 0, result.output
+        assert [line.split()[0] for line in result.output.splitlines()] == ["pass"] * 8
+
+
 def test_windows_and_chains(tiny, tmp_path) -> None:
     """The command line with a board as backend: windows larger than the machine, two chains, the model's picture."""
     write_scene(stereo_scene(20, 24, 4, 0), tmp_path)

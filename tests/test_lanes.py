@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
 from mrfhw.model import exact, machine
 from mrfhw.placement.label_groups import LabelGroups
+from mrfhw.placement.needs import needed_parameters
 from mrfhw.placement.placement import Placement
 from mrfhw.sessions.backends import solve
 from mrfhw.sim.chip import CompiledChip
@@ -99,12 +101,16 @@ def test_labels_whose_pixels_are_neighbours_share_a_slot(offsets, lanes, firsts,
     assert np.array_equal(np.array(offsets), np.array(offsets)[np.array(firsts)[groups.slot]] + groups.lane[:, None] * step)
 
 
-# A window of 7x7 labels in its rows: of each of them a slot, or two.
+# A window of 7x7 labels in its rows: of each of them a slot, or several.
 @pytest.mark.parametrize(("lanes", "slots"), [(1, 49), (2, 28), (4, 14), (8, 7), (16, 7)])
-def test_utilization_of_a_window_of_motion(lanes, slots):
-    groups = LabelGroups.of_offsets(np.array([(r, c) for r in range(-3, 4) for c in range(-3, 4)]), lanes)
-    assert groups.slots == slots
-    assert groups.utilization == pytest.approx(49 / (slots * lanes))
+def test_slots_of_a_window_and_of_a_row(lanes, slots):
+    window = LabelGroups.of_offsets(np.array([(r, c) for r in range(-3, 4) for c in range(-3, 4)]), lanes)
+    assert window.slots == slots
+    assert window.utilization == pytest.approx(49 / (slots * lanes))
+    row = LabelGroups.of_offsets(np.array([(0, -d) for d in range(64)]), lanes)
+    text = (Path(__file__).parents[1] / "docs" / "machine.md").read_text()
+    line = f"| {lanes} | {row.slots} | {row.utilization:.0%} | {window.slots} | {window.utilization:.0%} |"
+    assert line.replace("%", " %") in text
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -156,12 +162,30 @@ def test_windows_of_the_rtl_are_the_model_s():
     ({"lanes": 3}, ("lanes is 3", "1, 2, 4, 8, 16")), ({"lanes": 4, "spus": 2}, ("lanes is 4 and spus is 2", "spus = 1")),
     ({"lanes": 4, "spus": 1, "sampler": "cdf"}, ("lanes is 4 and the sampler is cdf", "lanes = 1", "race")),
     ({"lanes": 16, "spus": 1, "label_bits": 3}, ("lanes is 16", "8 labels")),
+    ({"vector_bits": 1}, ("vector_bits is 1", "2 or more", "0 for no vectors")),
     ({"lanes": 8, "spus": 1, "tile_cols": 20}, ("tile_cols is 20", "lanes = 8", "multiple of 8", "give 24")),
 ])
 def test_machines_that_cannot_be(changes, words):
     with pytest.raises(ConfigError) as error:
         Config(**changes)
     assert all(word in str(error.value) for word in words)
+
+
+@pytest.mark.parametrize(("given", "machine", "message"), [
+    ({"doubleton": "squared", "vectors": np.zeros((4, 2), int)}, {"vector_bits": 0},
+     "the doubleton is squared; a machine with vector_bits = 0 has no vectors: give absolute or potts, or a machine with "
+     "vector_bits"),
+    ({"energy_shift": 2}, {"shift_bits": 0},
+     "energy_shift is 2; a machine with shift_bits = 0 has no shift: leave it out, or give a machine with shift_bits"),
+    ({"energy_shift": 4}, {"shift_bits": 2}, "energy_shift is 4; the machine takes whole numbers from 0 to 3: give one of them"),
+])
+def test_what_a_machine_has_left_out(given, machine, message):
+    problem = Problem(labels=4, singleton1=np.zeros((4, 4), int), constants=np.arange(4), **given)
+    config = Config.preset("smallest", **machine)
+    with pytest.raises(ProblemError) as error:
+        Placement(config, problem, RUN)
+    assert str(error.value) == message
+    Placement(config.changed(**needed_parameters(problem, config)), problem, RUN)
 
 
 def test_too_many_slots_for_a_doubleton_table():

@@ -68,7 +68,8 @@ def _problem(rng: np.random.Generator, config: Config) -> Problem:
     mask = lambda share: rng.random(shape) < share  # noqa: E731
     return Problem(
         labels=labels, singleton1=rng.integers(0, levels, shape), vectors=vectors,
-        singleton=str(rng.choice(["absolute", "squared"])), doubleton=str(rng.choice([name for name in config.doubletons if name != "table"])),
+        singleton=str(rng.choice(["absolute", "squared"])),
+        doubleton=str(rng.choice([name for name in config.doubletons if name != "table"])),
         alpha=int(rng.integers(0, config.weight_max + 1) >> rng.integers(0, 4)),
         beta=int(rng.integers(0, config.weight_max + 1) >> rng.integers(0, 4)),
         tau=None if rng.random() < 0.3 else int(rng.integers(0, 12)), energy_shift=shift,
