@@ -28,8 +28,8 @@ def test_every_kept_record_is_of_a_machine_that_can_be_built():
         assert record["board"] in BOARDS
         assert record["lanes"] == config.all_lanes
         assert record["design"] == f"{config.spes}x{config.spus}"
-        assert record["timing_met"] or record["clock_hz"] > min(record["fmax_hz"].values())
-        assert record["labels_per_s"] == pytest.approx(config.all_lanes * min(record["fmax_hz"].values()) * record["utilization"])
+        assert record["timing_met"] or record["clock_hz"] > record["machine_fmax_hz"]
+        assert record["labels_per_s"] == pytest.approx(config.all_lanes * record["machine_fmax_hz"] * record["utilization"])
 
 
 def test_each_board_s_own_machine_was_built():
@@ -43,7 +43,7 @@ def test_the_documents_have_what_the_records_have():
     for record in kept_records():
         used = {kind: cell["used"] for kind, cell in record["resources"].items()}
         logic = next(used[kind] for kind in ("TRELLIS_COMB", "ICESTORM_LC", "LUT4") if kind in used)
-        fmax = min(record["fmax_hz"].values()) / 1e6
+        fmax = record["machine_fmax_hz"] / 1e6
         found = [row for row in rows if f"`{record['board']}`" in row and f"{logic:,} " in row and f"| {fmax:.1f} MHz |" in row]
         assert len(found) == 1, (record["board"], record["sites"])
         assert f"{record['sites']:,} sites, {record['labels']} labels" in found[0]

@@ -95,7 +95,8 @@ def test_digest_follows_every_parameter():
         space = [p for p in Config.space() if p.sampler in ("", base.sampler.name)]
         space = [p for p in space if (p.name, base.sampler.name) != ("lanes", "cdf")]
         for parameter in space:
-            more = {"data_bits_3": {"data_bits_2": 1}, "lanes": {"spus": 1}}.get(parameter.name, {})
+            more = {"data_bits_3": {"data_bits_2": 1}, "lanes": {"spus": 1},
+                    "doubletons": {"pairwise_bits": 1, "vector_bits": 0}}.get(parameter.name, {})
             digests.add(Derived.of(base.changed(**{parameter.name: other_value(parameter, base)}, **more)).digest)
         assert len(digests) == len(space) + 1
 
@@ -182,12 +183,14 @@ def test_points_of_the_space_are_machines_or_refused_in_one_line():
             options["address_bits"] = 0
         if rng.random() < 0.7:
             options["lanes"] = 1
+        if rng.random() < 0.6:
+            options["doubletons"] = "functions"
         lines = broken(Config(), options)
         made += not lines
         refused |= {line.split(" is ")[0].split(" needs ")[0] for line in lines}
     assert made > 500
     assert refused == {"tile_rows", "tile_cols", "tile_rows x tile_cols", "address_bits", "line_bits", "the machine", "data_bits",
-                       "data_bits_3", "data_bits + data_bits_2 + data_bits_3", "lanes", "vector_bits"}
+                       "data_bits_3", "data_bits + data_bits_2 + data_bits_3", "lanes", "vector_bits", "doubletons"}
 
 
 def test_a_gumbel_table_in_segments():

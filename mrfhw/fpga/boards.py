@@ -27,7 +27,8 @@ class Board:
     family: of the FPGA, "ecp5", "ice40", "gowin", "cyclone5", "arria10" or "xilinx" (7 series). device: the FPGA's name.
     platform: module and class of its Amaranth platform, or what makes one. open_flow: a bitstream can be made with open tools; else
     the vendor's project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are
-    in docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). words, log_bytes: of the link's memories
+    in docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). link_hz: of the link and the SDRAM at most, where
+    they have a clock of their own, made by the same PLL; None: they have the machine's. words, log_bytes: of the link's memories
     (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. seed: of place and route, that is tried first.
     options: of the tools, by what Amaranth's platform calls them.
     """
@@ -41,6 +42,7 @@ class Board:
     clock_hz: int
     baud: int = 3_000_000
     preset: str = "default"
+    link_hz: int | None = None
     words: int = 512
     log_bytes: int = 2048
     sdram: bool = False
@@ -79,7 +81,7 @@ _GOWIN_OPTIONS = "-nolutram -nowidelut"
 _LIST = (
     Board(name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
           platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
-          preset="ulx3s-85f", sdram=True, seed=2,  # with seed 1 the router does not come to an end
+          link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # with seed 1 the router does not come to an end
           options={"nextpnr_opts": "--router router2", "ecppack_opts": "--compress"}),
     Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",
           platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=12_000_000,

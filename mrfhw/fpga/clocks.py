@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,24 +15,31 @@ from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.dividers import Pll, pll_for
 from mrfhw.fpga.plls import PLLS
 from mrfhw.gateware.board.board_top import divisor_for
+from mrfhw.gateware.board.clock_crossing import MACHINE
 
 __all__ = ["LATE", "MachineClock", "Rates", "rates_for"]
 
 WAIT_SECONDS = 15e-6  # in reset after the PLL's lock: iCE40's block RAMs read as zero in the first 3 us
-LATE = "late"  # the domain whose clock comes a quarter of a cycle after the machine's
+LATE = "late"  # the domain whose clock comes a quarter of a cycle after the link's
 
 
 @dataclass(frozen=True)
 class Rates:
     """The machine's clock and its serial port. pll: None where the clock is the oscillator. hz: within 0.1 % of what was asked for.
 
-    divisor: clock cycles a bit.
+    link_post: divider of the PLL's oscillator that makes the link's clock of link_hz; None where the link has the machine's.
+    divisor: cycles of the link's clock a bit.
     """
 
     pll: Pll | None
     hz: float
+    link_post: int | None
     baud: int
     divisor: int
+
+    @property
+    def link_hz(self) -> float:
+        return self.pll.oscillator_hz / self.link_post if self.pll and self.link_post else self.hz
 
 
 def rates_for(board: Board, clock_hz: int, baud: int) -> Rates:
@@ -40,15 +49,28 @@ def rates_for(board: Board, clock_hz: int, baud: int) -> Rates:
     if board.sdram and pll is None:
         raise BuildError(f"clock is {clock_hz / 1e6:g} MHz; the clock of this board's SDRAM comes from the PLL: give another "
                          "than the oscillator's")
+    if board.link_hz and pll and hz > board.link_hz:
+        return _rates_of_two_clocks(pll, board.link_hz, baud)
     try:
-        return Rates(pll, hz, baud, divisor_for(round(hz), baud))
+        return Rates(pll, hz, None, baud, divisor_for(round(hz), baud))
     except ValueError as error:
         raise BuildError(str(error)) from None
 
 
-class MachineClock(Elaboratable):
-    """Drives the domain "sync", which stands above, and `LATE` where the board has an SDRAM.
+def _rates_of_two_clocks(pll: Pll, link_hz: int, baud: int) -> Rates:
+    """The fastest clock of the link up to `link_hz` that has the serial rate, not below half of that."""
+    first = math.ceil(pll.oscillator_hz / link_hz)
+    for post in range(first, 2 * first + 1):
+        with contextlib.suppress(ValueError):
+            return Rates(pll, pll.output_hz, post, baud, divisor_for(round(pll.oscillator_hz / post), baud))
+    raise BuildError(f"baud is {baud}; no clock of {link_hz / 2e6:g} to {link_hz / 1e6:g} MHz that this board's PLL makes beside "
+                     f"the machine's {pll.output_hz / 1e6:g} MHz has a divisor within 2 % of it: give another rate or clock")
 
+
+class MachineClock(Elaboratable):
+    """Drives the domains "sync", `LATE` where the board has an SDRAM, and `MACHINE` where the link has a clock of its own.
+
+    The domains stand above it.
     In reset until the PLL is locked, and 15 us more.
     """
 
@@ -57,28 +79,36 @@ class MachineClock(Elaboratable):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        pll, hz = self.rates.pll, self.rates.hz
+        pll, rates = self.rates.pll, self.rates
         port = platform.request(platform.default_clk, dir="-")
         locked = Const(1)
+        link = None
         if pll is None:
             m.submodules.buffer = buffer = io.Buffer("i", port)
             clock = buffer.i
         else:
             clock, locked = Signal(name="machine_clock"), Signal(name="pll_locked")
-            late = {}
+            others: dict[str, Any] = {}
             if self.board.sdram:
-                late["late"] = Signal(name="late_clock")
-                m.d.comb += ClockSignal(LATE).eq(late["late"])
-                platform.add_clock_constraint(late["late"], hz)
-            PLLS[self.board.family](m, port, pll, clock, locked, self.board.device, **late)
-            platform.add_clock_constraint(clock, hz)
-        m.d.comb += ClockSignal("sync").eq(clock)
+                others["late"] = Signal(name="late_clock")
+                m.d.comb += ClockSignal(LATE).eq(others["late"])
+                platform.add_clock_constraint(others["late"], rates.link_hz)
+            if rates.link_post:
+                link = Signal(name="link_clock")
+                others["link"] = link, rates.link_post
+                platform.add_clock_constraint(link, rates.link_hz)
+            PLLS[self.board.family](m, port, pll, clock, locked, self.board.device, **others)
+            platform.add_clock_constraint(clock, rates.hz)
+        m.d.comb += ClockSignal("sync").eq(clock if link is None else link)
         m.domains.starting = ClockDomain(local=True)
-        m.d.comb += ClockSignal("starting").eq(clock)
+        m.d.comb += ClockSignal("starting").eq(ClockSignal("sync"))
         m.submodules.locked = ResetSynchronizer(~locked, domain="starting")
-        wait = int(WAIT_SECONDS * hz) + 1
+        wait = int(WAIT_SECONDS * rates.link_hz) + 1
         count = Signal(range(wait + 1))
         with m.If(count != wait):
             m.d.starting += count.eq(count + 1)
         m.submodules.reset = ResetSynchronizer(count != wait, domain="sync")
+        if link is not None:
+            m.d.comb += ClockSignal(MACHINE).eq(clock)
+            m.submodules.machine_reset = ResetSynchronizer(count != wait, domain=MACHINE)
         return m

@@ -11,6 +11,7 @@ from mrfhw.fpga.boards import Board
 from mrfhw.fpga.clocks import LATE, MachineClock, Rates
 from mrfhw.fpga.sdram_pins import ADDED_REGISTERS, SdramPins
 from mrfhw.gateware.board.board_top import BoardTop
+from mrfhw.gateware.board.clock_crossing import MACHINE
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramController, SdramTiming
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.log.log_memory import LogMemory
@@ -33,6 +34,8 @@ class BoardDesign(Elaboratable):
     def elaborate(self, platform: Any) -> Module:
         m = Module()
         m.domains.sync = ClockDomain()
+        if self.rates.link_post:
+            setattr(m.domains, MACHINE, ClockDomain(MACHINE))
         m.submodules.clock = MachineClock(self.board, self.rates)
         log_memory = self._log_memory(m) if self.board.sdram else None
         top = self._top(m, log_memory)
@@ -48,11 +51,11 @@ class BoardDesign(Elaboratable):
     def _top(self, m: Module, log_memory: LogMemory | None) -> Any:
         def make() -> BoardTop:
             return BoardTop(self.config, self.rates.divisor, self.board.words, self.board.log_bytes, self.leaves, log_memory,
-                            circuit_digest(self.config))
+                            circuit_digest(self.config), self.rates.link_post is not None)
 
         if self.board.open_flow:
             # As Verilog: Yosys heeds a memory's no_rw_check only where it finds the read register itself.
-            return self.leaves.add(m, TOP, "board", make)
+            return self.leaves.add(m, TOP, "board", make, (MACHINE,) if self.rates.link_post else ())
         # The vendors' tools know the synchronizers by what Amaranth's platform makes of them.
         m.submodules.board = top = make()
         return top
@@ -61,7 +64,7 @@ class BoardDesign(Elaboratable):
         """The SDRAM and what makes a queue of all of it."""
         setattr(m.domains, LATE, ClockDomain(LATE, reset_less=True))
         timing = SdramTiming()
-        self.controller = m.submodules.sdram = SdramController(timing, round(self.rates.hz), ADDED_REGISTERS)
+        self.controller = m.submodules.sdram = SdramController(timing, round(self.rates.link_hz), ADDED_REGISTERS)
         m.submodules.sdram_pins = SdramPins(self.controller)
         return LogMemory(self.config.line_bits, DATA_BITS, timing.address_bits, 0, 1 << timing.address_bits, BURST_BEATS)
 

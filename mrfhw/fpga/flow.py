@@ -24,20 +24,22 @@ __all__ = ["STATISTICS", "Attempt", "Flow", "Placed"]
 NAME = "top"
 REPORT = f"{NAME}.report.json"
 STATISTICS = f"{NAME}.cells.json"  # of synthesis
+_SAME = 0.005  # of a clock's frequency, that a report may round it by
 BITSTREAMS = {"ecp5": f"{NAME}.bit", "ice40": f"{NAME}.bin", "gowin": f"{NAME}.fs"}
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One seed of place and route. fmax_hz: of each clock, none where it was given up. met: every clock reaches what it has."""
+    """One seed of place and route. fmax_hz: of each clock, none where it was given up. met: every clock reaches what it has.
+
+    machine_hz: the fastest clock of the machine. link_met: the link's clocks, where they are others, reach what they have.
+    """
 
     seed: int
     fmax_hz: dict[str, float]
     met: bool
-
-    @property
-    def slowest(self) -> float:
-        return min(self.fmax_hz.values(), default=0.0)
+    machine_hz: float = 0.0
+    link_met: bool = True
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ class Flow:
     def run(self, seeds: int, seconds: float, say: Callable[[str], object]) -> Placed:
         """Synthesize, place and route seed after seed from the board's on, until one meets its clocks, and pack the best one.
 
-        seconds: after which a seed is given up. say: is told of each step. The best is the one whose slowest clock is fastest.
+        seconds: after which a seed is given up. say: is told of each step. The best is the one whose machine is fastest, of those
+        whose link keeps its clock, if any does.
         """
         place, pack = self.commands[1:]
         tools = [self.tool(number) for number in range(len(self.commands))]
@@ -144,7 +147,12 @@ class Flow:
         if not clocks:
             raise BuildError(f"place and route says nothing of the clock (all of it in {self.directory / 'top.tim'})")
         fmax = {name.split("$TRELLIS")[0].removeprefix("$glbnet$"): 1e6 * clock["achieved"] for name, clock in clocks.items()}
-        return Attempt(seed, fmax, all(clock["achieved"] >= clock["constraint"] for clock in clocks.values()))
+        # The machine's clocks are those that have its constraint: all of them where the link has no other.
+        of_machine = {name for name, clock in clocks.items()
+                      if not self.rates.link_post or abs(1e6 * clock["constraint"] / self.rates.hz - 1) < _SAME}
+        met = {name: clock["achieved"] >= clock["constraint"] for name, clock in clocks.items()}
+        return Attempt(seed, fmax, all(met.values()), min(1e6 * clocks[name]["achieved"] for name in of_machine),
+                       all(met[name] for name in met.keys() - of_machine))
 
     def _outputs(self, place: list[str]) -> list[Path]:
         output = place[1 + max(place.index(word) for word in ("--textcfg", "--asc", "--write") if word in place)]
@@ -167,7 +175,7 @@ class Flow:
 
 
 def _best(attempts: list[Attempt]) -> Attempt:
-    return max(attempts, key=lambda attempt: attempt.slowest)
+    return max(attempts, key=lambda attempt: (attempt.link_met, attempt.machine_hz))
 
 
 @contextlib.contextmanager

@@ -18,12 +18,17 @@ def _buffered(m: Module, port: Any) -> Signal:
     return buffer.i
 
 
-def ecp5(m: Module, port: Any, pll: Pll, clock: Signal, locked: Signal, device: str, late: Signal | None = None) -> None:
-    """EHXPLLL, feedback from its first output. late: a clock of the same frequency, a quarter of a cycle after the other."""
-    eighths = pll.post - 1 << 3
+def ecp5(m: Module, port: Any, pll: Pll, clock: Signal, locked: Signal, device: str, late: Signal | None = None,
+         link: tuple[Signal, int] | None = None) -> None:
+    """EHXPLLL, feedback from its first output. link: another clock, and the divider of the PLL's oscillator that makes it.
+    late: a clock a quarter of a cycle after the link's, or after the first where that has no clock of its own."""
+    post = link[1] if link else pll.post
+    eighths = post - 1 << 3
     shifted: dict[str, Any] = {} if late is None else dict(
-        p_CLKOS_DIV=pll.post, p_CLKOS_ENABLE="ENABLED", p_CLKOS_CPHASE=eighths + 2 * pll.post >> 3,
-        p_CLKOS_FPHASE=eighths + 2 * pll.post & 7, o_CLKOS=late)
+        p_CLKOS_DIV=post, p_CLKOS_ENABLE="ENABLED", p_CLKOS_CPHASE=eighths + 2 * post >> 3,
+        p_CLKOS_FPHASE=eighths + 2 * post & 7, o_CLKOS=late)
+    if link:
+        shifted |= dict(p_CLKOS2_DIV=post, p_CLKOS2_ENABLE="ENABLED", p_CLKOS2_CPHASE=post - 1, p_CLKOS2_FPHASE=0, o_CLKOS2=link[0])
     m.submodules.pll = Instance(
         "EHXPLLL", a_FREQUENCY_PIN_CLKI=f"{pll.input_hz / 1e6:g}", a_FREQUENCY_PIN_CLKOP=f"{pll.output_hz / 1e6:g}",
         a_ICP_CURRENT="12", a_LPF_RESISTOR="8", a_MFG_ENABLE_FILTEROPAMP="1", a_MFG_GMCREF_SEL="2",

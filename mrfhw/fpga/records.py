@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from mrfhw import __version__
 from mrfhw.fpga.boards import Board, BuildError
+from mrfhw.fpga.clocks import Rates
 from mrfhw.fpga.flow import Placed
 from mrfhw.fpga.rates import Workload, link_bytes_per_s
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
@@ -24,10 +25,11 @@ RECORD_BYTES = 1 << 24  # of one at most
 STATUS = "placed and routed; not run on a board"
 
 
-def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: Placed, work: Workload) -> dict[str, Any]:
-    """The record of a build, ready for JSON. Rates are those of the fastest clock that timing analysis allows."""
+def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: Workload) -> dict[str, Any]:
+    """The record of a build, ready for JSON. Rates are those of the fastest clock of the machine that timing analysis allows."""
     config = Derived.of(config)
-    fmax = placed.best.slowest
+    fmax, baud, clock_hz = placed.best.machine_hz, rates.baud, rates.hz
+    memory_hz = rates.link_hz if rates.link_post else fmax
     peak = config.all_lanes * fmax * work.utilization
     link = link_bytes_per_s(baud)
     through_link = link / work.log_bytes_per_evaluation if work.log_bytes_per_evaluation else float("inf")
@@ -35,7 +37,8 @@ def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: 
     return {
         "mrfhw": __version__, "status": STATUS, "board": board.name, "device": board.device, "design":
         config.size, "digest": circuit_digest(config), "config": config.to_dict(),
-        "clock_hz": clock_hz, "baud": baud, "timing_met": placed.best.met, "fmax_hz": placed.best.fmax_hz,
+        "clock_hz": clock_hz, "link_clock_hz": rates.link_hz, "baud": baud, "timing_met": placed.best.met,
+        "fmax_hz": placed.best.fmax_hz, "machine_fmax_hz": fmax,
         "resources": {kind: {"used": used, "available": placed.available[kind],
                              "share": round(used / placed.available[kind], 4)} for kind, used in placed.used.items()},
         "seeds": [{"seed": a.seed, "fmax_hz": a.fmax_hz, "timing_met": a.met} for a in placed.attempts],
@@ -46,7 +49,7 @@ def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: 
                 "bytes_per_label_evaluation": work.log_bytes_per_evaluation, "link_bytes_per_s": link,
                 "needed_bytes_per_s": needed, "labels_per_s": min(peak, through_link),
                 "binds": "link" if through_link < peak else "machine",
-                "memory": _memory(fmax, needed, link, peak) if board.sdram else None},
+                "memory": _memory(memory_hz, needed, link, peak) if board.sdram else None},
         "tools": {tool.name: tool.version for tool in placed.tools},
         "steps": [{"tool": s.tool, "seconds": round(s.seconds, 1), "peak_bytes": s.peak_bytes} for s in placed.steps],
         "seconds": round(sum(s.seconds for s in placed.steps), 1), "peak_bytes": max(s.peak_bytes for s in placed.steps),
@@ -54,15 +57,15 @@ def record_of(board: Board, config: Config, clock_hz: float, baud: int, placed: 
     }
 
 
-def _memory(fmax: float, needed: float, link: float, peak: float) -> dict[str, Any]:
-    """What the board's SDRAM lets through until it is full, at the machine's fastest clock.
+def _memory(hz: float, needed: float, link: float, peak: float) -> dict[str, Any]:
+    """What the board's SDRAM lets through until it is full, at its clock of `hz`.
 
     bytes: it holds. bytes_per_s: it takes, less what is read back at the link's rate. labels_per_s: until it is full.
     seconds: until then, from empty; None where the link alone keeps up.
     """
     timing = SdramTiming()
     size = 1 << timing.address_bits
-    takes = timing.beats_per_cycle(round(fmax)) * fmax * DATA_BITS / 8 - link
+    takes = timing.beats_per_cycle(round(hz)) * hz * DATA_BITS / 8 - link
     rate = min(needed, takes)
     return {"bytes": size, "bytes_per_s": takes, "labels_per_s": peak * rate / needed if needed else peak,
             "binds": "memory" if takes < needed else "machine", "seconds": size / (rate - link) if rate > link else None}
@@ -85,7 +88,7 @@ def read_record(path: Path) -> dict[str, Any]:
 # What the table reads: kinds by name. "?" begins what may be missing or null, "*" stands for every name, of which there is one.
 _NEEDED: dict[str, Any] = {
     "labels_per_s": float, "board": str, "device": str, "design": str, "status": str, "labels": int, "sites": int, "lanes": int,
-    "clock_hz": float, "fmax_hz": {"*": float}, "resources": {"*": {"used": int, "share": float}},
+    "clock_hz": float, "machine_fmax_hz": float, "resources": {"*": {"used": int, "share": float}},
     "?log": {"labels_per_s": float, "binds": str, "?memory": {"bytes": int, "labels_per_s": float, "?seconds": float}},
 }
 _SPOKEN = {float: "finite number", int: "whole number", str: "text"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import os
 import re
 import shutil
@@ -125,7 +126,10 @@ def run_step(tool: Tool, arguments: list[str], directory: Path, seconds: float |
     if late.is_set():
         raise OutOfTime(f"{tool.name} has not ended after {step.seconds:.0f} s (what it said is in {log})", step)
     if code:
-        raise BuildError(f"{tool.name} failed: {_last_error(log)} (all of it in {log})")
+        # Yosys says what went wrong in the log that it is given, where it is told to be quiet.
+        logs = [log, *(directory / name for flag, name in itertools.pairwise(arguments) if flag == "-l")]
+        said = next((log for log in reversed(logs) if log.exists() and log.stat().st_size), log)
+        raise BuildError(f"{tool.name} failed: {_last_error(said)} (all of it in {said})")
     return step
 
 

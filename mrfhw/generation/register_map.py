@@ -51,8 +51,10 @@ REGION_TEXT = {
     Region.VECTORS: "Label vectors: u in bits 15:0, v in bits 31:16.",
     Region.EDGES: "Weights of a site's edges, where the machine has them: up, down, left, right from bit 0 on, `edge` bits each. "
                   "Offset: the site's address.",
-    Region.PAIRWISE: "The doubleton table, where the machine has one; only written. Offset: (label to the left or above << `label` "
-                     "bits) + label to the right or below.",
+    Region.PAIRWISE: "The doubleton table, where the machine has one; only written. Offset: (label to the left or above << "
+                     "`label` bits) + label to the right or below. With several lanes, from the top bit down: 1 where the site's "
+                     "own label is to the left or above, the neighbour's label, slot, word of the slot; a word has entries of "
+                     "lanes side by side.",
 }
 
 

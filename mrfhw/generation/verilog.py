@@ -95,12 +95,13 @@ def verilog_text(config: Config) -> str:
     return _head(config, digest) + text + _TAIL
 
 
-def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048) -> str:
+def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, two_clocks: bool = False) -> str:
     """The same with the link and a UART around it: `TOP` is a `mrfhw.gateware.board.board_top.BoardTop`."""
     from mrfhw.gateware.board.board_top import BoardTop
 
     leaves = Leaves(shared=True)
-    return file_text(config, BoardTop(config, divisor, words, log_bytes, leaves, digest=circuit_digest(config)), leaves)
+    top = BoardTop(config, divisor, words, log_bytes, leaves, digest=circuit_digest(config), two_clocks=two_clocks)
+    return file_text(config, top, leaves)
 
 
 def axi_text(config: Config, data_bits: int = 64, memory_address_bits: int = 32) -> str:

@@ -194,11 +194,12 @@ class SimLink:
     reconnections = 0
 
     def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048, rate: int = 2_000_000,
-                 memory_bytes: int = 0):
+                 memory_bytes: int = 0, two_clocks: bool = False):
         from mrfhw.sim.board import CompiledBoard
 
         self.rate = rate
-        self.board = CompiledBoard(config, words=words, log_bytes=log_bytes, quick=quick, memory_bytes=memory_bytes)
+        self.board = CompiledBoard(config, words=words, log_bytes=log_bytes, quick=quick, memory_bytes=memory_bytes,
+                                   two_clocks=two_clocks)
 
     def send(self, data: bytes) -> None:
         self.board.send(data)

@@ -36,9 +36,15 @@ class AddressWidths:
 
     @property
     def pairwise_bits(self) -> int:
-        """Word of the doubleton tables: two labels; or which of two tables, a label, a slot and a lane."""
+        """Word of the doubleton tables: two labels; or which of two tables, a label, a slot and the lanes' part of it."""
         c = Derived.of(self.config)
-        return 2 * c.label_bits if c.lanes == 1 else 1 + c.label_bits + c.pairwise_slot_bits + c.lane_bits
+        return 2 * c.label_bits if c.lanes == 1 else 1 + c.label_bits + c.pairwise_slot_bits + self.pairwise_part_bits
+
+    @property
+    def pairwise_part_bits(self) -> int:
+        """Which lanes of a slot: `Derived.pairwise_lanes` of them a word."""
+        c = Derived.of(self.config)
+        return (c.lanes // c.pairwise_lanes).bit_length() - 1
 
     @property
     def region_bits(self) -> int:

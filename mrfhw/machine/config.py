@@ -51,6 +51,8 @@ class Config:
     distance: str = choice("difference", ("difference", "hamming", "both"), "How data of the first channel are compared: by their "
                            "difference (absolute, squared), by the number of unlike bits, or as a problem says.")
     singleton_cap: int = choice(0, (0, 1), "Whether E_singleton has a limit (singleton_max).")
+    doubletons: str = choice("functions", ("functions", "table"), "What the machine makes doubletons with: functions of two "
+                             "labels, and a table where it has one, or a table alone, which holds any of them.")
     pairwise_bits: int = whole(0, 0, 8, "Width of an entry of the doubleton table, 0 for no table.")
     edge_bits: int = whole(0, 0, 4, "Width of an edge's weight, 0 for no weights.")
     energy_bits: int = whole(12, 4, 20, "Width of a label's energy, saturating (Equation 3.1).")

@@ -79,9 +79,19 @@ def channels(c: Derived) -> str | None:
 
 
 def vectors(c: Derived) -> str | None:
-    """A vector's components have a sign."""
+    """A vector's components have a sign, and serve a function of the gateware's."""
+    if c.vector_bits and c.doubletons == "table":
+        return (f"vector_bits is {c.vector_bits} and doubletons is table; what the squared distance of vectors comes to is in the "
+                "table: give vector_bits = 0")
     if c.vector_bits == 1:
         return "vector_bits is 1; a signed component has 2 bits or more: give 2 or more, or 0 for no vectors"
+    return None
+
+
+def doubleton_table(c: Derived) -> str | None:
+    """A machine whose doubletons are a table has one."""
+    if c.doubletons == "table" and not c.pairwise_bits:
+        return "doubletons is table and pairwise_bits is 0; the table's entries have a width: give pairwise_bits = 1 or more"
     return None
 
 
@@ -110,7 +120,8 @@ def line_message(c: Derived) -> str | None:
 
 # Each takes the numbers of parameters and returns the line of what is wrong, None where nothing is; the first broken one is said.
 CONSTRAINTS: tuple[Callable[[Derived], str | None], ...] = (
-    lanes, tile_rows, tile_cols, tile_sites, difference, channels, vectors, site_address, line_bytes, bus_address, line_message)
+    lanes, tile_rows, tile_cols, tile_sites, difference, channels, doubleton_table, vectors, site_address, line_bytes, bus_address,
+    line_message)
 
 
 def first_broken(config: Config) -> str | None:

@@ -16,6 +16,7 @@ from mrfhw.machine.config import PRESETS, Config
 __all__ = ["Derived"]
 
 DIFFERENCE_BITS = 8  # of data whose difference is squared
+BUS_BITS = 32
 COUNTER_BITS = 48  # of the counters of cycles and messages: a month at 100 MHz
 
 
@@ -113,6 +114,11 @@ class Derived(Config):
         return self.label_bits if self.lanes == 1 else min(self.label_bits, self.label_bits - self.lane_bits + 1)
 
     @property
+    def pairwise_lanes(self) -> int:
+        """Lanes whose entries of the doubleton table are in a word of the bus, a power of two."""
+        return min(self.lanes, 1 << (BUS_BITS // max(1, self.pairwise_bits)).bit_length() - 1)
+
+    @property
     def tree_levels(self) -> int:
         """Register levels of the control tree and of the hub tree; 0 for one tile."""
         levels = 0
@@ -176,14 +182,18 @@ class Derived(Config):
 
     @property
     def doubleton_bits(self) -> int:
-        """Width of one E_doubleton: a label distance or the squared distance of two vectors."""
+        """Width of one E_doubleton: a label distance, the squared distance of two vectors, or an entry of the table."""
+        if self.doubletons == "table":
+            return self.pairwise_bits
         widest = 2 * ((1 << self.vector_bits) - 1) ** 2 if self.vector_bits else 0
         return max(self.label_bits, bits_for(widest + 1), self.pairwise_bits)
 
     @property
-    def doubletons(self) -> tuple[str, ...]:
-        """The functions of two labels that the machine has."""
-        return ("absolute", *(["squared"] if self.vector_bits else []), "potts", *(["table"] if self.pairwise_bits else []))
+    def doubleton_kinds(self) -> tuple[str, ...]:
+        """The functions of two labels that the machine can have."""
+        lacking = {"squared": not self.vector_bits, "table": not self.pairwise_bits}
+        return tuple(kind for kind in ("absolute", "squared", "potts", "table")
+                     if self.doubletons == "table" or not lacking.get(kind, False))
 
     @property
     def shift_max(self) -> int:

@@ -75,7 +75,7 @@ class Latency:
 
     # Bus.
     bus_request: int = 1  # a request on the bus -> its carrying out
-    bus_answer: int = 1  # a request carried out, or read data -> answer on the bus
+    bus_answer: int = 2  # a request carried out, or read data -> answer on the bus
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

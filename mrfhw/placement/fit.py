@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mrfhw.errors import ProblemError
+from mrfhw.field.energy import doubleton_table
 from mrfhw.field.given import whole_number
 from mrfhw.field.problem import SPOKEN, WHOLE_NUMBERS, Problem
 from mrfhw.machine.bits import of_channel
@@ -61,7 +62,9 @@ def _check_channels(config: Derived, problem: Problem) -> None:
 
 
 def _check_doubletons(config: Derived, problem: Problem) -> None:
-    if problem.doubleton == "squared" and "squared" not in config.doubletons:
+    if config.doubletons == "table":
+        _check_entries(config, problem)
+    elif problem.doubleton == "squared" and "squared" not in config.doubleton_kinds:
         raise ProblemError("the doubleton is squared; a machine with vector_bits = 0 has no vectors: give absolute or potts, or a "
                            "machine with vector_bits")
     for name, width, lacking in (
@@ -69,13 +72,22 @@ def _check_doubletons(config: Derived, problem: Problem) -> None:
                                           "squared or potts"),
             ("edges", "edge_bits", "edges are given; a machine with edge_bits = 0 has no weights: leave them out")):
         values, bits = getattr(problem, name), getattr(config, width)
-        if values is None:
+        if values is None or (name == "pairwise" and config.doubletons == "table"):
             continue
         if not bits:
             raise ProblemError(f"{lacking}, or give a machine with {width}")
         if values.max() >= 1 << bits:
             raise ProblemError(f"{name} has values up to {values.max()}; {width} = {bits} takes 0 to {(1 << bits) - 1}: scale "
                                "them, and beta with them")
+
+
+def _check_entries(config: Derived, problem: Problem) -> None:
+    """The doubleton of every pair of labels is an entry of the machine's table."""
+    most, limit = int(doubleton_table(problem).max(initial=0)), (1 << config.pairwise_bits) - 1
+    if most > limit:
+        raise ProblemError(f"the doubletons go up to {most}; the machine has them as a table, and pairwise_bits = "
+                           f"{config.pairwise_bits} takes 0 to {limit}: give tau = {limit} or less, scale them and beta with them, "
+                           f"or a machine with pairwise_bits = {most.bit_length()}")
 
 
 def check_schedule(config: Config, problem: Problem) -> None:
@@ -96,9 +108,9 @@ def check_schedule(config: Config, problem: Problem) -> None:
 
 def check_number(config: Config, name: str, value: int | None) -> None:
     """Raise ProblemError where `value` of one of WHOLE_NUMBERS is none that the machine takes."""
-    if value is None and name == "tau":
-        return
     c = Derived.of(config)
+    if name == "tau" and (value is None or c.doubletons == "table"):  # a table has the doubletons as they are truncated
+        return
     if name == "energy_shift" and value and not c.shift_bits:
         raise ProblemError(f"energy_shift is {value}; a machine with shift_bits = 0 has no shift: leave it out, or give a machine "
                            "with shift_bits")

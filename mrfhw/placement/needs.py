@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.field.energy import doubleton_table
 from mrfhw.field.problem import Problem
 from mrfhw.machine.bits import bits_for, of_channel
 from mrfhw.machine.config import Config
@@ -43,10 +44,12 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         found["distance"] = "hamming"
     if any(channel.most is not None for channel in problem.channels):
         at_least("singleton_cap", 1)
-    if problem.vectors is not None and (c.vector_bits or problem.doubleton == "squared"):
+    if problem.vectors is not None and c.doubletons == "functions" and (c.vector_bits or problem.doubleton == "squared"):
         reach = max(-int(problem.vectors.min()), int(problem.vectors.max()) + 1)
         at_least("vector_bits", bits_for(reach) + 1)
-    if problem.pairwise is not None:
+    if c.doubletons == "table":
+        at_least("pairwise_bits", _width(doubleton_table(problem)))
+    elif problem.pairwise is not None:
         at_least("pairwise_bits", _width(problem.pairwise))
     if problem.edges is not None:
         at_least("edge_bits", _width(problem.edges))

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.energy import edge_weights
+from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.address_widths import AddressWidths
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_fits, check_schedule
@@ -90,7 +91,7 @@ class Placement:
                                f"{c.s2_bank_depth * c.s2_banks}: give {way}, fewer SPEs or s2_words = {used * c.s2_banks} or more")
         self._check_reach()
         most = 1 << c.pairwise_slot_bits
-        if problem.pairwise is not None and self.slots > most:
+        if self.has_table and self.slots > most:
             raise ProblemError(f"the labels take {self.slots} slots, because their offsets follow one another in few rows; the "
                                f"doubleton table of {c.lanes} lanes has {most} slots: give labels in the order of their columns, "
                                "or a machine with fewer lanes")
@@ -384,26 +385,38 @@ class Placement:
         weights = edge_weights(self.problem)
         return self.tiles(self.pad((weights << self.config.edge_bits * np.arange(4)).sum(-1).astype(np.uint32)))
 
+    @property
+    def has_table(self) -> bool:
+        """Whether the machine has the problem's doubleton as a table."""
+        return self.config.doubletons == "table" or self.problem.pairwise is not None
+
     @cached_property
     def pairwise_offsets(self) -> np.ndarray:
         """Words of the doubleton tables that `pairwise_entries` go to.
 
         One lane: {label to the left or above, label to the right or below}. Several: {whether the site's own label comes first,
-        the neighbour's label, slot, lane}, so that a word has the entries of all lanes.
+        the neighbour's label, slot, which lanes}, the entries of `Derived.pairwise_lanes` lanes in a word.
         """
-        c, groups, labels = self.config, self.label_groups, np.arange(self.problem.labels)
+        c, labels = self.config, np.arange(self.problem.labels)
         if c.lanes == 1:
             return np.asarray(labels[:, None] << c.label_bits | labels)
-        own = groups.slot << c.lane_bits | groups.lane
-        of_neighbour = labels[:, None] << c.pairwise_slot_bits + c.lane_bits | own
-        return np.stack([of_neighbour, of_neighbour | 1 << c.label_bits + c.pairwise_slot_bits + c.lane_bits])
+        words = self.slots * (c.lanes // c.pairwise_lanes)
+        part_bits = AddressWidths(c).pairwise_part_bits
+        of_neighbour = labels[:, None] << c.pairwise_slot_bits + part_bits | np.arange(words)
+        return np.stack([of_neighbour, of_neighbour | 1 << c.label_bits + c.pairwise_slot_bits + part_bits])
 
     @property
     def pairwise_entries(self) -> np.ndarray:
         """The entries of the doubleton tables, each at its place in `pairwise_offsets`."""
-        table = self.problem.pairwise
+        table = doubleton_table(self.problem) if self.config.doubletons == "table" else self.problem.pairwise
         assert table is not None
-        return table if self.config.lanes == 1 else np.stack([table, table.T])
+        c, groups = self.config, self.label_groups
+        if c.lanes == 1:
+            return table
+        entries = np.zeros((2, len(table), self.slots * c.lanes), np.int64)
+        entries[..., groups.slot * c.lanes + groups.lane] = np.stack([table, table.T])
+        of_word = entries.reshape(2, len(table), -1, c.pairwise_lanes)
+        return np.asarray((of_word << c.pairwise_bits * np.arange(c.pairwise_lanes)).sum(-1))
 
     @property
     def replication(self) -> int:

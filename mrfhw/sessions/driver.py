@@ -218,23 +218,30 @@ class Driver:
             label_stride=half if one else half // 2, label_wrap=(rows - 1) * half if one else (rows - 1) // 2 * (half // 2),
             site_stride=half, raster_stride=problem.shape[1], overlap=int(p.overlap), sweeps=p.run.sweeps,
             burn_in=p.run.burn_in, alpha=problem.channels[0].alpha, beta=problem.beta,
-            tau=(1 << c.doubleton_bits) - 1 if problem.tau is None else problem.tau, energy_shift=shift,
+            energy_shift=shift,
             out_of_range=problem.out_of_range,
             mode=self._mode(p),
             temperature=0 if schedule.kind == "table" else coefficient(c, schedule.start, shift),
             temperature_mode=mode[schedule.kind], temperature_ratio=ratio, temperature_limit=limit,
             temperature_stride=schedule.stride, temperature_last=max(0, len(schedule.table) - 1),
-            **self._channel_registers(problem))))
+            **self._channel_registers(problem), **self._doubleton_registers(problem))))
 
     @staticmethod
     def _mode(p: Placement) -> int:
         problem, several = p.problem, p.config.lanes > 1
-        fields = {"constant": problem.constants is not None, "doubleton": DOUBLETON_CODES[problem.doubleton],
+        functions = p.config.doubletons == "functions"
+        fields = {"constant": problem.constants is not None, "doubleton": DOUBLETON_CODES[problem.doubleton] if functions else 0,
                   "hamming": problem.channels[0].singleton == "hamming", "mirrored": p.label_groups.mirrored,
                   "unary": several and problem.unary is not None}
         for number, channel in enumerate(problem.channels):
             fields[of_channel("squared", number)] = channel.singleton == "squared"
         return sum(int(value) << MODE_BITS[name] for name, value in fields.items())
+
+    def _doubleton_registers(self, problem: Problem) -> dict[str, int]:
+        """Where the doubleton is a function: a table has it as it is truncated."""
+        if self.config.doubletons == "table":
+            return {}
+        return {"tau": (1 << self.config.doubleton_bits) - 1 if problem.tau is None else problem.tau}
 
     def _channel_registers(self, problem: Problem) -> dict[str, int]:
         """Weights and limits of the channels that the machine has; a channel that the problem lacks has the weight 0."""
@@ -268,7 +275,7 @@ class Driver:
         self._write(LABEL_TABLE + np.arange(table.size), table.ravel())
         if c.vector_bits:
             self._write(self.map.broadcast(Region.VECTORS) + np.arange(problem.labels), u | v << 16)
-        if problem.pairwise is not None:
+        if p.has_table:
             self._write(self.map.broadcast(Region.PAIRWISE) + p.pairwise_offsets, p.pairwise_entries)
         if problem.schedule.table:
             values = [coefficient(c, t, problem.energy_shift) for t in problem.schedule.table]

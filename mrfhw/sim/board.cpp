@@ -1,6 +1,6 @@
 // The compiled board: its clock, and a UART at its two pins. Bytes go to and come from the caller or a file descriptor.
 //
-// Nothing of the board is touched but clk, rst, rx and tx.
+// Nothing of the board is touched but clk, rst, rx and tx, and machine_clk and machine_rst where it has them.
 
 #include <cerrno>
 #include <cstdint>
@@ -16,22 +16,35 @@
 
 namespace {
 
+// The machine's clock, where it is another: MACHINE_CYCLES of it in LINK_CYCLES of the link's, which have no edge in common but one.
+constexpr int MACHINE_CYCLES = 17, LINK_CYCLES = 11;
+
+template <class Top> auto drive_machine(Top &top, int clk, int rst, int) -> decltype(top.machine_clk, bool()) {
+    top.machine_clk = clk, top.machine_rst = rst;
+    return true;
+}
+template <class Top> bool drive_machine(Top &, int, int, long) { return false; }
+
 struct Board {
     VerilatedContext context;
     Vmrfhw_top top{&context};
     uint64_t cycles = 0;
     uint32_t divisor;
+    int phase = 0; // of the machine's clock, in half cycles of LINK_CYCLES
+    bool two_clocks = false;
     std::deque<uint8_t> to_board, from_board;
     // The host's transmitter: bits left of a byte, lowest next, and cycles left of a bit.
     uint32_t bits = 0, left = 0, timer = 0;
     // The host's receiver.
     uint32_t got = 0, got_bits = 0, wait = 0;
     bool receiving = false;
+    bool machine_high = false;
 
     explicit Board(uint32_t d) : divisor(d) {
         top.clk = 0;
         top.rst = 1;
         top.rx = 1;
+        two_clocks = drive_machine(top, 0, 1, 0);
         for (int i = 0; i < 4; i++) clock();
         top.rst = 0;
     }
@@ -39,6 +52,14 @@ struct Board {
     void clock() {
         top.clk = 0;
         top.eval();
+        // The machine's edges that come before the link's next one.
+        if (two_clocks) {
+            for (phase += 2 * MACHINE_CYCLES; phase >= LINK_CYCLES; phase -= LINK_CYCLES) {
+                machine_high = !machine_high;
+                drive_machine(top, machine_high, top.rst, 0);
+                top.eval();
+            }
+        }
         top.clk = 1;
         top.eval();
         cycles++;

@@ -31,13 +31,13 @@ class CompiledBoard:
     """A `mrfhw.gateware.board.board_top.BoardTop` in this process. Use as a context manager.
 
     divisor, words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`. host_divisor: of the UART at the other end of
-    the wires, where it is not the board's. memory_bytes: see `mrfhw.sim.compiled.compile_board`.
+    the wires, where it is not the board's. memory_bytes, two_clocks: see `mrfhw.sim.compiled.compile_board`.
     """
 
     def __init__(self, config: Config, divisor: int = DIVISOR, words: int = 512, log_bytes: int = 2048, quick: bool = False,
-                 host_divisor: int | None = None, memory_bytes: int = 0):
+                 host_divisor: int | None = None, memory_bytes: int = 0, two_clocks: bool = False):
         self.config, self.divisor = config, divisor
-        self._open(compile_board(config, divisor, words, log_bytes, quick, memory_bytes), host_divisor or divisor)
+        self._open(compile_board(config, divisor, words, log_bytes, quick, memory_bytes, two_clocks), host_divisor or divisor)
 
     def _open(self, library: Path, host_divisor: int) -> None:
         """Open a board from a library that `compile_board` has made."""

@@ -72,11 +72,11 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
 
 
 def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, quick: bool = False,
-                  memory_bytes: int = 0) -> Path:
+                  memory_bytes: int = 0, two_clocks: bool = False) -> Path:
     """The same for a board: the machine with its link and UART, driven at its pins (`board.cpp`).
 
     memory_bytes: of a memory that the log passes through (`mrfhw.sim.axi_memory.BoardWithMemory`); 0: none. ProblemError where it
-    cannot be.
+    cannot be. two_clocks: of the machine and of the link; without such a memory.
     """
     _check_tools("a simulated board", "use a real one")
     if memory_bytes:
@@ -88,12 +88,13 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
     def make() -> str:
         with working("generating"):
             if not memory_bytes:
-                return board_text(config, divisor, words, log_bytes)
+                return board_text(config, divisor, words, log_bytes, two_clocks)
             leaves = Leaves(shared=True)
             board = BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves, circuit_digest(config))
             return file_text(config, board, leaves)
 
-    parameters = {"divisor": divisor, "words": words, "log_bytes": log_bytes, "memory_bytes": memory_bytes}
+    parameters = {"divisor": divisor, "words": words, "log_bytes": log_bytes, "memory_bytes": memory_bytes,
+                  "two_clocks": two_clocks}
     verilog = generated(cache_directory(), "board", config, parameters, make)
     return _library(verilog, _BOARD_HARNESS, "board", quick, Derived.of(config).spes)
 

@@ -16,6 +16,8 @@ MACHINES = {
     "descriptors": {"label_bits": 3, "data_bits": 31, "distance": "hamming", "singleton_cap": 1, "edge_bits": 4},
     "three channels, table": {"label_bits": 3, "data_bits": 8, "data_bits_2": 5, "data_bits_3": 3, "distance": "both",
                               "singleton_cap": 1, "edge_bits": 2, "pairwise_bits": 6, "energy_bits": 16},
+    "a table alone": {"label_bits": 3, "data_bits": 8, "distance": "hamming", "singleton_cap": 1, "edge_bits": 2,
+                      "doubletons": "table", "pairwise_bits": 2, "vector_bits": 0, "shift_bits": 0, "weight_bits": 4},
     "two channels, 256 labels": {"label_bits": 8, "data_bits": 4, "data_bits_2": 8, "pairwise_bits": 3},
 }
 

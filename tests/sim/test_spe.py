@@ -22,7 +22,7 @@ SHAPES = {
     "2-lanes-4-banks-cdf": {"spus": 2, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": "cdf"},
     "2-lanes-cdf": {"spus": 2, "tile_rows": 6, "tile_cols": 8, "sampler": "cdf"},
     "4-lanes-a-site-4-banks": {"spus": 1, "lanes": 4, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "pairwise_bits": 3,
-                               "sampler": Race(uniform_bits=8)},
+                               "doubletons": "table", "vector_bits": 0, "sampler": Race(uniform_bits=8)},
     "4-lanes-4-banks-race": {"spus": 4, "tile_rows": 8, "tile_cols": 8, "lmem_banks": 4, "sampler": Race(uniform_bits=8)},
 }
 

@@ -22,6 +22,8 @@ def random_lane_machine(rng: np.random.Generator, lanes: int) -> Config:
     rows, cols = min(plain.tile_rows, 12), max(lanes, 4) * int(rng.integers(1, 3))
     words = rows * cols * int(rng.choice([8, 32]))
     uniform, segments = ((8, 1), (12, 1), (12, 4), (14, 8))[rng.integers(4)]
+    if plain.pairwise_bits and rng.random() < 0.5:
+        plain = dataclasses.replace(plain, doubletons="table", vector_bits=0)
     return dataclasses.replace(
         plain, spus=1, lanes=lanes, label_bits=min(label_bits, 7), tile_rows=rows, tile_cols=cols, s2_words=min(words, 1 << 16),
         vector_bits=int(rng.choice([0, plain.vector_bits])), shift_bits=int(rng.choice([0, 2, 4])),

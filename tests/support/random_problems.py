@@ -55,7 +55,8 @@ def _problem(rng: np.random.Generator, config: Config) -> Problem:
     labels = int(rng.integers(2, config.max_labels + 1))
     levels, shape = config.data_max + 1, (rows, cols)
     reach = 1 << max(0, config.vector_bits - 1)
-    vectors = rng.integers(-reach, reach, (labels, 2)) if config.vector_bits else None
+    in_table = config.doubletons == "table"
+    vectors = rng.integers(-reach, reach, (labels, 2)) if config.vector_bits or in_table else None
     shift = min(int(rng.choice([0, 0, 1, 3])), config.shift_max)
     data: dict[str, object]
     if rng.random() < 0.7:
@@ -69,10 +70,11 @@ def _problem(rng: np.random.Generator, config: Config) -> Problem:
     return Problem(
         labels=labels, singleton1=rng.integers(0, levels, shape), vectors=vectors,
         singleton=str(rng.choice(["absolute", "squared"])),
-        doubleton=str(rng.choice([name for name in config.doubletons if name != "table"])),
+        doubleton=str(rng.choice([name for name in config.doubleton_kinds if name != "table"])),
         alpha=int(rng.integers(0, config.weight_max + 1) >> rng.integers(0, 4)),
         beta=int(rng.integers(0, config.weight_max + 1) >> rng.integers(0, 4)),
-        tau=None if rng.random() < 0.3 else int(rng.integers(0, 12)), energy_shift=shift,
+        tau=None if rng.random() < 0.3 and not in_table else int(rng.integers(0, min(12, 1 << config.doubleton_bits))),
+        energy_shift=shift,
         out_of_range=int(rng.integers(0, 1 << config.singleton_bits)),
         observed=mask(0.8) if rng.random() < 0.3 else None, clamped=mask(0.3) if rng.random() < 0.4 else None,
         schedule=_schedule(rng, config, shift), **data)  # type: ignore[arg-type]
@@ -89,5 +91,5 @@ def random_placement(rng: np.random.Generator, config: Config) -> Placement:
             return Placement(config, problem, run)
         except ProblemError as error:
             # Only limits that a random draw may meet.
-            if not any(word in str(error) for word in ("temperature", "patches")):
+            if not any(word in str(error) for word in ("temperature", "patches", "slots")):
                 raise

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth import Module
+from typing import Any
+
+from amaranth import Const, DomainRenamer, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.board.clock_crossing import MACHINE, ClockCrossing
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.link.bridge import Bridge
@@ -36,11 +39,12 @@ class BoardTop(wiring.Component):
     divisor: clock cycles a bit (`divisor_for`), 16 for 3 Mbaud at 48 MHz. words, log_bytes: see `Bridge`.
     log_memory: what the log passes through between machine and link, so that a log faster than the link does not stall the
     machine until that memory is full; `memory` is its port then. digest: of the machine, see `RegisterFile`.
+    two_clocks: the machine is in the domain `MACHINE`, all else in "sync" (`ClockCrossing`).
     """
 
     def __init__(self, config: Config, divisor: int = 16, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None,
-                 log_memory: LogMemory | None = None, digest: str = PLACEHOLDER):
-        self.digest = digest
+                 log_memory: LogMemory | None = None, digest: str = PLACEHOLDER, two_clocks: bool = False):
+        self.digest, self.two_clocks = digest, two_clocks
         self.config, self.divisor, self.words, self.log_bytes = config, check_divisor(divisor), words, log_bytes
         self.leaves = leaves or Leaves(shared=False)
         self.bridge = Bridge(AddressMap(config).address_bits, config.line_bits, words, log_bytes)
@@ -50,20 +54,34 @@ class BoardTop(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.accelerator = accelerator = Accelerator(self.config, self.leaves, self.digest)
-        m.submodules.bridge = bridge = self.bridge
+        bridge = self.bridge
+        bus, lines, behind = self._machine(m)
+        m.submodules.bridge = bridge
         m.submodules.receiver = receiver = UartReceiver(self.divisor)
         m.submodules.transmitter = transmitter = UartTransmitter(self.divisor)
         m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
         wiring.connect(m, receiver.bytes, bridge.received)
         wiring.connect(m, bridge.sent, transmitter.bytes)
-        wiring.connect(m, bridge.bus, accelerator.bus)
+        wiring.connect(m, bridge.bus, bus)
         if self.log_memory is None:
-            wiring.connect(m, accelerator.lines, bridge.lines)
+            wiring.connect(m, lines, bridge.lines)
+            m.d.comb += bridge.behind.eq(behind)
             return m
         m.submodules.log_memory = log_memory = self.log_memory
-        wiring.connect(m, accelerator.lines, log_memory.lines)
+        wiring.connect(m, lines, log_memory.lines)
         wiring.connect(m, log_memory.out, bridge.lines)
         wiring.connect(m, log_memory.memory, wiring.flipped(self.memory))
-        m.d.comb += bridge.behind.eq(log_memory.behind)
+        m.d.comb += bridge.behind.eq(log_memory.behind + behind)
         return m
+
+    def _machine(self, m: Module) -> tuple[Any, Any, Any]:
+        """Its bus, its log and the bytes of the log that are between the clocks, in the link's domain."""
+        accelerator = Accelerator(self.config, self.leaves, self.digest)
+        if not self.two_clocks:
+            m.submodules.accelerator = accelerator
+            return accelerator.bus, accelerator.lines, Const(0)
+        m.submodules.accelerator = DomainRenamer(MACHINE)(accelerator)
+        m.submodules.crossing = crossing = ClockCrossing(AddressMap(self.config).address_bits, self.config.line_bits)
+        wiring.connect(m, crossing.machine_bus, accelerator.bus)
+        wiring.connect(m, accelerator.lines, crossing.machine_lines)
+        return crossing.bus, crossing.lines, crossing.behind

@@ -27,9 +27,12 @@ class Leaves:
         self.shared = shared
         self.modules: dict[str, wiring.Component] = {}
 
-    def add(self, m: Module, name: str, instance: str,
-            make: Callable[[], wiring.Component]) -> wiring.PureInterface | wiring.Component:
-        """A part of module `name`, added to `m` as `instance`; returns an object with its ports."""
+    def add(self, m: Module, name: str, instance: str, make: Callable[[], wiring.Component],
+            domains: tuple[str, ...] = ()) -> wiring.PureInterface | wiring.Component:
+        """A part of module `name`, added to `m` as `instance`; returns an object with its ports.
+
+        domains: that it has beside "sync".
+        """
         if not self.shared:
             component = make()
             m.submodules[instance] = component
@@ -39,6 +42,8 @@ class Leaves:
         signature = self.modules[name].signature
         ports = signature.create(path=(instance,))
         connections: dict[str, object] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        for domain in domains:
+            connections |= {f"i_{domain}_clk": ClockSignal(domain), f"i_{domain}_rst": ResetSignal(domain)}
         for path, member, _ in list(signature.flatten(ports)):
             # A plain vector: a signal of a layout would be emitted with a wire for each of its fields.
             wire = Signal(Shape.cast(member.shape).width, name=f"{instance}_{port_name(path)}")

@@ -80,9 +80,10 @@ def parameters(config: Config) -> data.StructLayout:
     if config.distance == "both":
         more["hamming"] = 1
     return data.StructLayout({
-        "alpha": config.weight_bits, "beta": config.weight_bits, "tau": config.doubleton_bits,
+        "alpha": config.weight_bits, "beta": config.weight_bits,
+        **({"tau": config.doubleton_bits, "doubleton": 2} if config.doubletons == "functions" else {}),
         **({"shift": config.shift_bits} if config.shift_bits else {}), "out_of_range": config.singleton_bits,
-        "squared": 1, "constant": 1, "doubleton": 2, "temperature": config.temperature_bits, **more,
+        "squared": 1, "constant": 1, "temperature": config.temperature_bits, **more,
     })
 
 

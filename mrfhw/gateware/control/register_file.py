@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import bus_layout, mode_fields, parameters
 from mrfhw.gateware.control.run import RunStatus, TableWrites, problem_registers
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import GLOBAL_WORDS
+from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import COUNTER_BITS, Derived
 from mrfhw.machine.registers import (
@@ -43,8 +45,8 @@ class RegisterFile(wiring.Component):
     between; a tile read `Latency.bus_read` cycles after stb. Tile accesses while `status.running`, and addresses
     below the tiles that are no register (or no table, when written), end with err. Tile addresses without a
     memory are acknowledged; reads of them give 0.
-    problem, parameters: registers. start, resume, stop: pulses in the cycle of their
-    write's ack, the first two only while not busy.
+    problem, parameters: registers. start, resume, stop: pulses in the cycle after their write is carried out, the first two only
+    while not busy.
     tables, tile_base_write: writes to the scheduler's tables and to the tile bases; the latter use address and data of `tables`.
     tile_bus, tile_data: to and from the control tree. Counters count the pulses of `status`, `message` and `line`, and
     are cleared by start; the 64-bit ones count to 2^`COUNTER_BITS`, their higher bits read 0.
@@ -55,7 +57,7 @@ class RegisterFile(wiring.Component):
         config = Derived.of(config)
         self.config = config
         config.latency.exactly("bus_request", 1, "the register file's request")
-        config.latency.exactly("bus_answer", 1, "the register file's answer")
+        self._beyond = config.latency.beyond("bus_answer", 2, "the register file's answer")
         self.digest = [int(digest[8 * i:8 * i + 8], 16) for i in range(4)]
         self.map = AddressMap(config)
         super().__init__({
@@ -108,13 +110,16 @@ class RegisterFile(wiring.Component):
         m = Module()
         c, amap, bus = self.config, self.map, self.bus
         # A request is registered and carried out in the cycle after.
+        request = Signal()
         pending = Signal()
         write = Signal()
         address = Signal.like(bus.adr)
         data = Signal(32)
+        under_way = Signal()
         waiting = Signal()
         wait = Signal(range(c.latency.tile_access(c.tree_levels) + 1))
-        m.d.sync += pending.eq(bus.cyc & bus.stb & ~bus.ack & ~bus.err & ~pending & ~waiting)
+        m.d.comb += request.eq(bus.cyc & bus.stb & ~bus.ack & ~bus.err & ~under_way)
+        m.d.sync += pending.eq(request)
         m.d.sync += [write.eq(bus.we), address.eq(bus.adr), data.eq(bus.dat_w)]
         tile, index = address[amap.tiles_bit], address[:amap.tiles_bit]
         register_write = Signal()
@@ -129,11 +134,8 @@ class RegisterFile(wiring.Component):
                    "sweep": self.status.sweep, **{f"digest_{i}": word for i, word in enumerate(self.digest)}}  # type: ignore[dict-item]
 
         known = Signal()
-        value = Signal(32)
-        with m.Switch(index):
-            for name, register in REGISTERS.items():
-                with m.Case(register.index):
-                    m.d.comb += [known.eq(1), value.eq(values.get(name, 0))]
+        m.d.comb += known.eq(index < len(REGISTERS))
+        value = self._selected(m, [values.get(name, 0) for name in REGISTERS], index)
         self._tables(m, register_write, index, data)
         table = (index >= TEMPERATURE_TABLE) & (index < GLOBAL_WORDS)
         m.d.comb += [
@@ -143,18 +145,42 @@ class RegisterFile(wiring.Component):
             self.tile_bus.strobe.eq(pending & tile & ~self.status.running),
         ]
         answer = pending & Mux(tile, write & ~self.status.running, known | (table & write))
-        m.d.sync += [bus.ack.eq(0), bus.err.eq(0)]
+        done = Signal()
+        failed = Signal()
         with m.If(answer):
-            m.d.sync += [bus.ack.eq(1), bus.dat_r.eq(value)]
+            m.d.comb += done.eq(1)
         with m.Elif(pending & tile & ~self.status.running):
             m.d.sync += [waiting.eq(1), wait.eq(c.latency.tile_access(c.tree_levels))]
         with m.Elif(pending):
-            m.d.sync += bus.err.eq(1)
+            m.d.comb += failed.eq(1)
         with m.If(waiting):
             m.d.sync += wait.eq(wait - 1)
             with m.If(wait == 1):
-                m.d.sync += [waiting.eq(0), bus.ack.eq(1), bus.dat_r.eq(self.tile_data)]
+                m.d.sync += waiting.eq(0)
+                m.d.comb += done.eq(1)
+        from_tile = Signal()
+        tile_word = Signal(32, reset_less=True)
+        m.d.sync += [from_tile.eq(waiting), tile_word.eq(self.tile_data)]
+        word = delayed(m, Mux(from_tile, tile_word, value), self._beyond, "word", reset_less=True)
+        ended = delayed(m, Cat(done, failed), 1 + self._beyond, "ended")
+        m.d.sync += [Cat(bus.ack, bus.err).eq(ended), bus.dat_r.eq(word), under_way.eq(request | (under_way & ~ended.any()))]
         return m
+
+    def _selected(self, m: Module, words: list[Signal], index: Signal) -> Signal:
+        """The word of that index, a cycle later: one of each eight, and one of these after a register.
+
+        index: held for two cycles.
+        """
+        eights, found = [], Signal(32)
+        for first in range(0, len(words), 8):
+            held = Signal(32, name=f"words_from_{first}", reset_less=True)
+            with m.Switch(index[:3]):
+                for number, word in enumerate(words[first:first + 8]):
+                    with m.Case(number):
+                        m.d.sync += held.eq(word)
+            eights.append(held)
+        m.d.comb += found.eq(Array(eights)[index[3:3 + bits_for(len(eights))]])
+        return found
 
     def _tables(self, m: Module, write: Signal, index: Signal, data: Signal) -> None:
         m.d.comb += [

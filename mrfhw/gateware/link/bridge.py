@@ -120,13 +120,15 @@ class Bridge(wiring.Component):
         self.ahead = Signal(low)
         self.held = Signal(low)
         position = Signal(32)
+        more = Signal()
         m.d.comb += [
             self.ahead.eq(self.next - self.freed[:low]), self.held.eq(self.log.reached[:low] - self.freed[:low]),
             position.eq(self.freed + self.ahead),
-            self.log.freed.eq(self.freed), self.log.position.eq(self.next), transmitter.log_position.eq(position),
-            transmitter.log_byte.eq(self.log.byte),
-            transmitter.log_more.eq((self.next != self.log.reached[:low]) & (position != self.limit) & ~self.hold),
+            self.log.freed.eq(self.freed), self.log.position.eq(self.next), transmitter.log_byte.eq(self.log.byte),
+            transmitter.log_more.eq(more & ~self.hold),
         ]
+        m.d.sync += [transmitter.log_position.eq(position),
+                     more.eq((self.next != self.log.reached[:low]) & (position != self.limit) & ~self.hold)]
         with m.If(transmitter.log_step):
             m.d.sync += self.next.eq(self.next + 1)
 

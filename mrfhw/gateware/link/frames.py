@@ -106,8 +106,9 @@ class FrameTransmitter(wiring.Component):
     respond: hold it until `responded`, with head, value and size (words) constant. address, word: the response memory, which gives
     `word` one cycle after `address`.
     log_*: a log frame begins when no other frame is sent and log_more is set. log_position: position of the next byte, which is in
-    log_byte one cycle later; log_step: the byte is taken. log_more: there is a byte at log_position.
-    idle: no frame is being sent. bytes: at most one byte every second cycle.
+    log_byte one cycle later; log_step: the byte is taken. log_more: there is a byte at log_position. Both may follow a step by two
+    cycles.
+    idle: no frame is being sent. bytes: at most one byte every third cycle.
     """
 
     def __init__(self, words: int):
@@ -143,7 +144,7 @@ class FrameTransmitter(wiring.Component):
         special = Signal()
         sent_escape = Signal()
         byte = Signal(8)
-        m.d.comb += [byte.eq(Mux(closing, ~crc.state[:8], payload)), special.eq((byte == FLAG) | (byte == ESCAPE)),
+        m.d.comb += [special.eq((byte == FLAG) | (byte == ESCAPE)),
                      crc.byte.eq(Mux(closing, ~byte, byte))]
         last = (index == Mux(log, LOG_CHUNK + 4 * HEAD_WORDS, (self.size + HEAD_WORDS) << 2)) | (log & ~in_head & ~self.log_more)
         with m.FSM():
@@ -158,9 +159,13 @@ class FrameTransmitter(wiring.Component):
                     m.next = "FETCH"
             with m.State("FETCH"):
                 # One cycle of latency of the memories, and of the CRC of the previous byte.
+                m.next = "CHOOSE"
+            with m.State("CHOOSE"):
+                m.d.sync += byte.eq(Mux(closing, ~crc.state[:8], payload))
                 with m.If(~closing & last):
                     m.d.sync += closing.eq(1)
-                m.next = "BYTE"
+                with m.Else():
+                    m.next = "BYTE"
             with m.State("BYTE"):
                 m.d.comb += [self.bytes.valid.eq(1),
                              self.bytes.payload.eq(Mux(sent_escape, byte ^ FLIP, Mux(special, ESCAPE, byte)))]

@@ -19,8 +19,9 @@ class DoubletonTable(wiring.Component):
     """Entries of the doubleton table for a site's labels, a memory for each neighbour.
 
     label: the label, with one lane; the slot's number, with several. neighbours: see EnergyPipeline. entries[lane][neighbour]: a
-    cycle later. write, address, data: a word, at {label to the left or above, label to the right or below} with one lane; at
-    {whether the site's own label comes first, the neighbour's label, slot, lane} with several.
+    cycle later. write, address, data: an entry, at {label to the left or above, label to the right or below} with one lane; those
+    of `Derived.pairwise_lanes` lanes side by side, at {whether the site's own label comes first, the neighbour's label, slot,
+    which lanes} with several.
     """
 
     def __init__(self, config: Config):
@@ -29,7 +30,8 @@ class DoubletonTable(wiring.Component):
         super().__init__({
             "label": In(config.label_bits), "neighbours": In(data.ArrayLayout(neighbour(config), len(KINDS))),
             "entries": Out(data.ArrayLayout(data.ArrayLayout(config.pairwise_bits, len(KINDS)), config.lanes)),
-            "write": In(1), "address": In(AddressWidths(config).pairwise_bits), "data": In(config.pairwise_bits),
+            "write": In(1), "address": In(AddressWidths(config).pairwise_bits),
+            "data": In(config.pairwise_lanes * config.pairwise_bits),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -47,11 +49,12 @@ class DoubletonTable(wiring.Component):
                 m.d.comb += [write.addr.eq(self.address), write.data.eq(self.data), write.en.eq(self.write),
                              read.addr.eq(Cat(self.label, other) if comes_first else Cat(other, self.label))]
             else:
-                write = memory.write_port(granularity=c.pairwise_bits)
+                write = memory.write_port(granularity=len(self.data))
                 here = self.write & (self.address[-1] == (not comes_first))
-                lane = self.address[:c.lane_bits]
-                m.d.comb += [write.addr.eq(self.address[c.lane_bits:-1]), write.data.eq(self.data.replicate(c.lanes)),
-                             write.en.eq(Cat(here & (lane == n) for n in range(c.lanes))), read.addr.eq(Cat(slot, other))]
+                parts, bits = c.lanes // c.pairwise_lanes, AddressWidths(c).pairwise_part_bits
+                m.d.comb += [write.addr.eq(self.address[bits:-1]), write.data.eq(self.data.replicate(parts)),
+                             write.en.eq(Cat(here & (self.address[:bits] == n) for n in range(parts))),
+                             read.addr.eq(Cat(slot, other))]
             for lane in range(c.lanes):
                 m.d.comb += self.entries[lane][index].eq(read.data[lane * c.pairwise_bits:(lane + 1) * c.pairwise_bits])
         return m

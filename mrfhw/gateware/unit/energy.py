@@ -33,7 +33,7 @@ class EnergyPipeline(wiring.Component):
         |s1-s2| -> square -> select, limit -----------> x alpha -+      a channel
         s1^s2 -> ones ----^                                      |
         |l-x|, l!=x, |u-u'| |v-v'| -> squares -> min tau -> x w, sum -> x beta -> add -> shift, cap
-        entries of the table ------------^
+        entries of the table ------------^          (and nothing else where `doubletons` is table)
     """
 
     def __init__(self, config: Config):
@@ -83,6 +83,12 @@ class EnergyPipeline(wiring.Component):
     def _doubleton(self, m: Module, index: int) -> Signal:
         """One neighbour's E_doubleton three cycles after its operands."""
         c, p, n, kind = self.config, self.parameters, self.neighbours[index], KINDS[index]
+        exists, exists_2 = (Signal(name=f"{name}_{kind}", reset_less=True) for name in ("exists", "exists_2"))
+        raw, out = (Signal(c.doubleton_bits, name=f"{name}_{kind}", reset_less=True) for name in ("raw", "doubleton"))
+        m.d.sync += [exists.eq(n.word.exists), exists_2.eq(exists)]
+        if c.doubletons == "table":
+            m.d.sync += [raw.eq(self.entries[index]), out.eq(Mux(exists_2, raw, 0))]
+            return out
 
         def distance(a: Value, b: Value, bits: int, name: str) -> Signal:
             result = Signal(bits, name=f"{name}_{kind}", reset_less=True)
@@ -90,9 +96,6 @@ class EnergyPipeline(wiring.Component):
             return result
 
         gap = distance(self.label, n.word.label, c.label_bits, "gap")
-        exists, exists_2 = (Signal(name=f"{name}_{kind}", reset_less=True) for name in ("exists", "exists_2"))
-        raw, out = (Signal(c.doubleton_bits, name=f"{name}_{kind}", reset_less=True) for name in ("raw", "doubleton"))
-        m.d.sync += [exists.eq(n.word.exists), exists_2.eq(exists)]
         squares = [self._square(m, distance(self.vector[k], n.vector[k], c.vector_bits, f"d{k}")) for k in ("u", "v")
                    ] if c.vector_bits else []
         with m.Switch(p.doubleton):

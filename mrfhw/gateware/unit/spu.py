@@ -36,7 +36,7 @@ class Spu(wiring.Component):
         config = Derived.of(config)
         self.config = config
         pairwise = {"pairwise_write": In(1), "pairwise_address": In(AddressWidths(config).pairwise_bits),
-                    "pairwise_data": In(config.pairwise_bits)}
+                    "pairwise_data": In(config.pairwise_lanes * config.pairwise_bits)}
         super().__init__({
             "valid": In(1), "first": In(1), "last": In(1), "label": In(config.label_bits),
             **({"used": In(config.lanes), "slot": In(config.label_bits)} if config.lanes > 1 else {}),

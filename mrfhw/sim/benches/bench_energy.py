@@ -11,6 +11,7 @@ import cocotb
 import numpy as np
 
 from mrfhw.gateware.control.ops import KINDS
+from mrfhw.gateware.control.ops import parameters as layout
 from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.sim.support.fields import Bench
 from mrfhw.sim.support.operands import Site, SiteSource, edge_parameters, random_parameters
@@ -36,7 +37,7 @@ async def _run(bench: Bench, rng: np.random.Generator, parameters: dict[str, int
                pairwise: np.ndarray | None) -> None:
     """Sites, mostly back to back, under parameters that hold."""
     config = bench_config()
-    await bench.cycle(parameters=parameters)
+    await bench.cycle(parameters={name: parameters[str(name)] for name, _ in layout(config)})
     late: dict[str, Any] = {}
     for site in sites:
         energies = site_energies(config, parameters, site.s1, site.s2, site.words, site.vectors, site.edges, pairwise)

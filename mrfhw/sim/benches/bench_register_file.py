@@ -144,7 +144,7 @@ async def read_only_registers(dut: Any) -> None:
 
 @cocotb.test()
 async def control_gives_pulses(dut: Any) -> None:
-    """One cycle each, of the bits that are set, with the ack."""
+    """One cycle each, of the bits that are set, two cycles after the request."""
     device = Device(dut, 3)
     await device.start()
     for value in range(1 << len(CONTROL_BITS)):
@@ -154,12 +154,13 @@ async def control_gives_pulses(dut: Any) -> None:
         assert len(device.pulses) == value.bit_count()
     device.pulses.clear()
     await device._cycle(bus_cyc=1, bus_stb=1, bus_we=1, bus_adr=register("control"), bus_dat_w=1)
-    await device._cycle()
-    assert (device.bench.read("start"), device.bench.read("bus_ack")) == (0, 0)
-    await device._cycle()
-    assert (device.bench.read("start"), device.bench.read("bus_ack")) == (1, 1)
-    await device._cycle()
-    assert (device.bench.read("start"), device.bench.read("bus_ack")) == (0, 0)
+    seen = []
+    for _ in range(device.register_latency + 1):
+        await device._cycle()
+        seen.append((device.bench.read("start"), device.bench.read("bus_ack")))
+    after = device.config.latency.bus_request
+    assert [start for start, _ in seen] == [int(cycle == after) for cycle in range(len(seen))]
+    assert [ack for _, ack in seen] == [int(cycle == device.register_latency - 1) for cycle in range(len(seen))]
 
 
 @cocotb.test()

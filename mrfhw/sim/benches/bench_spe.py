@@ -14,7 +14,7 @@ from mrfhw.gateware.tile.spe import Spe
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import MODE_BITS, LmemWord, Region
+from mrfhw.machine.registers import LmemWord, Region
 from mrfhw.model.machine import Machine
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients
@@ -210,8 +210,8 @@ def _parameters(config: Config, registers: dict[str, int]) -> dict[str, int]:
     values = {name: registers[named.get(name, name)] for name in ops.parameters(config).members
               if named.get(name, name) in registers and name != "constant"}
     mode = registers["mode"]
-    return values | {"squared": mode >> MODE_BITS["squared"] & 1, "constant": mode >> MODE_BITS["constant"] & 1,
-                     "doubleton": mode >> MODE_BITS["doubleton"]}
+    fields = {name: mode >> bit & (1 << width) - 1 for name, (bit, width) in ops.mode_fields(config).items()}
+    return values | {name: value for name, value in fields.items() if name in ops.parameters(config).members}
 
 
 async def operate(tile: Tile, placement: Placement, ready: Rhythm) -> None:

@@ -21,7 +21,7 @@ __all__ = ["Site", "SiteSource", "edge_parameters", "random_parameters", "random
 class Site:
     """What a lane is given for a site: its datum, one datum a label, the neighbours' label words, (L, 2) vectors.
 
-    edges: the weights of the edges to them; None where the machine has none.
+    edges: the weights of the edges to them; None where the machine has none. vectored: it has ports for vectors.
     """
 
     s1: dict[str, int]
@@ -29,13 +29,14 @@ class Site:
     words: list[dict[str, int]]
     vectors: np.ndarray
     edges: list[int] | None = None
+    vectored: bool = True
 
     def labels(self) -> Iterator[dict[str, Any]]:
         """The operand ports of EnergyPipeline, label by label."""
-        neighbours = [{"word": word, "vector": self._vector(word["label"])} for word in self.words]
+        neighbours = [{"word": word, **self._vector(word["label"])} for word in self.words]
         weights = {} if self.edges is None else {"edges": self.edges}
         for label, datum in enumerate(self.s2):
-            yield {"s1": self.s1, "s2": datum, "label": label, "vector": self._vector(label), "neighbours": neighbours, **weights}
+            yield {"s1": self.s1, "s2": datum, "label": label, **self._vector(label), "neighbours": neighbours, **weights}
 
     def slots(self, lanes: int) -> Iterator[dict[str, Any]]:
         """The operand ports of Spu, slot by slot; lanes without a label repeat the last one's."""
@@ -45,11 +46,12 @@ class Site:
             padded = [*mine, *[mine[-1]] * (lanes - len(mine))]
             shared = {name: value for name, value in mine[0].items() if name not in ("s2", "vector")}
             several = {"used": (1 << len(mine)) - 1, "slot": number} if lanes > 1 else {}
-            yield {**shared, "s2": [one["s2"] for one in padded], "vectors": [one["vector"] for one in padded], **several}
+            vectors = {"vectors": [one["vector"] for one in padded]} if self.vectored else {}
+            yield {**shared, "s2": [one["s2"] for one in padded], **vectors, **several}
 
-    def _vector(self, label: int) -> dict[str, int]:
+    def _vector(self, label: int) -> dict[str, Any]:
         u, v = self.vectors[label]
-        return {"u": int(u), "v": int(v)}
+        return {"vector": {"u": int(u), "v": int(v)}} if self.vectored else {}
 
 
 class SiteSource:
@@ -68,14 +70,15 @@ class SiteSource:
         return {"value": value, "flag": int(self.rng.random() < flagged)}
 
     def site(self, labels: int) -> Site:
-        rng, reach = self.rng, 1 << (self.config.vector_bits - 1)
+        rng, reach = self.rng, 1 << max(0, self.config.vector_bits - 1)
         vectors = rng.integers(-reach, reach, (labels, 2))
         extreme = rng.random(labels) < 0.2
         vectors[extreme] = rng.choice([-reach, reach - 1], (int(extreme.sum()), 2))
         present = rng.choice([0.0, 0.7, 1.0])
         words = [{"label": int(rng.choice([0, labels - 1, int(rng.integers(labels))])), "exists": int(rng.random() < present)}
                  for _ in range(4)]
-        return Site(self._datum(0.85), [self._datum(0.7) for _ in range(labels)], words, vectors, self._edges())
+        return Site(self._datum(0.85), [self._datum(0.7) for _ in range(labels)], words, vectors, self._edges(),
+                    self.config.vector_bits > 0)
 
     def _edges(self) -> list[int] | None:
         most = (1 << self.config.edge_bits) - 1
@@ -83,17 +86,20 @@ class SiteSource:
 
     def extreme(self, labels: int) -> Site:
         """Label 0 has the greatest energy that the widths allow: all differences at their ends, four neighbours."""
-        low, high = -(1 << (self.config.vector_bits - 1)), (1 << (self.config.vector_bits - 1)) - 1
+        high = (1 << max(0, self.config.vector_bits - 1)) - 1
+        low = -high - 1
         vectors = np.full((labels, 2), high)
         vectors[0] = low
         weights = [(1 << self.config.edge_bits) - 1] * 4 if self.config.edge_bits else None
         return Site({"value": 0, "flag": 1}, [{"value": (1 << self.config.datum_bits) - 1, "flag": 1}] * labels,
-                    [{"label": labels - 1, "exists": 1}] * 4, vectors, weights)
+                    [{"label": labels - 1, "exists": 1}] * 4, vectors, weights, self.config.vector_bits > 0)
 
 
 def _codes(config: Config) -> list[int]:
-    """The doubletons that the machine has."""
-    return [DOUBLETON_CODES[name] for name in Derived.of(config).doubletons]
+    """The doubletons that the machine's gateware has."""
+    if config.doubletons == "table":
+        return [DOUBLETON_CODES["table"]]
+    return [DOUBLETON_CODES[name] for name in Derived.of(config).doubleton_kinds]
 
 
 def _more(config: Derived, rng: np.random.Generator) -> dict[str, int]:
@@ -107,6 +113,11 @@ def _more(config: Derived, rng: np.random.Generator) -> dict[str, int]:
     return found
 
 
+def _tau(config: Derived, tau: int) -> int:
+    """A truncation; a machine whose doubletons are a table truncates none."""
+    return (1 << config.doubleton_bits) - 1 if config.doubletons == "table" else tau
+
+
 def random_parameters(config: Config, rng: np.random.Generator) -> dict[str, int]:
     """Parameters of the energy; the temperature is 0, to be set by whoever needs it."""
     config = Derived.of(config)
@@ -114,8 +125,8 @@ def random_parameters(config: Config, rng: np.random.Generator) -> dict[str, int
         return int(rng.integers(config.weight_max + 1) >> rng.integers(config.weight_bits + 1))
 
     return {
-        "alpha": weight(), "beta": weight(), "tau": int(rng.integers(1 << config.doubleton_bits) >> rng.integers(6)),
-        "shift": int(rng.choice([0, 0, 1, 2, 4, config.shift_max])),
+        "alpha": weight(), "beta": weight(), "tau": _tau(config, int(rng.integers(1 << config.doubleton_bits) >> rng.integers(6))),
+        "shift": min(config.shift_max, int(rng.choice([0, 0, 1, 2, 4, config.shift_max]))),
         "out_of_range": int(rng.integers(1 << config.singleton_bits)), "squared": int(rng.integers(2)),
         "constant": int(rng.integers(2)), "doubleton": int(rng.choice(_codes(config))), "temperature": 0,
         **_more(config, rng),
@@ -137,7 +148,8 @@ def edge_parameters(config: Config) -> list[dict[str, int]]:
         {"alpha": 1, "beta": 1, "tau": 1, "shift": 1, "out_of_range": 2},
     ]
     rng = np.random.default_rng(0)
-    return [{**end, "squared": squared, "constant": i % 2, "doubleton": code, "temperature": 0, **_more(config, rng)}
+    return [{**end, "tau": _tau(config, end["tau"]), "shift": min(config.shift_max, end["shift"]),
+             "squared": squared, "constant": i % 2, "doubleton": code, "temperature": 0, **_more(config, rng)}
             for code in _codes(config) for squared in (0, 1) for i, end in enumerate(ends)]
 
 

@@ -55,8 +55,10 @@ def label_slot(p: Placement, slot: int) -> dict[str, Any]:
     """The fields of a slot's labels that mean something; vectors and constants of lanes with a label alone."""
     problem, labels = p.problem, slot_labels(p, slot)
     vectors = np.zeros((problem.labels, 2), int) if problem.vectors is None else problem.vectors
-    several = {"used": (1 << len(labels)) - 1, "slot": slot} if p.config.lanes > 1 else {}
-    return {"label": labels[0], "vectors": [{"u": int(vectors[n][0]), "v": int(vectors[n][1])} for n in labels],
+    several: dict[str, Any] = {"used": (1 << len(labels)) - 1, "slot": slot} if p.config.lanes > 1 else {}
+    if p.config.vector_bits:
+        several["vectors"] = [{"u": int(vectors[n][0]), "v": int(vectors[n][1])} for n in labels]
+    return {"label": labels[0],
             "constants": [0 if problem.constants is None else int(problem.constants[n]) for n in labels], **several}
 
 

@@ -1,0 +1,54 @@
+"""A board whose machine has a clock of its own, to the host's own driver; and the clocks that such a board is built with."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mrfhw.fpga.boards import BOARDS, BuildError
+from mrfhw.fpga.clocks import rates_for
+from mrfhw.gateware.board.board_top import divisor_for
+from mrfhw.host.links import SimLink
+from mrfhw.host.remote import RemoteSession
+from support.boards import TINY, assert_equals_model, tiny_problem
+
+
+@pytest.mark.parametrize("log_bytes", [2048, 16])
+def test_a_machine_with_its_own_clock(log_bytes: int) -> None:
+    """Problem after problem, with a log that stalls the machine and one that does not; what is left of a run is dropped."""
+    with RemoteSession(TINY, lambda: SimLink(TINY, quick=True, log_bytes=log_bytes, two_clocks=True)) as session:
+        for seed in range(4):
+            problem, run = tiny_problem(seed, 120)
+            result = session.solve(problem, run)
+            model = assert_equals_model(result, TINY, problem, run)
+            assert len(model.messages) > 100
+            # The machine's cycles are its own.
+            assert result.cycles - result.stall_cycles == model.cycles - model.stall_cycles
+
+
+def test_clocks_of_a_board() -> None:
+    """The link's clock comes from the machine's PLL, is at most the board's, and has the serial rate; a machine that is not
+    faster than the link has one clock."""
+    board = BOARDS["ulx3s-85f"]
+    assert board.link_hz is not None
+    two = 0
+    for mhz in range(30, 140):
+        try:
+            rates = rates_for(board, mhz * 1_000_000, board.baud)
+        except BuildError:
+            continue  # a clock that the PLL does not make (tests/test_pll.py)
+        assert rates.pll is not None
+        assert (rates.link_post is None) == (mhz * 1_000_000 <= board.link_hz)
+        assert rates.divisor == divisor_for(round(rates.link_hz), board.baud)
+        if rates.link_post is not None:
+            two += 1
+            assert board.link_hz / 2 <= rates.link_hz <= board.link_hz
+            assert np.isclose(rates.link_hz * rates.link_post, rates.pll.oscillator_hz)
+            assert np.isclose(rates.hz * rates.pll.post, rates.pll.oscillator_hz)
+    assert two > 15
+    slow = dataclasses.replace(board, link_hz=13_000_000)
+    with pytest.raises(BuildError, match=r"^baud is 3000000; no clock of 6.5 to 13 MHz that this board's PLL makes beside the "
+                                         r"machine's 75 MHz has a divisor within 2 % of it: give another rate or clock$"):
+        rates_for(slow, 75_000_000, board.baud)
