@@ -1,6 +1,6 @@
 """Speed of the compiled 16x2 chip, of the bit-exact model and of a sampler without its constraints.
 
-Chip: cycles/s. Model, float and peer (`peer_numba_tables`): label evaluations/s on 256 x 192 sites, the model on one core
+Chip: cycles/s. Model, float and peer (`mrfhw.bench.tables_sampler`): label evaluations/s on 256 x 192 sites, the model on one core
 and on all. Medians of five runs after one that compiles. The chip sweeps 10 times, the last 5 counted; the others 60
 times, the last 30 counted, as the first sweeps from random labels are those with the most log messages.
 """
@@ -10,35 +10,24 @@ from __future__ import annotations
 import os
 import platform
 import statistics
-import time
 
 import numpy as np
-from peer_numba_tables import PeerSampler
 
-from mrfhw.apps.stereo import stereo_problem
-from mrfhw.field.energy import doubleton_table, singleton_energies
-from mrfhw.field.problem import Problem, Run
+from mrfhw.bench.software import float_speed, model_speed, problem, tables_speed
+from mrfhw.bench.tables_sampler import TablesSampler
+from mrfhw.field.problem import Run
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf, Race, Sampler
-from mrfhw.model import exact, machine
 from mrfhw.placement.placement import Placement
-from mrfhw.scenes import stereo_scene
 from mrfhw.sim.chip import CompiledChip, run_placed
 
 REPEATS = 5
 CHIP_RUN = Run(sweeps=10, burn_in=5)
-RUN = Run(sweeps=60, burn_in=30)
 MACHINES = {
     "race": Race(),
     "cdf integer": Cdf(floor="integer"),
     "cdf power-of-two": Cdf(floor="power_of_two"),
 }
-
-
-def problem(labels: int) -> Problem:
-    """The built-in scene, 256 x 192 sites."""
-    scene = stereo_scene(192, 256, labels, 0)
-    return stereo_problem(scene.left >> 2, scene.right >> 2, labels=labels)
 
 
 def chip_speed(sampler: Sampler) -> float:
@@ -52,35 +41,6 @@ def chip_speed(sampler: Sampler) -> float:
     return statistics.median(speeds)
 
 
-def model_speed(config: Config, labels: int, threads: int | None) -> float:
-    speeds = []
-    for _ in range(REPEATS + 1):
-        result = machine.solve(config, problem(labels), RUN, threads=threads)
-        speeds.append(result.label_evaluations / result.wall_seconds)
-    return statistics.median(speeds[1:])  # the first compiles
-
-
-def float_speed(labels: int) -> float:
-    speeds = []
-    for _ in range(REPEATS + 1):
-        result = exact.solve(problem(labels), RUN)
-        speeds.append(result.label_evaluations / result.wall_seconds)
-    return statistics.median(speeds[1:])
-
-
-def peer_speed(labels: int) -> float:
-    """The peer counts nothing into a histogram."""
-    p = problem(labels)
-    sampler = PeerSampler(singleton_energies(p), p.beta * doubleton_table(p), p.schedule.start)
-    speeds = []
-    for _ in range(REPEATS + 1):
-        began = time.perf_counter()
-        for _ in range(RUN.sweeps):
-            sampler.sweep()
-        speeds.append(p.labels * p.sites * RUN.sweeps / (time.perf_counter() - began))
-    return statistics.median(speeds[1:])
-
-
 def check_peer() -> None:
     """The peer's labels of many two-site fields against enumeration; AssertionError where they are off by 5 sigma."""
     copies, single, double, heat = 40000, np.array([[0, 3, 5], [4, 1, 2]]), 2 * (1 - np.eye(3, dtype=int)), 2.0
@@ -89,7 +49,7 @@ def check_peer() -> None:
     singles[..., 0] = 0
     singles[:, ::2] = single[:, None]
     doubles = np.zeros((3, 3), int)
-    sampler = PeerSampler(singles, doubles, heat)
+    sampler = TablesSampler(singles, doubles, heat)
     for _ in range(4):
         sampler.sweep()
     for row in (0, 1):
@@ -98,7 +58,7 @@ def check_peer() -> None:
         wanted /= wanted.sum()
         assert (np.abs(seen - wanted) < 5 * np.sqrt(wanted / copies)).all()
     pairs = np.zeros(9)
-    sampler = PeerSampler(single[:, None], double, heat)
+    sampler = TablesSampler(single[:, None], double, heat)
     for _ in range(20000):
         sampler.sweep()
         pairs[sampler.labels[0, 0] * 3 + sampler.labels[1, 0]] += 1
@@ -115,11 +75,11 @@ def main() -> None:
     for sampler in (Race(), Cdf()):
         print(f"chip 16x2 {sampler.name}: {chip_speed(sampler) / 1e3:.0f} k cycles/s", flush=True)
     for labels in (24, 56):
-        peer = peer_speed(labels) / 1e6
+        peer = tables_speed(labels, REPEATS) / 1e6
         print(f"peer, float tables, L={labels}, one core: {peer:.0f} M label evaluations/s", flush=True)
-        print(f"float L={labels}, one core: {float_speed(labels) / 1e6:.0f} M label evaluations/s", flush=True)
+        print(f"float L={labels}, one core: {float_speed(labels, REPEATS) / 1e6:.0f} M label evaluations/s", flush=True)
         for name, sampler in MACHINES.items():
-            one, every = (model_speed(Config(sampler=sampler), labels, threads) / 1e6 for threads in (1, None))
+            one, every = (model_speed(Config(sampler=sampler), labels, threads, REPEATS) / 1e6 for threads in (1, None))
             print(f"model {name} L={labels}: {one:.0f} M label evaluations/s on one core ({one / peer:.2f} of the peer), "
                   f"{every:.0f} on all", flush=True)
 

@@ -16,10 +16,10 @@ __all__ = ["main"]
 APPLICATIONS = (stereo.APPLICATION, motion.APPLICATION, segment.APPLICATION, denoise.APPLICATION, problem.APPLICATION)
 
 # Commands imported when they are asked for, because they bring the gateware or much arithmetic with them.
-LAZY = {"board": "mrfhw.commands.board", "build": "mrfhw.commands.build", "demo-scene": "mrfhw.commands.demo_scene",
-        "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate", "export": "mrfhw.commands.export",
-        "generate": "mrfhw.generate", "report": "mrfhw.commands.report", "reproduce": "mrfhw.reproduce.command",
-        "statistics": "mrfhw.commands.statistics"}
+LAZY = {"bench": "mrfhw.bench.command", "board": "mrfhw.commands.board", "build": "mrfhw.commands.build",
+        "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate",
+        "export": "mrfhw.commands.export", "generate": "mrfhw.generate", "report": "mrfhw.commands.report",
+        "reproduce": "mrfhw.reproduce.command", "statistics": "mrfhw.commands.statistics"}
 
 
 class MainGroup(OneLineGroup):

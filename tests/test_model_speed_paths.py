@@ -1,8 +1,6 @@
 """The model's fast loops against the definition of a draw, one site after the other; threads, windows and uniforms."""
 
 import dataclasses
-import importlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -207,16 +205,3 @@ def test_float_chain_on_the_hardware_s_uniforms(sampler):
 def test_hardware_uniforms_need_a_machine():
     with pytest.raises(ProblemError, match="uniforms is 'hardware'"):
         exact.solve(stereo(), Run(sweeps=1), uniforms="hardware")
-
-
-def test_the_peer_samples_what_it_should(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
-    peer = importlib.import_module("peer_numba_tables")
-    single, double, heat, sweeps = np.array([[0, 3, 5], [4, 1, 2]]), 2 * (1 - np.eye(3, dtype=int)), 2.0, 20000
-    sampler, pairs = peer.PeerSampler(single[:, None], double, heat), np.zeros((3, 3))
-    for _ in range(sweeps):
-        sampler.sweep()
-        pairs[sampler.labels[0, 0], sampler.labels[1, 0]] += 1
-    wanted = np.exp(-(single[0][:, None] + single[1] + double) / heat)
-    wanted /= wanted.sum()
-    assert (np.abs(pairs / sweeps - wanted) < 8 * np.sqrt(wanted / sweeps)).all()  # sweeps are correlated

@@ -8,7 +8,7 @@ from typing import Any
 
 from mrfhw.fpga.records import read_record
 
-__all__ = ["PUBLISHED", "RESULTS", "kept_records", "table"]
+__all__ = ["PUBLISHED", "RESULTS", "cell_of", "kept_records", "table"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -41,12 +41,14 @@ def kept_records(paths: Iterable[Path] = ()) -> list[dict[str, Any]]:
     return records if given else sorted(records, key=lambda record: (-record["lanes"], record["board"]))
 
 
+def cell_of(record: dict[str, Any], kind: str) -> tuple[str, int] | None:
+    """What a record calls its "logic", "memory" or "dsp" cells, and how many it uses."""
+    return next(((name, int(record["resources"][name]["used"])) for name in _KINDS[kind] if name in record["resources"]), None)
+
+
 def _cell(record: dict[str, Any], kind: str) -> str:
-    for name in _KINDS[kind]:
-        if name in record["resources"]:
-            cell = record["resources"][name]
-            return f"{cell['used']} {name} ({cell['share']:.0%})"
-    return "-"
+    found = cell_of(record, kind)
+    return f"{found[1]} {found[0]} ({record['resources'][found[0]]['share']:.0%})" if found else "-"
 
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:

@@ -112,6 +112,8 @@ class RegisterFile(wiring.Component):
         # A request is registered and carried out in the cycle after.
         request = Signal()
         pending = Signal()
+        idle = Signal()
+        at_tile = Signal()
         write = Signal()
         address = Signal.like(bus.adr)
         data = Signal(32)
@@ -119,7 +121,9 @@ class RegisterFile(wiring.Component):
         waiting = Signal()
         wait = Signal(range(c.latency.tile_access(c.tree_levels) + 1))
         m.d.comb += request.eq(bus.cyc & bus.stb & ~bus.ack & ~bus.err & ~under_way)
-        m.d.sync += pending.eq(request)
+        # No run starts between a request and its carrying out: control's write is answered later than it takes effect.
+        m.d.sync += [pending.eq(request), idle.eq(~self.status.running),
+                     at_tile.eq(request & bus.adr[amap.tiles_bit] & ~self.status.running)]
         m.d.sync += [write.eq(bus.we), address.eq(bus.adr), data.eq(bus.dat_w)]
         tile, index = address[amap.tiles_bit], address[:amap.tiles_bit]
         register_write = Signal()
@@ -142,14 +146,14 @@ class RegisterFile(wiring.Component):
             self.tile_bus.write.eq(write), self.tile_bus.data.eq(data), self.tile_bus.offset.eq(index),
             self.tile_bus.region.eq(index >> amap.offset_bits), self.tile_bus.broadcast.eq(index[amap.broadcast_bit]),
             self.tile_bus.path.eq(index[amap.offset_bits + amap.region_bits:amap.broadcast_bit]),
-            self.tile_bus.strobe.eq(pending & tile & ~self.status.running),
+            self.tile_bus.strobe.eq(at_tile),
         ]
-        answer = pending & Mux(tile, write & ~self.status.running, known | (table & write))
+        answer = pending & Mux(tile, write & idle, known | (table & write))
         done = Signal()
         failed = Signal()
         with m.If(answer):
             m.d.comb += done.eq(1)
-        with m.Elif(pending & tile & ~self.status.running):
+        with m.Elif(at_tile):
             m.d.sync += [waiting.eq(1), wait.eq(c.latency.tile_access(c.tree_levels))]
         with m.Elif(pending):
             m.d.comb += failed.eq(1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["PeerSampler"]
+__all__ = ["TablesSampler"]
 
 U = np.uint64
 
@@ -47,8 +47,8 @@ def _draw_colour(colour: int, singles: np.ndarray, doubles: np.ndarray, weights:
     state[0] = word
 
 
-class PeerSampler:
-    """Samples sums of singles (H, W, L) and doubles (L, L), whole numbers, at a temperature.
+class TablesSampler:
+    """Samples sums of singles (H, W, L) and symmetrical doubles (L, L), whole numbers, at a temperature.
 
     labels: (H, W) uint8, a view of the chain's state. The largest sum of energies must fit int16.
     """
@@ -60,7 +60,7 @@ class PeerSampler:
             raise ValueError(f"energies reach {largest}; int16 holds {np.iinfo(np.int16).max}: scale them")
         self._singles = np.ascontiguousarray(singles, np.int16)
         self._doubles = np.zeros((count + 1, count), np.int16)
-        self._doubles[:-1] = doubles.T
+        self._doubles[:-1] = doubles
         self._weights = np.exp(np.arange(largest + 1) / -temperature).astype(np.float32)
         self._framed = np.full((rows + 2, cols + 2), count, np.uint8)
         self.labels = self._framed[1:-1, 1:-1]

@@ -1,0 +1,89 @@
+"""What is compared: label evaluations a second, what they cost, and what binds them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mrfhw.bench import software
+from mrfhw.fpga.report import PUBLISHED, cell_of
+from mrfhw.machine.config import Config
+
+__all__ = ["Row", "built", "elsewhere", "measured", "measurements"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A sampler, in hardware or software.
+
+    labels_per_s: label evaluations a second, of a log that costs nothing. logged: the same with every counted label in a histogram
+    that reaches the host, None where that is not known or there is none. log_bytes: of the log for each label evaluation.
+    logic, multipliers: how many of which cells. joules: for a label evaluation, by a model of power. binds: what sets the rate.
+    status: simulated, placed and routed, run on a board, measured here.
+    """
+
+    name: str
+    labels_per_s: float
+    status: str
+    binds: str
+    logged: float | None = None
+    log_bytes: float | None = None
+    logic: tuple[int, str] | None = None
+    multipliers: int | None = None
+    joules: float | None = None
+
+    @property
+    def per_logic(self) -> float | None:
+        return self.labels_per_s / self.logic[0] if self.logic else None
+
+    @property
+    def per_multiplier(self) -> float | None:
+        return self.labels_per_s / self.multipliers if self.multipliers else None
+
+    @property
+    def per_watt(self) -> float | None:
+        return 1 / self.joules if self.joules else None
+
+
+def built(record: dict[str, Any]) -> Row:
+    """A build's record, this project's own or one of `PUBLISHED`."""
+    log, logic, multipliers = record.get("log"), cell_of(record, "logic"), cell_of(record, "dsp")
+    return Row(
+        name=f"{record['board']}, {record['design']}", labels_per_s=record["labels_per_s"], status=record["status"],
+        binds=f"lanes x {record['machine_fmax_hz'] / 1e6:.1f} MHz" + (", with the log its link" if log and log["binds"] == "link"
+                                                                      else ""),
+        logged=log["labels_per_s"] if log else None, log_bytes=log["bytes_per_label_evaluation"] if log else None,
+        logic=(logic[1], logic[0]) if logic else None, multipliers=multipliers[1] if multipliers else None)
+
+
+def elsewhere() -> list[Row]:
+    """Published machines that this project has not built."""
+    # The design's ASIC study (Section 3.5.1): 1,024 x 2 lanes at 3 GHz in 15 nm, 13.2 pJ a label. FlexGibbs: FCCM 2019.
+    return [*map(built, PUBLISHED),
+            Row(name="published ASIC, 1024x2", labels_per_s=2048 * 3e9, status="published, synthesized for 15 nm",
+                binds="lanes x 3000.0 MHz", joules=13.2e-12),
+            Row(name="FlexGibbs", labels_per_s=177e6, status="published", binds="not stated")]
+
+
+def measurements(labels: int, repeats: int) -> dict[str, tuple[str, Callable[[], float]]]:
+    """What is measured on this computer: by name, what binds it and how it is measured."""
+    cores = os.cpu_count() or 1
+    one = "one core"
+    found: dict[str, tuple[str, Callable[[], float]]] = {
+        "bit-exact model, one core": (one, lambda: software.model_speed(Config(), labels, 1, repeats)),
+        "float64 reference, one core": (one, lambda: software.float_speed(labels, repeats)),
+        "tables in numba, one core": (one, lambda: software.tables_speed(labels, repeats)),
+        "NumPy, one core": (one, lambda: software.numpy_speed(labels, repeats)),
+    }
+    if cores > 1:
+        found[f"bit-exact model, {cores} cores"] = (
+            f"{cores} cores", lambda: software.model_speed(Config(), labels, None, repeats))
+    return found
+
+
+def measured(labels: int, repeats: int) -> Iterator[Row]:
+    """Each of `measurements`, when it is done."""
+    for name, (binds, measure) in measurements(labels, repeats).items():
+        yield Row(name=name, labels_per_s=measure(), status="measured here", binds=binds)
