@@ -74,8 +74,8 @@ techmap -map +/mul2dsp.v -map +/ice40/dsp_map.v -D DSP_A_MAXWIDTH=16 -D DSP_B_MA
 setattr -unset mul2dsp a:mul2dsp
 chtype -set $mul t:$__soft_mul"""}
 
-# Yosys (0.70) makes a rotation of 16 words four times too large with the multiplexers of ECP5's slices. It ends in an assertion where
-# names of a design meet those of its mapper, as those of wires may: registers alone keep theirs.
+# Yosys (0.70) makes a rotation of 16 words four times too large with the multiplexers of ECP5's slices. It ends in an assertion
+# where names of a design meet those of its mapper, as those of wires may: registers alone keep theirs.
 _ECP5_OPTIONS = {"nextpnr_opts": "--router router2", "ecppack_opts": "--compress", "synth_opts": "-nomux",
                  "script_after_read": """hierarchy -top top
 proc

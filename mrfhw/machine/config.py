@@ -68,6 +68,7 @@ class Config:
     s2_words: int = whole(0, 0, 1 << 16, "Singleton-2 words that an SPE holds, 0 for one a site.")
     hub_fan_in: int = choice(4, (2, 4, 8, 16), "Inputs of a log hub, and of a node of the control tree.")
     hub_depth: int = whole(4, 1, 64, "Messages that a log hub's FIFO holds.")
+    line_levels: int = whole(0, 0, 6, "Upper levels of the log's tree whose hubs pass whole lines, 0 for none.")
     line_bits: int = whole(512, 32, 4096, "Width of a packed log line.")
 
     latency: ClassVar[Latency] = Latency()  # of the gateware; a machine may have its own (`with_latency`)

@@ -118,10 +118,18 @@ def line_message(c: Derived) -> str | None:
     return None
 
 
+def line_levels(c: Derived) -> str | None:
+    """The log's tree has the levels that pass lines."""
+    if c.line_levels > c.tree_levels:
+        return (f"line_levels is {c.line_levels}; the tree of {c.spes} SPEs with hub_fan_in = {c.hub_fan_in} has {c.tree_levels} "
+                f"levels: give {c.tree_levels} or less")
+    return None
+
+
 # Each takes the numbers of parameters and returns the line of what is wrong, None where nothing is; the first broken one is said.
 CONSTRAINTS: tuple[Callable[[Derived], str | None], ...] = (
     lanes, tile_rows, tile_cols, tile_sites, difference, channels, doubleton_table, vectors, site_address, line_bytes, bus_address,
-    line_message)
+    line_message, line_levels)
 
 
 def first_broken(config: Config) -> str | None:

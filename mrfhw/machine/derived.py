@@ -127,6 +127,21 @@ class Derived(Config):
         return levels
 
     @property
+    def message_levels(self) -> int:
+        """Levels of hubs below the line packers, that pass a message a cycle."""
+        return self.tree_levels - self.line_levels
+
+    @property
+    def packer_tiles(self) -> int:
+        """Tiles whose messages a line packer packs, at most."""
+        return min(self.spes, self.hub_fan_in ** self.message_levels)
+
+    @property
+    def packers(self) -> int:
+        """Line packers: one at the root, or several with hubs above them that pass lines."""
+        return -(-self.spes // self.packer_tiles)
+
+    @property
     def control_nodes(self) -> int:
         """Nodes of the control tree; the log has as many hubs."""
         nodes, width = 0, self.spes

@@ -20,35 +20,77 @@ __all__ = ["LogTiming"]
 # Indices of the integer state that the kernel carries from call to call.
 _NOW, _STALLS, _HEAD, _COUNT, _WAITING = range(5)
 
+# Of a packer.
+_CHILD, _WAITS, _FILL = range(3)
+
+
+@numba.njit(cache=True, nogil=True)
+def _step_hub(hub: int, node: int, levels: np.ndarray, served: np.ndarray, first: np.ndarray, children: np.ndarray,
+              given: np.ndarray, tiles: int, hub_depth: int) -> None:
+    """A cycle of a hub, of messages or of lines, on its children's levels at the cycle's start."""
+    full = levels[node] + given[node] == hub_depth
+    given[node] = 0
+    if full:
+        return
+    k = served[hub]
+    for _ in range(children[hub, 1]):
+        k = k + 1 if k + 1 < children[hub, 1] else 0
+        if k < children[hub, 0] and levels[first[hub] + k] > 0:
+            child = first[hub] + k
+            levels[child] -= 1
+            given[child] = 1 if child >= tiles else 0
+            levels[node] += 1
+            served[hub] = k
+            break
+
+
+@numba.njit(cache=True, nogil=True)
+def _step_packer(packer: np.ndarray, node: int, levels: np.ndarray, given: np.ndarray, tiles: int, line_messages: int) -> int:
+    """A cycle of a packer (child, whether a message waits, messages in the line), whose level is its output register.
+
+    Returns by how many the messages and lines in it became fewer: 1 with a message that joins others, 0 with a line's last one.
+    """
+    was_full = levels[node] + given[node] > 0
+    free = not was_full or given[node] > 0
+    given[node] = 0
+    joined = 0
+    if packer[_WAITS]:
+        ends = packer[_FILL] == line_messages - 1
+        if not ends or free:
+            packer[_WAITS] = 0
+            packer[_FILL] = 0 if ends else packer[_FILL] + 1
+            if ends:
+                levels[node] = 1
+            else:
+                joined = 1
+    if not packer[_WAITS] and levels[packer[_CHILD]] > 0:
+        levels[packer[_CHILD]] -= 1
+        given[packer[_CHILD]] = 1 if packer[_CHILD] >= tiles else 0
+        packer[_WAITS] = 1
+    return joined
+
 
 @numba.njit(cache=True, nogil=True)
 def _step_network(levels: np.ndarray, served: np.ndarray, first: np.ndarray, children: np.ndarray, given: np.ndarray,
-                  hub_depth: int, tiles: int) -> int:
-    """One cycle of the hubs and of an always-ready packer, on the levels at its start; returns what left: 0 or 1.
+                  packers: np.ndarray, sizes: np.ndarray) -> int:
+    """One cycle of the hubs and packers, and of a log that is always taken, on the levels at its start.
 
-    Nodes are numbered tiles first, then hubs, the root last. first, children: of each hub. From the root to the
-    leaves: a hub's children then still have the level of the cycle's start, and given (nodes,) says which hubs have
-    not. All of `given` is 0 between calls.
+    Nodes are numbered tiles first, then hubs of messages, packers (those below hubs of lines), hubs of lines; the root is the last.
+    first, children: of each hub. From the root to the leaves: a node's children then still have the level of the cycle's start, and
+    given (nodes,) says which nodes have not. All of `given` is 0 between calls. packers: see `_step_packer`. sizes: tiles, hubs of
+    messages, messages of a line, depth of a hub. Returns by how many the messages and lines in the network became fewer.
     """
-    root = len(levels) - 1
+    tiles, message_hubs, line_messages, hub_depth = sizes
+    root, first_packer = len(levels) - 1, tiles + message_hubs
     left = 1 if levels[root] > 0 else 0
     levels[root] -= left
     given[root] = left
-    for hub in range(root - tiles, -1, -1):
-        full = levels[tiles + hub] + given[tiles + hub] == hub_depth
-        given[tiles + hub] = 0
-        if full:
-            continue
-        k = served[hub]
-        for _ in range(children[hub, 1]):
-            k = k + 1 if k + 1 < children[hub, 1] else 0
-            if k < children[hub, 0] and levels[first[hub] + k] > 0:
-                child = first[hub] + k
-                levels[child] -= 1
-                given[child] = 1 if child >= tiles else 0
-                levels[tiles + hub] += 1
-                served[hub] = k
-                break
+    for hub in range(len(served) - 1, message_hubs - 1, -1):
+        _step_hub(hub, tiles + len(packers) + hub, levels, served, first, children, given, tiles, hub_depth)
+    for packer in range(len(packers)):
+        left += _step_packer(packers[packer], first_packer + packer, levels, given, tiles, line_messages)
+    for hub in range(message_hubs - 1, -1, -1):
+        _step_hub(hub, tiles + hub, levels, served, first, children, given, tiles, hub_depth)
     given[root] = 0
     return left
 
@@ -56,7 +98,7 @@ def _step_network(levels: np.ndarray, served: np.ndarray, first: np.ndarray, chi
 @numba.njit(cache=True, nogil=True)
 def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, served: np.ndarray, first: np.ndarray,
              children: np.ndarray, given: np.ndarray, stalled: np.ndarray, pending_cycle: np.ndarray, pending: np.ndarray,
-             hub_depth: int, limit: int, delay: int) -> int:
+             packers: np.ndarray, sizes: np.ndarray, limit: int, delay: int) -> int:
     """Step the network to cycle `until`; with `proceed`, on to the first cycle from there without a stall.
 
     stalled: ring of the tiles' wishes by cycle; one is seen `delay` cycles later. pending: ring of the
@@ -84,7 +126,7 @@ def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, s
                 wish |= levels[tile] > limit
         stalled[now % ring] = wish
         if state[_WAITING] > 0:
-            state[_WAITING] -= _step_network(levels, served, first, children, given, hub_depth, tiles)
+            state[_WAITING] -= _step_network(levels, served, first, children, given, packers, sizes)
         if state[_COUNT] > 0:
             lane = now - pending_cycle[head]
             if lane >= 0:
@@ -103,7 +145,8 @@ def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, s
 @numba.njit(cache=True, nogil=True)
 def _issue_groups(ready: int, interval: int, enters: int, events: np.ndarray, state: np.ndarray, levels: np.ndarray,
                   served: np.ndarray, first: np.ndarray, children: np.ndarray, given: np.ndarray, stalled: np.ndarray,
-                  pending_cycle: np.ndarray, pending: np.ndarray, hub_depth: int, limit: int, delay: int) -> int:
+                  pending_cycle: np.ndarray, pending: np.ndarray, packers: np.ndarray, sizes: np.ndarray, limit: int,
+                  delay: int) -> int:
     """Issue the groups of `events` (groups, tiles, units) from cycle `ready` on; returns the cycle of the last one.
 
     enters: cycles from a group's issue until its first lane's message enters the tile's FIFO.
@@ -111,7 +154,7 @@ def _issue_groups(ready: int, interval: int, enters: int, events: np.ndarray, st
     slots, issue = len(pending_cycle), 0
     for group in range(len(events)):
         issue = 1 + _advance(ready, True, state, levels, served, first, children, given, stalled, pending_cycle, pending,
-                             hub_depth, limit, delay)
+                             packers, sizes, limit, delay)
         if events[group].any():
             slot = (state[_HEAD] + state[_COUNT]) % slots
             pending_cycle[slot] = issue + enters
@@ -138,18 +181,7 @@ class LogTiming:
         self.cycles = 0
         self._issue = -1
         self._drained = False
-        first, children, width, start = [], [], c.spes, 0
-        while width > 1:
-            hubs = -(-width // c.hub_fan_in)
-            for n in range(hubs):
-                first.append(start + n * c.hub_fan_in)
-                children.append((min(c.hub_fan_in, width - n * c.hub_fan_in), c.hub_fan_in))
-            start, width = start + width, hubs
-        self._levels = np.zeros(c.spes + len(first), np.int64)
-        self._given = np.zeros(c.spes + len(first), np.int64)
-        self._served = np.zeros(len(first), np.int64)
-        self._first = np.array(first, np.int64)
-        self._children = np.array(children, np.int64).reshape(-1, 2)
+        self._build_network(c)
         self._state = np.zeros(5, np.int64)
         self._seen_after = c.latency.stall_seen(c.tree_levels)
         self._enters = c.latency.logged(c.tree_levels)  # cycles from a write-back slot
@@ -160,7 +192,32 @@ class LogTiming:
         # Where a group's messages, were every unit to send one, are gone before the next group's come, no FIFO fills.
         # A hub of depth 1 takes a message every other cycle.
         gone = c.units * (1 if c.hub_depth > 1 else 2) + 2 * c.tree_levels + c.spus + 4
-        self._never_stalls = gone <= self.interval
+        self._never_stalls = gone <= self.interval and not c.line_levels
+
+    def _build_network(self, c: Derived) -> None:
+        """The nodes as `_step_network` numbers them."""
+        first: list[int] = []
+        children: list[tuple[int, int]] = []
+        packers, message_hubs, width, start = np.zeros((0, 3), np.int64), 0, c.spes, 0
+        for level in range(c.tree_levels):
+            if level == c.message_levels:  # hubs of lines lie above
+                packers = np.zeros((width, 3), np.int64)
+                packers[:, _CHILD] = start + np.arange(width)
+                start += width
+            hubs = -(-width // c.hub_fan_in)
+            for n in range(hubs):
+                first.append(start + n * c.hub_fan_in)
+                children.append((min(c.hub_fan_in, width - n * c.hub_fan_in), c.hub_fan_in))
+            message_hubs += hubs if level < c.message_levels else 0
+            start, width = start + width, hubs
+        nodes = c.spes + len(first) + len(packers)
+        self._levels = np.zeros(nodes, np.int64)
+        self._given = np.zeros(nodes, np.int64)
+        self._served = np.zeros(len(first), np.int64)
+        self._first = np.array(first, np.int64)
+        self._children = np.array(children, np.int64).reshape(-1, 2)
+        self._packers = packers
+        self._sizes = np.array([c.spes, message_hubs, c.line_messages, c.hub_depth], np.int64)
 
     @property
     def stall_cycles(self) -> int:
@@ -170,13 +227,13 @@ class LogTiming:
         """All that the cycles to come depend on, as integers by name."""
         return {"clock": np.array([self.gap_cycles, self._issue], np.int64), "levels": self._levels.copy(),
                 "served": self._served.copy(), "network": self._state.copy(), "stalled": self._stalled.copy(),
-                "pending_cycle": self._pending_cycle.copy(), "pending": self._pending.copy()}
+                "pending_cycle": self._pending_cycle.copy(), "pending": self._pending.copy(), "packers": self._packers.copy()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Continue from what `state` returned for the same machine and problem."""
         self.gap_cycles, self._issue = map(int, state["clock"])
         for name, held in (("levels", self._levels), ("served", self._served), ("network", self._state), ("stalled", self._stalled),
-                           ("pending_cycle", self._pending_cycle), ("pending", self._pending)):
+                           ("pending_cycle", self._pending_cycle), ("pending", self._pending), ("packers", self._packers)):
             held[...] = state[name]
 
     def _begin(self, start: int) -> int:
@@ -211,7 +268,7 @@ class LogTiming:
         self._issue = _issue_groups(
             ready, self.interval, self.delay + self._enters, events.reshape(-1, c.spes, c.spus), self._state,
             self._levels, self._served, self._first, self._children, self._given, self._stalled, self._pending_cycle,
-            self._pending, c.hub_depth, c.log_depth - c.log_reserve, self._seen_after)
+            self._pending, self._packers, self._sizes, c.log_depth - c.log_reserve, self._seen_after)
 
     def finish(self) -> None:
         """End of the run: wait for the last write-back."""

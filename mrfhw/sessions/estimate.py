@@ -85,13 +85,14 @@ def memories(config: Config) -> list[Memory]:
     nodes = c.spes
     for level in range(1, c.tree_levels + 1):
         nodes = -(-nodes // c.hub_fan_in)
-        found.append(Memory("hubs", nodes, c.hub_depth, LogMessage(c, level * bits_for(c.hub_fan_in)).size))
+        width = c.line_bits + 1 if level > c.message_levels else LogMessage(c, level * bits_for(c.hub_fan_in)).size
+        found.append(Memory("hubs", nodes, c.hub_depth, width))
     found += [Memory("label table", count, c.max_labels, Shape.cast(shape).width) for count, shape in (
         *((1, shape) for shape in offset_table(c).values()), *([(c.lanes, vector(c))] if c.vector_bits else []),
         *([(1, label_group(c))] if c.lanes > 1 else []))]
     return [*found, Memory("label table", 1, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
             Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
-            Memory("tile bases", 1, max(2, c.spes), c.raster_bits),
+            Memory("tile bases", c.packers, max(2, c.packer_tiles), c.raster_bits),
             Memory("groups in flight", 1, c.commit_queue_depth, GroupInFlight(c).size)]
 
 

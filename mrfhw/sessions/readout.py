@@ -20,14 +20,20 @@ from mrfhw.sessions.driver import ChipError, unpack_lines
 __all__ = ["Done", "check_counters", "check_sweep", "most_lines", "read_result"]
 
 
-def _lines(config: Config, messages: int) -> int:
-    """Log lines of a run of so many messages; the last line is sent at the run's end, even if it is empty."""
-    return messages // Derived.of(config).line_messages + 1
+def _lines(config: Config, messages: int) -> range:
+    """How many log lines a run of so many messages can have.
+
+    Each packer sends its last line at the run's end, even if it is empty; all its others are full.
+    """
+    c = Derived.of(config)
+    each, packers = c.line_messages, c.packers
+    fewest = max(0, -(-(messages - packers * (each - 1)) // each)) + packers
+    return range(fewest, messages // each + packers + 1)
 
 
 def most_lines(placement: Placement) -> int:
     """Log lines that a run can have: a message for each label that is drawn and counted."""
-    return _lines(placement.config, placement.problem.unclamped_sites * placement.run.counted)
+    return _lines(placement.config, placement.problem.unclamped_sites * placement.run.counted)[-1]
 
 
 def check_sweep(placement: Placement, before: int, sweep: int, ended: bool) -> None:
@@ -60,11 +66,14 @@ def check_counters(counters: Mapping[str, int], placement: Placement, done: Done
     waiting = counters["gap_cycles"] + counters["stall_cycles"]
     most = placement.problem.unclamped_sites * max(0, done.last - max(done.first, run.burn_in))
     wanted = {"label_cycles": groups * placement.slots, "cycles": groups * placement.interval + waiting}
-    if done.pieces == 1:  # otherwise each pause may end a line before it is full
-        wanted["lines"] = _lines(config, counters["messages"])
+    lines = _lines(config, counters["messages"])
+    if done.pieces == 1 and len(lines) == 1:  # otherwise each pause may end a line before it is full
+        wanted["lines"] = lines[0]
     for name, value in wanted.items():
         if counters[name] != value:
             raise ChipError(f"the chip counts {counters[name]} {name.replace('_', ' ')}, not {value}: reset it, then solve again")
+    if done.pieces == 1 and counters["lines"] not in lines:
+        raise ChipError(f"the chip counts {counters['lines']} lines, not {lines[0]} to {lines[-1]}: reset it, then solve again")
     if counters["messages"] > most:
         raise ChipError(f"the chip counts {counters['messages']} messages; the run has {most} at most: reset it, then solve again")
 

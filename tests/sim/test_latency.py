@@ -31,8 +31,7 @@ SHAPES = {
 }
 FIELDS = [field.name for field in dataclasses.fields(Latency)]
 # Parts that cannot have another number of stages.
-REFUSED = ("next_row", "log_fifo", "random_word", "race_compare", "cdf_start", "cdf_sum", "cdf_count", "bus_request",
-           "bus_answer")
+REFUSED = ("next_row", "log_fifo", "random_word", "race_compare", "cdf_start", "cdf_sum", "cdf_count", "bus_request")
 SHARED = ("race_level", "label_group")  # parts that machines have whose lanes share a site
 LONGER = [name for name in FIELDS if name not in REFUSED]
 ALONE = ("scheduler", "s2_read", "energy", "race_level")  # lengthened one by one in every test run; the others together

@@ -48,7 +48,7 @@ class RegisterFile(wiring.Component):
     problem, parameters: registers. start, resume, stop: pulses in the cycle after their write is carried out, the first two only
     while not busy.
     tables, tile_base_write: writes to the scheduler's tables and to the tile bases; the latter use address and data of `tables`.
-    tile_bus, tile_data: to and from the control tree. Counters count the pulses of `status`, `message` and `line`, and
+    tile_bus, tile_data: to and from the control tree. Counters count the pulses of `status` and `line`, and `messages`, and
     are cleared by start; the 64-bit ones count to 2^`COUNTER_BITS`, their higher bits read 0.
     digest: of the circuit, hexadecimal; the digest registers read its first 128 bits, or `PLACEHOLDER` if none is given.
     """
@@ -65,7 +65,7 @@ class RegisterFile(wiring.Component):
             "parameters": Out(parameters(config)), "start": Out(1), "resume": Out(1), "stop": Out(1),
             "tables": Out(TableWrites()), "tile_base_write": Out(1),
             "tile_bus": Out(bus_layout(config)), "tile_data": In(32),
-            "status": In(RunStatus()), "message": In(1), "line": In(1),
+            "status": In(RunStatus()), "messages": In(range(config.packers + 1)), "line": In(1),
         })
 
     def _registers(self, m: Module, write: Signal, address: Signal, data: Signal) -> dict[str, Signal]:
@@ -94,13 +94,13 @@ class RegisterFile(wiring.Component):
     def _counters(self, m: Module, values: dict[str, Signal]) -> None:
         status = self.status
         for name, pulse in (("cycles", status.running), ("label_cycles", status.label_cycle), ("gap_cycles", status.gap_cycle),
-                            ("stall_cycles", status.stall_cycle), ("messages", self.message), ("lines", self.line)):
+                            ("stall_cycles", status.stall_cycle), ("messages", self.messages), ("lines", self.line)):
             bits = 32 if name == "lines" else COUNTER_BITS
             counter = Signal(bits, name=name)
             with m.If(self.start):
                 m.d.sync += counter.eq(0)
-            with m.Elif(pulse):
-                m.d.sync += counter.eq(counter + 1)
+            with m.Elif(pulse.any()):
+                m.d.sync += counter.eq(counter + (1 if len(pulse) == 1 else pulse))
             if bits == 32:
                 values[name] = counter
             else:

@@ -9,7 +9,6 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.control.ops import LogStream
-from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -18,11 +17,12 @@ __all__ = ["LinePacker"]
 
 
 class LinePacker(wiring.Component):
-    """Packs messages into lines, the first in the lowest bits: count, label, address from bit 0 upwards.
+    """Packs messages of `Derived.packer_tiles` tiles into lines, the first in the lowest bits: count, label, address from bit 0
+    upwards.
 
     The address is the tile's base plus the message's offset: the site's raster index in the image.
     table_*: the bases, one write a cycle. An end marker sends what is left, zero-padded, as the last
-    line of the run (all zero if nothing is left) and raises `done` for a cycle when it is taken.
+    line of the run (all zero if nothing is left).
     messages, lines: pulses. One message a cycle; two cycles from a line's last message to tvalid.
     """
 
@@ -30,17 +30,17 @@ class LinePacker(wiring.Component):
         config = Derived.of(config)
         self.config = config
         super().__init__({
-            "log": In(LogStream(config, AddressMap(config).tile_bits)),
+            "log": In(LogStream(config, config.message_levels * bits_for(config.hub_fan_in))),
             "lines": Out(AxiStream(config.line_bits)),
-            "table_write": In(1), "table_address": In(bits_for(config.spes)), "table_data": In(config.raster_bits),
-            "message": Out(1), "done": Out(1),
+            "table_write": In(1), "table_address": In(bits_for(config.packer_tiles)), "table_data": In(config.raster_bits),
+            "message": Out(1),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, log, out = self.config, self.log.payload, self.lines
         m.submodules.bases = bases = UnguardedMemory(
-            shape=c.raster_bits, depth=max(2, c.spes), unused="the bases are written between runs and read during them")
+            shape=c.raster_bits, depth=max(2, c.packer_tiles), unused="the bases are written between runs and read during them")
         write = bases.write_port()
         read = bases.read_port()
         m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write)]
@@ -51,7 +51,7 @@ class LinePacker(wiring.Component):
         advance = Signal()
         accept = Signal()
         m.d.comb += [self.log.ready.eq(~waiting | advance), accept.eq(self.log.valid & self.log.ready),
-                     read.addr.eq(log.tile if c.tree_levels else 0), read.en.eq(accept)]
+                     read.addr.eq(log.tile if c.message_levels else 0), read.en.eq(accept)]
         with m.If(accept):
             m.d.sync += [waiting.eq(1), held.eq(self.log.payload)]
         with m.Elif(advance):
@@ -68,7 +68,7 @@ class LinePacker(wiring.Component):
         m.d.comb += [
             ends.eq(marker | (fill == c.line_messages - 1)),
             advance.eq(waiting & (~ends | ~out.tvalid | out.tready)),
-            self.message.eq(advance & ~marker), self.done.eq(out.tvalid & out.tready & out.tlast),
+            self.message.eq(advance & ~marker),
         ]
         with m.If(out.tready):
             m.d.sync += out.tvalid.eq(0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth import Module, Signal
+from amaranth import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.register_file import PLACEHOLDER, RegisterFile, Wishbone
-from mrfhw.gateware.log.line_packer import LinePacker
 from mrfhw.gateware.mesh.cluster import Cluster
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
@@ -37,23 +36,14 @@ class Accelerator(wiring.Component):
         c = self.config
         m.submodules.registers = registers = RegisterFile(c, self.digest)
         m.submodules.cluster = cluster = Cluster(c, self.leaves)
-        m.submodules.packer = packer = LinePacker(c)
         wiring.connect(m, wiring.flipped(self.bus), registers.bus)
-        wiring.connect(m, cluster.log, packer.log)
-        wiring.connect(m, packer.lines, wiring.flipped(self.lines))
-        # A run is over when its last line has been taken.
-        last_lines = Signal()
-        with m.If(cluster.done):
-            m.d.sync += last_lines.eq(1)
-        with m.Elif(packer.done):
-            m.d.sync += last_lines.eq(0)
+        wiring.connect(m, cluster.lines, wiring.flipped(self.lines))
         m.d.comb += [
             cluster.start.eq(registers.start), cluster.resume.eq(registers.resume), cluster.stop.eq(registers.stop),
             cluster.problem.eq(registers.problem), cluster.parameters.eq(registers.parameters), cluster.tables.eq(registers.tables),
             cluster.bus.eq(registers.tile_bus), registers.tile_data.eq(cluster.bus_data), registers.status.eq(cluster.status),
-            registers.status.busy.eq(cluster.status.busy | last_lines),
-            packer.table_write.eq(registers.tile_base_write), packer.table_address.eq(registers.tables.address),
-            packer.table_data.eq(registers.tables.data),
-            registers.message.eq(packer.message), registers.line.eq(self.lines.tvalid & self.lines.tready),
+            cluster.base_write.eq(registers.tile_base_write), cluster.base_address.eq(registers.tables.address),
+            cluster.base_data.eq(registers.tables.data),
+            registers.messages.eq(cluster.messages), registers.line.eq(self.lines.tvalid & self.lines.tready),
         ]
         return m

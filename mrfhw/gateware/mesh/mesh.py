@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Module
+from amaranth import Const, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.leaves import Leaves
-from mrfhw.gateware.control.ops import LogStream, downlink, uplink
-from mrfhw.gateware.mesh.tree import ControlNode, LogHub
+from mrfhw.gateware.control.ops import downlink, uplink
+from mrfhw.gateware.log.line_packer import LinePacker
+from mrfhw.gateware.mesh.tree import ControlNode, LineHub, LogHub
 from mrfhw.gateware.tile.spe import Spe
-from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -32,18 +33,26 @@ def _join_log(m: Module, sink: Any, source: Any) -> None:
     m.d.comb += [sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
 
 
-class Mesh(wiring.Component):
-    """The tiles, their links, the control tree and the hub tree.
+def _join_lines(m: Module, sink: Any, source: Any) -> None:
+    m.d.comb += [sink.tdata.eq(source.tdata), sink.tlast.eq(source.tlast), sink.tvalid.eq(source.tvalid),
+                 source.tready.eq(sink.tready)]
 
-    down, up: root of the control tree, `Latency.down` cycles to the tiles and `Latency.up` from them. log: root of
-    the hub tree. Tiles beyond the mesh read as zero: no label exists there and no pixel is inside.
+
+class Mesh(wiring.Component):
+    """The tiles, their links, the control tree and the log's tree.
+
+    down, up: root of the control tree, `Latency.down` cycles to the tiles and `Latency.up` from them. lines: root of the log's
+    tree, tlast on the last line of a run; base_*: of the line packers' tables, by tile; messages: packed in a cycle, one cycle
+    later where there are several packers. Tiles beyond the mesh read as zero: no label exists there and no pixel is inside.
     """
 
     def __init__(self, config: Config, leaves: Leaves | None = None):
         config = Derived.of(config)
         self.config, self.leaves = config, leaves or Leaves(shared=False)
-        tile_bits = AddressMap(config).tile_bits
-        super().__init__({"down": In(downlink(config)), "up": Out(uplink(config)), "log": Out(LogStream(config, tile_bits))})
+        super().__init__({
+            "down": In(downlink(config)), "up": Out(uplink(config)), "lines": Out(AxiStream(config.line_bits)),
+            "base_write": In(1), "base_address": In(bits_for(config.spes)), "base_data": In(config.raster_bits),
+            "messages": Out(range(config.packers + 1))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -68,25 +77,62 @@ class Mesh(wiring.Component):
 
     def _tree(self, m: Module, tiles: list[Any]) -> None:
         c = self.config
-        fan_in, digit = c.hub_fan_in, bits_for(c.hub_fan_in)
         downs, ups, logs = [t.down for t in tiles], [t.up for t in tiles], [t.log for t in tiles]
         for level in range(c.tree_levels):
-            nodes = -(-len(downs) // fan_in)
-            next_downs, next_ups, next_logs = [], [], []
-            for n in range(nodes):
-                children = range(n * fan_in, min((n + 1) * fan_in, len(downs)))
+            next_downs, next_ups = [], []
+            for n, children in enumerate(self._groups(len(downs))):
                 node: Any = self.leaves.add(m, "mrfhw_control_node", f"control_{level}_{n}", lambda: ControlNode(c))
-                hub: Any = self.leaves.add(m, f"mrfhw_log_hub_{level}", f"hub_{level}_{n}",
-                                           lambda bits=level * digit: LogHub(c, bits))  # type: ignore[misc]
-                m.d.comb += hub.present.eq((1 << len(children)) - 1)
                 for k, child in enumerate(children):
                     _join(m, downs[child], getattr(node, f"child_down_{k}"))
                     _join(m, getattr(node, f"child_up_{k}"), ups[child])
-                    _join_log(m, getattr(hub, f"child_{k}"), logs[child])
                 next_downs.append(node.down)
                 next_ups.append(node.up)
-                next_logs.append(hub.log)
-            downs, ups, logs = next_downs, next_ups, next_logs
+            downs, ups = next_downs, next_ups
+            if level == c.message_levels:
+                logs = self._packed(m, logs)
+            logs = [self._hub(m, level, n, [logs[child] for child in children])
+                    for n, children in enumerate(self._groups(len(logs)))]
+        if not c.line_levels:
+            logs = self._packed(m, logs)
         _join(m, downs[0], self.down)
         _join(m, self.up, ups[0])
-        _join_log(m, self.log, logs[0])
+        _join_lines(m, self.lines, logs[0])
+
+    def _groups(self, count: int) -> list[range]:
+        """The children of each node of a level, of so many."""
+        fan_in = self.config.hub_fan_in
+        return [range(first, min(first + fan_in, count)) for first in range(0, count, fan_in)]
+
+    def _hub(self, m: Module, level: int, n: int, children: list[Any]) -> Any:
+        """A hub of messages, or of lines above the packers; returns its output."""
+        c = self.config
+        lines = level >= c.message_levels
+        if lines:
+            hub: Any = self.leaves.add(m, "mrfhw_line_hub", f"hub_{level}_{n}", lambda: LineHub(c))
+        else:
+            hub = self.leaves.add(m, f"mrfhw_log_hub_{level}", f"hub_{level}_{n}",
+                                  lambda: LogHub(c, level * bits_for(c.hub_fan_in)))
+        m.d.comb += hub.present.eq((1 << len(children)) - 1)
+        for k, child in enumerate(children):
+            (_join_lines if lines else _join_log)(m, getattr(hub, f"child_{k}"), child)
+        return hub.lines if lines else hub.log
+
+    def _packed(self, m: Module, logs: list[Any]) -> list[Any]:
+        """Line packers behind the hubs of messages; returns their lines."""
+        c = self.config
+        found, messages = [], []
+        low = (c.packer_tiles - 1).bit_length()
+        for n, log in enumerate(logs):
+            packer: Any = self.leaves.add(m, "mrfhw_line_packer", f"packer_{n}", lambda: LinePacker(c))
+            mine = (self.base_address >> low) == n if len(logs) > 1 else Const(1)
+            address = self.base_address[:low] if len(logs) > 1 else self.base_address
+            m.d.comb += [packer.table_write.eq(self.base_write & mine), packer.table_address.eq(address),
+                         packer.table_data.eq(self.base_data)]
+            _join_log(m, packer.log, log)
+            messages.append(packer.message)
+            found.append(packer.lines)
+        if len(logs) == 1:
+            m.d.comb += self.messages.eq(messages[0])
+        else:
+            m.d.sync += self.messages.eq(sum(messages[1:], messages[0]))
+        return found

@@ -6,13 +6,14 @@ from amaranth import Array, Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.memories import Queue
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import LogMessage, LogStream, downlink, uplink
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 
-__all__ = ["ControlNode", "LogHub", "control_node_bits"]
+__all__ = ["ControlNode", "LineHub", "LogHub", "control_node_bits"]
 
 
 def control_node_bits(config: Config) -> int:
@@ -59,6 +60,21 @@ class ControlNode(wiring.Component):
         return m
 
 
+def _chosen_in_turn(m: Module, valid: Signal, last: Signal) -> Signal:
+    """The first valid child after the one that was served last; that one where none is valid."""
+    n = len(valid)
+    chosen = Signal(range(n))
+    m.d.comb += chosen.eq(last)
+    with m.Switch(last):
+        for served in range(n):
+            with m.Case(served):
+                for distance in reversed(range(1, n + 1)):
+                    k = (served + distance) % n
+                    with m.If(valid[k]):
+                        m.d.comb += chosen.eq(k)
+    return chosen
+
+
 class LogHub(wiring.Component):
     """Merges the logs of `hub_fan_in` children, one message a cycle, in turn, into a FIFO.
 
@@ -84,16 +100,8 @@ class LogHub(wiring.Component):
         children = [getattr(self, f"child_{k}") for k in range(n)]
         valid = Signal(n)
         last = Signal(range(n))
-        chosen = Signal(range(n))
-        m.d.comb += [valid.eq(Cat(child.valid for child in children)), chosen.eq(last)]
-        # The first valid child after the one that was served last.
-        with m.Switch(last):
-            for served in range(n):
-                with m.Case(served):
-                    for distance in reversed(range(1, n + 1)):
-                        k = (served + distance) % n
-                        with m.If(valid[k]):
-                            m.d.comb += chosen.eq(k)
+        m.d.comb += valid.eq(Cat(child.valid for child in children))
+        chosen = _chosen_in_turn(m, valid, last)
         message = Signal(LogMessage(c, self.tile_bits))
         m.d.comb += message.as_value().eq(Array([child.payload.as_value() for child in children])[chosen])
         ended = Signal(n)
@@ -117,4 +125,47 @@ class LogHub(wiring.Component):
                 with m.If(complete):
                     # Every run begins with the same child, so that its cycles do not depend on the run before.
                     m.d.sync += [ended.eq(0), last.eq(0)]
+        return m
+
+
+class LineHub(wiring.Component):
+    """Merges the lines of `hub_fan_in` children, one line a cycle, in turn, into a FIFO.
+
+    tlast is passed on with the last line when every child that is `present` has sent one; the round-robin order then starts
+    again at the first child. child_<k>: inputs; lines: output, `Latency.log_fifo` cycles later.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        config.latency.exactly("log_fifo", 1, "a hub's FIFO")
+        super().__init__({"present": In(config.hub_fan_in), "lines": Out(AxiStream(config.line_bits)),
+                          **{f"child_{k}": In(AxiStream(config.line_bits)) for k in range(config.hub_fan_in)}})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        c, n = self.config, self.config.hub_fan_in
+        m.submodules.fifo = fifo = Queue(c.line_bits + 1, c.hub_depth)
+        children = [getattr(self, f"child_{k}") for k in range(n)]
+        valid = Signal(n)
+        last = Signal(range(n))
+        m.d.comb += valid.eq(Cat(child.tvalid for child in children))
+        chosen = _chosen_in_turn(m, valid, last)
+        ended, ends, complete, accept = Signal(n), Signal(), Signal(), Signal()
+        now_ended = ended | (1 << chosen)
+        m.d.comb += [
+            ends.eq(Array([child.tlast for child in children])[chosen]),
+            complete.eq(ends & ((now_ended & self.present) == self.present)),
+            accept.eq(valid.any() & fifo.w_rdy), fifo.w_en.eq(accept),
+            fifo.w_data.eq(Cat(Array([child.tdata for child in children])[chosen], complete)),
+            Cat(self.lines.tdata, self.lines.tlast).eq(fifo.r_data), self.lines.tvalid.eq(fifo.r_rdy),
+            fifo.r_en.eq(self.lines.tready),
+        ]
+        for k, child in enumerate(children):
+            m.d.comb += child.tready.eq(accept & (chosen == k))
+        with m.If(accept):
+            m.d.sync += last.eq(chosen)
+            with m.If(complete):
+                m.d.sync += [ended.eq(0), last.eq(0)]
+            with m.Elif(ends):
+                m.d.sync += ended.eq(now_ended)
         return m

@@ -30,7 +30,7 @@ from mrfhw.sim.support.runner import bench_config
 from mrfhw.sim.support.wishbone import Wishbone
 
 COUNTERS = {"running": "cycles", "label_cycle": "label_cycles", "gap_cycle": "gap_cycles", "stall_cycle": "stall_cycles",
-            "message": "messages"}
+            "messages": "messages"}
 PULSES = ("start", "resume", "stop", "label", "temperature", "tile_base_write")
 
 
@@ -217,12 +217,12 @@ async def counters(dut: Any) -> None:
     await device.start()
     for _ in range(2):
         await device.bus.write(register("control"), 1 << CONTROL_BITS["start"])
-        device.counting = {"running": 0.9, "label_cycle": 0.6, "gap_cycle": 0.3, "stall_cycle": 0.2, "message": 0.5, "line": 0.1}
+        device.counting = {"running": 0.9, "label_cycle": 0.6, "gap_cycle": 0.3, "stall_cycle": 0.2, "messages": 0.5, "line": 0.1}
         for _ in range(300):
             await device.bench.cycle()
         device.counting = {}
         device.status = dict.fromkeys(device.status, 0)
-        await device.bench.cycle(message=0, line=0)
+        await device.bench.cycle(messages=0, line=0)
         for pulse, name in COUNTERS.items():
             assert await device.bus.read(register(f"{name}_low")) == device.counted[pulse], name
             assert await device.bus.read(register(f"{name}_high")) == 0
