@@ -126,7 +126,8 @@ SPEED_COLUMNS = {
     "ours_lines_cycles": f"likewise, and the upper {LINE_LEVELS} levels of the log's tree pass lines",
     "ideal_speedup": "gpu_ms / time at 3 GHz", "blocks_speedup": "likewise", "flushed_speedup": "likewise",
     "ours_speedup": "likewise",
-    "ours_logged_speedup": "likewise", "ours_lines_speedup": "likewise", "messages_per_cycle": "sent, were there no stall; the log's tree takes one",
+    "ours_logged_speedup": "likewise", "ours_lines_speedup": "likewise",
+    "messages_per_cycle": "sent, were there no stall; the log's tree takes one, or a line",
     "stall_per_sweep": "cycles, measured on the scene's data", "quiet_per_sweep": "cycles of a sweep of that run without log",
     "stall_per_sweep_lines": "cycles, where upper levels pass lines"}
 
