@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrfhw.gateware.mesh.tree import ControlNode, LogHub
+from mrfhw.gateware.mesh.tree import ControlNode, LineHub, LogHub
 from mrfhw.machine.derived import Derived
 from mrfhw.sim.support.runner import run_bench
 
@@ -30,3 +30,8 @@ def test_log_hub(fan_in: int, depth: int, tile_bits: int, present: list[int]) ->
     config = mesh(fan_in, depth)
     run_bench(LogHub(config, tile_bits), "log_hub", "mrfhw.sim.benches.bench_log_hub",
                       {"tile_bits": tile_bits, "present": present})
+
+
+@pytest.mark.parametrize(("fan_in", "depth", "present"), [(2, 1, [0, 1]), (4, 2, [0, 1, 2]), (4, 4, [0]), (8, 2, list(range(8)))])
+def test_line_hub(fan_in: int, depth: int, present: list[int]) -> None:
+    run_bench(LineHub(mesh(fan_in, depth)), "line_hub", "mrfhw.sim.benches.bench_line_hub", {"present": present})

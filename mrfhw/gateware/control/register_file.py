@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -177,9 +177,10 @@ class RegisterFile(wiring.Component):
         """
         eights, found = [], Signal(32)
         for first in range(0, len(words), 8):
-            held = Signal(32, name=f"words_from_{first}", reset_less=True)
+            eight = [Const(word, 32) if isinstance(word, int) and word else Value.cast(word) for word in words[first:first + 8]]
+            held = Signal(max(map(len, eight)), name=f"words_from_{first}", reset_less=True)
             with m.Switch(index[:3]):
-                for number, word in enumerate(words[first:first + 8]):
+                for number, word in enumerate(eight):
                     with m.Case(number):
                         m.d.sync += held.eq(word)
             eights.append(held)
