@@ -34,7 +34,7 @@ MUTATIONS = {
     "the edge of a tile": ("wraps_first_next = unit >= units_1;", "wraps_first_next = unit > units_1;"),
     "which messages are sent": ("send = ((label == entry[5:0]) |", "send = ((label == entry[5:0]) &"),
     "the temperature's limit": ("(scaled < limit) ? limit : scaled", "(scaled > limit) ? limit : scaled"),
-    "a register that is read": ("words_from_16_next = { 24'h000000, beta };", "words_from_16_next = { 24'h000001, beta };"),
+    "a register that is read": ("words_from_16 = { 24'h000000, beta };", "words_from_16 = { 24'h000001, beta };"),
     "when a run ends": ("enough_next[0] = following >= registers[77:46];", "enough_next[0] = following > registers[77:46];"),
 }
 

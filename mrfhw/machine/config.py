@@ -180,6 +180,11 @@ PRESETS: dict[str, dict[str, Any]] = {
                      temperature_table=2),
     # The machines of boards (`mrfhw build --board`).
     "ulx3s-85f": dict(mesh_rows=2, mesh_cols=4, tile_rows=64, tile_cols=64, line_bits=128),
+    # For stereo and motion by census, whose doubletons are truncated at 3: sixteen lanes that share a site.
+    "ulx3s-85f-census": dict(
+        mesh_rows=2, mesh_cols=2, spus=1, lanes=16, tile_rows=64, tile_cols=64, data_bits=8, distance="hamming", singleton_cap=1,
+        doubletons="table", pairwise_bits=2, edge_bits=2, weight_bits=4, vector_bits=0, shift_bits=0, lmem_banks=4,
+        sampler=Race(uniform_bits=14, segments=8), line_bits=128),
     "icebreaker": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=32, label_bits=5, energy_bits=8, weight_bits=5,
                        vector_bits=2, sampler=Race(uniform_bits=8, fraction_bits=4), temperature_bits=12, temperature_table=2,
                        counter_bits=4, hub_depth=1, line_bits=32),

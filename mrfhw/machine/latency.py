@@ -75,7 +75,7 @@ class Latency:
 
     # Bus.
     bus_request: int = 1  # a request on the bus -> its carrying out
-    bus_answer: int = 2  # a request carried out, or read data -> answer on the bus
+    bus_answer: int = 1  # a request carried out, or read data -> answer on the bus
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -89,9 +89,9 @@ class Latency:
         """The gateware's own, for units of so many lanes.
 
         Lanes that share a site are many to a tile and one to a cycle: they pay for a clock that block memories' outputs do not
-        limit, so a register stands behind each.
+        limit, so a register stands behind each, and one in the register file's answer.
         """
-        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, gumbel_read=2)
+        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, gumbel_read=2, bus_answer=2)
 
     def beyond(self, name: str, has: int, part: str) -> int:
         """Registers to add to a part that has `has` of the stages `name`. Raises LatencyError where it has more than declared."""

@@ -57,7 +57,7 @@ class RegisterFile(wiring.Component):
         config = Derived.of(config)
         self.config = config
         config.latency.exactly("bus_request", 1, "the register file's request")
-        self._beyond = config.latency.beyond("bus_answer", 2, "the register file's answer")
+        self._beyond = config.latency.beyond("bus_answer", 1, "the register file's answer")
         self.digest = [int(digest[8 * i:8 * i + 8], 16) for i in range(4)]
         self.map = AddressMap(config)
         super().__init__({
@@ -162,27 +162,28 @@ class RegisterFile(wiring.Component):
             with m.If(wait == 1):
                 m.d.sync += waiting.eq(0)
                 m.d.comb += done.eq(1)
-        from_tile = Signal()
-        tile_word = Signal(32, reset_less=True)
-        m.d.sync += [from_tile.eq(waiting), tile_word.eq(self.tile_data)]
-        word = delayed(m, Mux(from_tile, tile_word, value), self._beyond, "word", reset_less=True)
-        ended = delayed(m, Cat(done, failed), 1 + self._beyond, "ended")
+        stages = self._beyond  # the first one, if there is any, stands in the middle of the selection
+        from_tile = delayed(m, waiting, min(1, stages), "from_tile")
+        tile_word = delayed(m, self.tile_data, min(1, stages), "tile_word", reset_less=True)
+        word = delayed(m, Mux(from_tile, tile_word, value), max(0, stages - 1), "word", reset_less=True)
+        ended = delayed(m, Cat(done, failed), stages, "ended")
         m.d.sync += [Cat(bus.ack, bus.err).eq(ended), bus.dat_r.eq(word), under_way.eq(request | (under_way & ~ended.any()))]
         return m
 
     def _selected(self, m: Module, words: list[Signal], index: Signal) -> Signal:
-        """The word of that index, a cycle later: one of each eight, and one of these after a register.
+        """The word of that index: one of each eight, and one of these after a register, where the answer has a stage for it.
 
         index: held for two cycles.
         """
         eights, found = [], Signal(32)
+        domain = m.d.sync if self._beyond else m.d.comb
         for first in range(0, len(words), 8):
             eight = [Const(word, 32) if isinstance(word, int) and word else Value.cast(word) for word in words[first:first + 8]]
             held = Signal(max(map(len, eight)), name=f"words_from_{first}", reset_less=True)
             with m.Switch(index[:3]):
                 for number, word in enumerate(eight):
                     with m.Case(number):
-                        m.d.sync += held.eq(word)
+                        domain += held.eq(word)
             eights.append(held)
         m.d.comb += found.eq(Array(eights)[index[3:3 + bits_for(len(eights))]])
         return found
