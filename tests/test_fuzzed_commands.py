@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from mrfhw import generate
 from mrfhw.apps.flow import write_flow
 from mrfhw.apps.stereo import stereo_problem
+from mrfhw.bench import command as bench
 from mrfhw.cli import main
 from mrfhw.commands import application, board, build, export
 from mrfhw.commands import statistics as statistics_table
@@ -73,7 +74,7 @@ WORDS = {
 # A short line that is right, for each command.
 SHORT = ["--sweeps", "4", "--burn-in", "2", "--spes", "1", "--tile-rows", "16", "--tile-cols", "16", "--s2-words", "1024"]
 RIGHT = {
-    ("board",): ["--preset", "smallest"], ("build",): ["--board", "icebreaker"],
+    ("bench",): ["--no-measure"], ("board",): ["--preset", "smallest"], ("build",): ["--board", "icebreaker"],
     ("demo-scene",): ["stereo", "--rows", "16", "--cols", "24", "--labels", "5", "-o", "new"],
     ("generate",): ["--preset", "smallest"], ("export",): ["field.npz", "--machine", "machine.json", "-o", "new"],
     ("estimate",): ["--preset", "smallest"],
@@ -163,6 +164,7 @@ def _stop_long_work(monkeypatch, earnest):
     monkeypatch.setattr(generate, "generate", lambda config, top, driver: stop(top.ports(config), top.memory_port(config)))
     monkeypatch.setattr(export, "load_image", stop)
     monkeypatch.setattr(statistics_table, "rows", stop)
+    monkeypatch.setattr(bench, "measured", stop)
     for name in reproduce.FIGURES:
         monkeypatch.setitem(reproduce.FIGURES, name, stop)
     assert board.CompiledBoard  # stops in `_library`
