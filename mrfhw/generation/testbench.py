@@ -118,6 +118,16 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
     return [(problem, Run(sweeps=_SWEEPS, burn_in=1, seed=number)) for number, problem in enumerate(found)]
 
 
+def _lines(p: Placement, messages: np.ndarray) -> int:
+    """Log lines of a run of these messages, (n, 3) with the site first: each packer's last one may be empty."""
+    c = p.config
+    tile_of = np.zeros(p.problem.sites, np.int64)
+    sites, exists = p.tiles(p.pad(np.arange(p.problem.sites).reshape(p.problem.shape))), p.tiles(p.exists)
+    tile_of[sites[exists]] = np.nonzero(exists)[0]
+    of_packer = np.bincount(tile_of[messages[:, 0]] // c.packer_tiles, minlength=c.packers)
+    return int((of_packer // c.line_messages + 1).sum())
+
+
 def _steps(config: Derived, placements: Iterable[Placement],
            driver: Callable[[Config, _Recorder], Loader]) -> tuple[list[tuple[int, int, int]], int]:
     """All steps: the chip's identity, then of each problem the load, the run, and what is read after it. Cycles of the longest."""
@@ -150,7 +160,7 @@ def _steps(config: Derived, placements: Iterable[Placement],
             assert value is not None
             longest = max(longest, value)
             chip.words |= {register(f"{name}_low"): [value & 0xffffffff], register(f"{name}_high"): [value >> 32]}
-        chip.words |= {register("sweep"): [p.run.sweeps], register("lines"): [sent // config.line_messages + 1]}
+        chip.words |= {register("sweep"): [p.run.sweeps], register("lines"): [_lines(p, machine.messages)]}
         lmem = _Recorder()  # the words of LMem as the model leaves it
         driver(config, lmem).load(p, False, machine.lmem)
         chip.words |= {address: [word] for _, address, word in lmem.steps}
