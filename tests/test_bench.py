@@ -66,7 +66,7 @@ def test_software_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(("arguments", "line"), [
-    (("--labels", "1"), "labels is 1; the limits are 2 to 64: give a number between them"),
+    (("--labels", "1"), "labels is 1; a scene 256 wide has 4 to 64 disparities: give a number between them"),
     (("--repeats", "0"), "repeats is 0; the limits are 1 to 50: give a number between them"),
     (("none.json",), "none.json"),
 ])

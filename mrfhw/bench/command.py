@@ -12,15 +12,16 @@ from tqdm import tqdm
 
 from mrfhw.bench.roofline import draw
 from mrfhw.bench.rows import Row, built, elsewhere, measured, measurements
+from mrfhw.bench.software import problem
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.errors import ProblemError
 from mrfhw.files import staged
-from mrfhw.fpga.report import kept_records
+from mrfhw.fpga.report import kept_records, markdown
 from mrfhw.reproduce.report import Report, write_report
 
 __all__ = ["command"]
 
-LABELS, REPEATS = (2, 64), (1, 50)
+REPEATS = (1, 50)
 
 COLUMNS = {
     "name": "sampler",
@@ -46,21 +47,8 @@ def _line(row: Row) -> tuple[str, ...]:
 _HEAD = ("sampler", "labels/s", "with its log", "a logic cell", "a multiplier", "a watt", "what binds", "how it is known")
 
 
-def _table(rows: list[Row]) -> str:
-    lines = [_HEAD, *map(_line, rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
-    text = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |" for line in lines]
-    return "\n".join([text[0], "| " + " | ".join("-" * width for width in widths) + " |", *text[1:]])
-
-
 def _values(row: Row) -> dict[str, Any]:
     return {name: getattr(row, name) for name in COLUMNS} | {"logic": row.logic[1] if row.logic else None}
-
-
-def _checked(name: str, value: int, limits: tuple[int, int]) -> int:
-    if not limits[0] <= value <= limits[1]:
-        raise ProblemError(f"{name} is {value}; the limits are {limits[0]} to {limits[1]}: give a number between them")
-    return value
 
 
 @click.command("bench", cls=OneLineCommand)
@@ -76,8 +64,9 @@ def command(records: tuple[Path, ...], labels: int, repeats: int, no_measure: bo
     Builds are those given, or those kept with the program. Hardware is placed and routed, and has not run on a board, unless the
     table says so. Software is measured with the built-in stereo scene of 256x192 sites, one after the other.
     """
-    _checked("labels", labels, LABELS)
-    _checked("repeats", repeats, REPEATS)
+    problem(labels)  # refuses a number of labels that the scene cannot have
+    if not REPEATS[0] <= repeats <= REPEATS[1]:
+        raise ProblemError(f"repeats is {repeats}; the limits are {REPEATS[0]} to {REPEATS[1]}: give a number between them")
     rows = [*map(built, kept_records(records)), *elsewhere()]
     with staged(output) as scratch:
         if not no_measure:
@@ -91,7 +80,7 @@ def command(records: tuple[Path, ...], labels: int, repeats: int, no_measure: bo
         report = Report("bench", "label evaluations a second", COLUMNS, list(map(_values, rows)),
                         lambda figure: draw(figure, rows), lines, size=(9.0, 6.5))
         written = write_report(scratch, report)
-    click.echo(_table(rows))
+    click.echo(markdown([_HEAD, *map(_line, rows)]))
     for line in lines:
         click.echo(line)
     click.echo(f"wrote {', '.join(written)} to {output}")

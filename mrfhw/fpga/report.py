@@ -8,7 +8,7 @@ from typing import Any
 
 from mrfhw.fpga.records import read_record
 
-__all__ = ["PUBLISHED", "RESULTS", "cell_of", "kept_records", "table"]
+__all__ = ["PUBLISHED", "RESULTS", "cell_of", "kept_records", "markdown", "table"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -70,7 +70,11 @@ def _log(log: dict[str, Any]) -> str:
 
 def table(records: list[dict[str, Any]]) -> str:
     """The records and the published rows as a table in Markdown."""
-    rows = [_COLUMNS, *map(_row, [*records, *PUBLISHED])]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    return markdown([_COLUMNS, *map(_row, [*records, *PUBLISHED])])
+
+
+def markdown(rows: list[tuple[str, ...]]) -> str:
+    """A table in Markdown, its columns aligned; the first row is its head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |" for row in rows]
     return "\n".join([lines[0], "| " + " | ".join("-" * width for width in widths) + " |", *lines[1:]])

@@ -20,7 +20,7 @@ from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report, bars
 from mrfhw.reproduce.scenes import Scene, Setting
 
-__all__ = ["CLOCK", "figure_3_17", "ideal_cycles", "printed_problem", "quiet_cycles", "stall_of_log", "table_3_3"]
+__all__ = ["CLOCK", "SIDE", "figure_3_17", "ideal_cycles", "printed_problem", "quiet_cycles", "stall_of_log", "table_3_3"]
 
 CLOCK = 3e9  # Hz, the ASIC in 15 nm
 SIDE = 32  # 1,024 SPEs of two SPUs
