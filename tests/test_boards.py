@@ -25,9 +25,10 @@ from mrfhw.host.identity import machine_at
 from mrfhw.host.links import LinkError
 from mrfhw.host.remote import RemoteChip
 from mrfhw.machine.address_map import AddressMap
-from mrfhw.machine.config import Config
+from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import Region
+from mrfhw.placement.placement import Placement
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.sessions import backends
 from mrfhw.sessions.driver import ChipError
@@ -170,3 +171,8 @@ def test_a_file_is_no_port(tmp_path: Path) -> None:
     (tmp_path / "port").touch()
     with pytest.raises(LinkError, match=r"port cannot be opened as a serial port \([^\n]*\): name the board's port$"):
         connect(f"serial://{tmp_path / 'port'}", TINY)
+
+
+@pytest.mark.parametrize("config", [*map(Config.preset, PRESETS), Config(doubletons="table", pairwise_bits=1, vector_bits=0)])
+def test_diagnose_has_a_field_for_every_machine(config: Config) -> None:
+    Placement(config, diagnosing._small_problem(config), Run(sweeps=1))

@@ -19,7 +19,7 @@ from mrfhw.field.problem import Problem, Run
 from mrfhw.fpga.baseline import BASELINES
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.unit.spu import Spu
-from mrfhw.machine.config import Config
+from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.samplers import Race
 from mrfhw.model import machine
 from mrfhw.sessions import estimate
@@ -101,3 +101,10 @@ def test_the_command(tmp_path):
         refused = CliRunner().invoke(main, [*arguments, *wrong])
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
         assert words in refused.stderr
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_is_estimated(preset):
+    """The field that is taken where none is given fits whatever machine."""
+    result = CliRunner().invoke(main, ["estimate", "--preset", preset, "--rows", "8", "--cols", "8"])
+    assert result.exit_code == 0, result.output

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from test_random_machines import compare
 
+from mrfhw.cli import main
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config, ConfigError
@@ -18,6 +20,7 @@ from mrfhw.model import exact, machine
 from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.needs import needed_parameters
 from mrfhw.placement.placement import Placement
+from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.sessions.backends import solve
 from mrfhw.sim.chip import CompiledChip
 from support.random_lanes import lane_placement, random_lane_machine
@@ -204,3 +207,18 @@ def test_lanes_are_counted():
         labels=16, singleton1=np.zeros((16, 16), int), constants=np.arange(16)), RUN)
     assert result.lanes == 8
     assert result.label_evaluations == 16 * 256 * 3
+
+
+def test_the_census_machine_and_the_applications(tmp_path: Path) -> None:
+    """Its preset solves stereo; what it cannot hold of the others is said in one line with the way out."""
+    write_scene(stereo_scene(48, 64, 8, 0), tmp_path)
+    left, right = (str(tmp_path / f"{name}.png") for name in ("left", "right"))
+    preset = ["--preset", "ulx3s-85f-census", "--sweeps", "4", "--burn-in", "2", "-o", str(tmp_path / "out")]
+    for arguments, line in (
+            (["stereo", left, right, "--labels", "8"], None),
+            (["motion", left, right], "the doubletons go up to 4; the machine has them as a table, and pairwise_bits = 2 takes 0 to "
+                                      "3: give tau = 3 or less, "),
+            (["denoise", left], "singleton is 'squared'; channel 1 of a machine with distance = hamming takes hamming: give ")):
+        result = CliRunner().invoke(main, ["run", *arguments, *preset])
+        assert result.exit_code == (0 if line is None else 2), result.output
+        assert line is None or line in result.output.splitlines()[-1]

@@ -51,7 +51,7 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
     if not 1 <= sweeps <= 100_000:
         raise ProblemError(f"sweeps is {sweeps}; the limits are 1 to 100000: give a number between them")
     problem = Problem(labels=labels, singleton1=np.zeros(shape, np.int64), constants=np.zeros(labels, np.int64),
-                      singleton=config.singletons[0])
+                      singleton=config.singletons[0], tau=config.doubleton_max)
     found = estimate.cycles(config, problem, Run(sweeps=sweeps))
     memories, products = estimate.memory_bits(config), estimate.multipliers(config)
     if as_json:

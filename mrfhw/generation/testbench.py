@@ -90,22 +90,25 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
         found = tuple(wanted if wanted in kind else kind[0] for kind in kinds)
         return found if several else found[0]
 
-    half = 1 << c.vector_bits - 1
+    half, shift = 1 << max(0, c.vector_bits - 1), min(1, c.shift_max)
+    squared = "squared" in c.doubleton_kinds
     vectors = numbers(-half, half, labels, 2)
     weights: dict[str, Any] = {"edges": numbers(0, 1 << c.edge_bits, *shape, 2)} if c.edge_bits else {}
     limit: dict[str, Any] = {}
     if c.singleton_cap:
         limit["singleton_max"] = (1 << min(c.channel_singleton_bits(n) for n in range(len(kinds)))) // 3
     alpha, beta = min(3, c.weight_max), min(5, c.weight_max)
-    hot, cold = temperature(40, 1), temperature(10, 1)
+    hot, cold = temperature(40, shift), temperature(10, shift)
     found = [
         Problem(labels=labels, singleton1=data(*shape), singleton2=data(*shape),
                 offsets=np.array([(row, col) for row in (-1, 0, 1) for col in (-2, 0, 1)][1:1 + labels]),
-                singleton=singleton("absolute"), alpha=alpha, beta=beta, tau=3, energy_shift=1, out_of_range=9,
+                singleton=singleton("absolute"), alpha=alpha, beta=beta, tau=min(3, c.doubleton_max),
+                energy_shift=shift, out_of_range=9,
                 observed=numbers(0, 5, *shape) > 0, clamped=numbers(0, 8, *shape) == 0,
                 schedule=Schedule.geometric(hot, 0.9, cold), **weights),
         Problem(labels=labels, singleton1=data(*shape, most=8), constants=data(labels, most=8), singleton=singleton("squared"),
-                alpha=1, beta=1, doubleton="squared", vectors=vectors, tau=60,
+                alpha=1, beta=1, doubleton="squared" if squared else "absolute", vectors=vectors if squared else None,
+                tau=min(60, c.doubleton_max),
                 schedule=Schedule.of_table((temperature(60, 0), temperature(30, 0)), 3), **limit),
         Problem(labels=3, singleton1=data(*shape), constants=data(3), singleton=singleton("hamming"), alpha=1, beta=beta,
                 doubleton="potts", schedule=Schedule.constant(temperature(25, 0))),

@@ -163,7 +163,7 @@ def _small_problem(config: Config) -> Problem:
     kinds = (config.singletons[0], *("absolute" for _ in config.channel_bits[1:]))
     edges = rng.integers(0, 1 << config.edge_bits, (rows, cols, 2)) if config.edge_bits else None
     return Problem(labels=labels, singleton1=images[0], singleton2=images[1], offsets=np.array([(0, -n) for n in range(labels)]),
-                   singleton=kinds, edges=edges, schedule=Schedule.constant(8.0))
+                   singleton=kinds, edges=edges, tau=config.doubleton_max, schedule=Schedule.constant(8.0))
 
 
 def _field(session: RemoteSession) -> Iterator[Check]:

@@ -204,6 +204,11 @@ class Derived(Config):
         return max(self.label_bits, bits_for(widest + 1), self.pairwise_bits)
 
     @property
+    def doubleton_max(self) -> int:
+        """The largest E_doubleton."""
+        return (1 << self.doubleton_bits) - 1
+
+    @property
     def doubleton_kinds(self) -> tuple[str, ...]:
         """The functions of two labels that the machine can have."""
         lacking = {"squared": not self.vector_bits, "table": not self.pairwise_bits}

@@ -83,7 +83,7 @@ def _check_doubletons(config: Derived, problem: Problem) -> None:
 
 def _check_entries(config: Derived, problem: Problem) -> None:
     """The doubleton of every pair of labels is an entry of the machine's table."""
-    most, limit = int(doubleton_table(problem).max(initial=0)), (1 << config.pairwise_bits) - 1
+    most, limit = int(doubleton_table(problem).max(initial=0)), config.doubleton_max
     if most > limit:
         raise ProblemError(f"the doubletons go up to {most}; the machine has them as a table, and pairwise_bits = "
                            f"{config.pairwise_bits} takes 0 to {limit}: give tau = {limit} or less, scale them and beta with them, "
@@ -114,7 +114,7 @@ def check_number(config: Config, name: str, value: int | None) -> None:
     if name == "energy_shift" and value and not c.shift_bits:
         raise ProblemError(f"energy_shift is {value}; a machine with shift_bits = 0 has no shift: leave it out, or give a machine "
                            "with shift_bits")
-    high = {"alpha": c.weight_max, "beta": c.weight_max, "tau": (1 << c.doubleton_bits) - 1,
+    high = {"alpha": c.weight_max, "beta": c.weight_max, "tau": c.doubleton_max,
             "energy_shift": c.shift_max, "out_of_range": (1 << c.singleton_bits) - 1}[name]
     whole_number(name, value, 0, high, "scale alpha, beta and the temperature together" if name in ("alpha", "beta")
                  else "give one of them", f"the machine takes whole numbers from 0 to {high}")

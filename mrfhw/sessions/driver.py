@@ -241,7 +241,7 @@ class Driver:
         """Where the doubleton is a function: a table has it as it is truncated."""
         if self.config.doubletons == "table":
             return {}
-        return {"tau": (1 << self.config.doubleton_bits) - 1 if problem.tau is None else problem.tau}
+        return {"tau": self.config.doubleton_max if problem.tau is None else problem.tau}
 
     def _channel_registers(self, problem: Problem) -> dict[str, int]:
         """Weights and limits of the channels that the machine has; a channel that the problem lacks has the weight 0."""
