@@ -216,8 +216,8 @@ def test_the_census_machine_and_the_applications(tmp_path: Path) -> None:
     preset = ["--preset", "ulx3s-85f-census", "--sweeps", "4", "--burn-in", "2", "-o", str(tmp_path / "out")]
     for arguments, line in (
             (["stereo", left, right, "--labels", "8"], None),
-            (["motion", left, right], "the doubletons go up to 4; the machine has them as a table, and pairwise_bits = 2 takes 0 to "
-                                      "3: give tau = 3 or less, "),
+            (["motion", left, right], "the doubletons go up to 4; the machine has them as a table, and pairwise_bits = 2 takes 0 "
+                                      "to 3: give tau = 3 or less, "),
             (["denoise", left], "singleton is 'squared'; channel 1 of a machine with distance = hamming takes hamming: give ")):
         result = CliRunner().invoke(main, ["run", *arguments, *preset])
         assert result.exit_code == (0 if line is None else 2), result.output

@@ -39,7 +39,7 @@ def _scaled(value: float | None) -> str:
 
 
 def _line(row: Row) -> tuple[str, ...]:
-    logic = f"{_scaled(row.per_logic)} ({row.logic[1]})" if row.logic else "-"
+    logic = f"{_scaled(row.per_logic)} ({row.logic[0]})" if row.logic else "-"
     return (row.name, _scaled(row.labels_per_s), _scaled(row.logged), logic, _scaled(row.per_multiplier), _scaled(row.per_watt),
             row.binds, row.status)
 
@@ -48,7 +48,7 @@ _HEAD = ("sampler", "labels/s", "with its log", "a logic cell", "a multiplier", 
 
 
 def _values(row: Row) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in COLUMNS} | {"logic": row.logic[1] if row.logic else None}
+    return {name: getattr(row, name) for name in COLUMNS} | {"logic": row.logic[0] if row.logic else None}
 
 
 @click.command("bench", cls=OneLineCommand)

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from mrfhw.bench.rows import Row
+from mrfhw.fpga.boards import BOARDS
+from mrfhw.fpga.rates import link_bytes_per_s
+from mrfhw.gateware.board.sdram import DATA_BITS
 from mrfhw.reproduce.report import COLOURS
 
 __all__ = ["draw"]
 
-# Bytes of log a second that a link carries at most; what a link's own frames take is left out.
-LINKS = {"serial port of 3 Mbaud": 0.3e6, "USB 2.0": 40e6, "Gigabit Ethernet": 118e6, "SDRAM, 16 bits at 48 MHz": 96e6}
+_BOARD = BOARDS["ulx3s-85f"]
+assert _BOARD.link_hz is not None
+
+# Bytes of log a second at most: through the link of that board and into its SDRAM, and through two that boards may have, of the
+# 480 Mbit/s and 1 Gbit/s of which their own frames leave so much.
+LINKS = {f"serial port of {_BOARD.baud / 1e6:g} Mbaud": link_bytes_per_s(_BOARD.baud), "USB 2.0": 40e6, "Gigabit Ethernet": 118e6,
+         f"SDRAM, {DATA_BITS} bits at {_BOARD.link_hz / 1e6:g} MHz": _BOARD.link_hz * DATA_BITS / 8}
 
 
 def draw(figure: Any, rows: list[Row]) -> None:

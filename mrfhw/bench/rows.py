@@ -21,7 +21,8 @@ class Row:
 
     labels_per_s: label evaluations a second, of a log that costs nothing. logged: the same with every counted label in a histogram
     that reaches the host, None where that is not known or there is none. log_bytes: of the log for each label evaluation.
-    logic, multipliers: how many of which cells. joules: for a label evaluation, by a model of power. binds: what sets the rate.
+    logic: which cells, and how many. multipliers: how many. joules: for a label evaluation, by a model of power. binds: what sets
+    the rate.
     status: simulated, placed and routed, run on a board, measured here.
     """
 
@@ -31,13 +32,13 @@ class Row:
     binds: str
     logged: float | None = None
     log_bytes: float | None = None
-    logic: tuple[int, str] | None = None
+    logic: tuple[str, int] | None = None
     multipliers: int | None = None
     joules: float | None = None
 
     @property
     def per_logic(self) -> float | None:
-        return self.labels_per_s / self.logic[0] if self.logic else None
+        return self.labels_per_s / self.logic[1] if self.logic else None
 
     @property
     def per_multiplier(self) -> float | None:
@@ -56,7 +57,7 @@ def built(record: dict[str, Any]) -> Row:
         binds=f"lanes x {record['machine_fmax_hz'] / 1e6:.1f} MHz" + (", with the log its link" if log and log["binds"] == "link"
                                                                       else ""),
         logged=log["labels_per_s"] if log else None, log_bytes=log["bytes_per_label_evaluation"] if log else None,
-        logic=(logic[1], logic[0]) if logic else None, multipliers=multipliers[1] if multipliers else None)
+        logic=logic, multipliers=multipliers[1] if multipliers else None)
 
 
 def elsewhere() -> list[Row]:
