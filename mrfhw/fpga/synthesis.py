@@ -10,11 +10,19 @@ from mrfhw.fpga.tools import find_tool, run_step
 
 __all__ = ["SCRIPTS", "synthesized"]
 
-# Of each family, of the module {0}: as `mrfhw build` synthesizes it, or as Yosys does for families that vendors' tools build.
+
+def _of_board(name: str, command: str) -> str:
+    """As `mrfhw build` synthesizes for that board."""
+    options = BOARDS[name].options
+    before = options.get("script_after_read", "").replace("-top top", "-top {0}")
+    return f"{before}\n{command} {options['synth_opts']} -top {{0}}"
+
+
+# Of each family, of the module {0}: as it is built for a board, or as Yosys does for families that vendors' tools build.
 SCRIPTS = {
-    "ecp5": "synth_ecp5 -top {0}",
-    "ice40": BOARDS["icebreaker"].options["script_after_read"].replace("-top top", "-top {0}") + "\nsynth_ice40 -device u -top {0}",
-    "gowin": f"synth_gowin {BOARDS['tang-nano-9k'].options['synth_opts']} -top {{0}}",
+    "ecp5": _of_board("ulx3s-85f", "synth_ecp5"),
+    "ice40": _of_board("icebreaker", "synth_ice40"),
+    "gowin": _of_board("tang-nano-9k", "synth_gowin"),
     "xilinx": "synth_xilinx -family xc7 -flatten -top {0}",
 }
 
