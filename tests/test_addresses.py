@@ -31,7 +31,7 @@ def test_any_address_is_one_line(text) -> None:
 @pytest.mark.parametrize("text", ["tcp://[", "tcp://[::1]]:5", "tcp://h:65536", "tcp://h:-1", "tcp://h:1?patience=5", "p"])
 def test_any_place_to_listen_is_one_line(text) -> None:
     result = CliRunner().invoke(main, ["board", "--preset", "smallest", "--listen", text])
-    assert_one_line(result, "listen is '.+'; it must be pty or tcp://HOST:PORT: give one of them")
+    assert_one_line(result, "listen is '.+'; it must be pty, tcp://HOST:PORT or udp://HOST:PORT: give one of them")
 
 
 def test_random_addresses() -> None:

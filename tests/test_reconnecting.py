@@ -110,7 +110,7 @@ def test_logs_that_come_while_the_next_problem_is_loaded(remote) -> None:
 class Scripted:
     """A link that says what it is told to. Each piece is bytes or an error."""
 
-    name, check, reconnections = "script", "the script", 0
+    name, check, reconnections, datagrams = "script", "the script", 0, False
 
     def __init__(self, *pieces: bytes | LinkError):
         self.pieces = list(pieces)

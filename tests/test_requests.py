@@ -19,7 +19,7 @@ STARTED_AGAIN = "the board at desk was started again, or another program has spo
 class Board:
     """Answers at once, on a clock that goes on with every look. spoil: what becomes of the bytes that it sends."""
 
-    name, check, reconnections = "desk", "the desk", 0
+    name, check, reconnections, datagrams = "desk", "the desk", 0, False
 
     def __init__(self, spoil: Callable[[bytes], bytes] = lambda data: data, **changed: Callable[[Frame], bytes]):
         self.spoil, self.changed = spoil, changed

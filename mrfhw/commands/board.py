@@ -1,4 +1,4 @@
-"""`mrfhw board`: a simulated board behind a pseudo-terminal or a TCP port."""
+"""`mrfhw board`: a simulated board behind a pseudo-terminal, a TCP or a UDP port."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from mrfhw.commands.machine_options import OneLineCommand, machine_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.link.uart import check_divisor
 from mrfhw.generation.known import remember
-from mrfhw.host.links import host_and_port
+from mrfhw.host.links import host_and_port, written_host
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.sim.board import DIVISOR, CompiledBoard
+from mrfhw.sim.ethernet_board import CompiledEthernetBoard
 
 __all__ = ["command"]
 
@@ -59,26 +60,43 @@ def _serve_port(board: CompiledBoard, host: str, port: int) -> None:
                     pass
 
 
+def _serve_datagrams(board: CompiledEthernetBoard, host: str, port: int) -> None:
+    address = f"udp://{written_host(host)}:{port}"
+    with contextlib.closing(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)) as server:
+        try:
+            server.bind((host, port))
+        except OSError as error:
+            raise _not_listening(address, error) from None
+        _say(f"udp://{written_host(host)}:{server.getsockname()[1]}")
+        while True:
+            board.serve(server, TURN)
+
+
+def _not_listening(address: str, error: OSError) -> ProblemError:
+    reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+    return ProblemError(f"listen is {address}; no program can listen there ({reason}): give another address or port, 0 for a free "
+                        "one")
+
+
 @contextlib.contextmanager
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
     try:
         server = socket.create_server((host, port))
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
-        raise ProblemError(f"listen is tcp://{host}:{port}; no program can listen there ({reason}): "
-                           "give another address or port, 0 for a free one") from None
+        raise _not_listening(f"tcp://{host}:{port}", error) from None
     with server:
         yield server
 
 
-def _parse(listen: str) -> tuple[str, int] | None:
-    """(host, port), or None for a pseudo-terminal."""
+def _parse(listen: str) -> tuple[str, str, int]:
+    """(scheme, host, port); only the scheme for a pseudo-terminal."""
     if listen == "pty":
-        return None
-    host, port = host_and_port(listen)
+        return "pty", "", 0
+    scheme = "udp" if listen.startswith("udp:") else "tcp"
+    host, port = host_and_port(listen, scheme)
     if host is None or port is None or "?" in listen or "#" in listen:
-        raise ProblemError(f"listen is {listen!r}; it must be pty or tcp://HOST:PORT: give one of them")
-    return host, port
+        raise ProblemError(f"listen is {listen!r}; it must be pty, tcp://HOST:PORT or udp://HOST:PORT: give one of them")
+    return scheme, host, port
 
 
 def _ended(number: int, frame: object) -> None:
@@ -87,18 +105,21 @@ def _ended(number: int, frame: object) -> None:
 
 @click.command("board", cls=OneLineCommand)
 @click.option("--listen", default="pty", show_default=True, metavar="ADDRESS",
-              help="Where programs reach the board: pty, or tcp://HOST:PORT (port 0: any free one).")
+              help="Where programs reach the board: pty, tcp://HOST:PORT or, for one with Ethernet, udp://HOST:PORT (port 0: any "
+                   "free one).")
 @click.option("--divisor", type=int, default=DIVISOR, show_default=True, help="Clock cycles of a bit on its wires.")
 @click.option("--log-memory", "memory_bytes", type=int, default=0, metavar="BYTES",
               help="Size of a memory that the log passes through, as a board's SDRAM.  [default: none]")
 @click.option("--quick", is_flag=True, help="Compile in a fifth of the time; simulates at a third of the speed.")
 @machine_options
 def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options: Any) -> None:
-    """Run a simulated board: the generated machine with its link and UART, compiled, behind a pseudo-terminal or port.
+    """Run a simulated board: the generated machine with its link and UART or Ethernet, compiled, behind a pseudo-terminal or port.
 
     Prints the address that `mrfhw run ... --backend ADDRESS` and `mrfhw diagnose ADDRESS` take.
     """
-    place = _parse(listen)
+    scheme, host, port = _parse(listen)
+    if scheme == "udp" and memory_bytes:
+        raise ProblemError("log_memory is given with udp://; a simulated board with Ethernet has none: leave it out")
     try:
         check_divisor(divisor)
     except ValueError as error:
@@ -107,10 +128,16 @@ def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options
     with contextlib.suppress(ValueError):  # only the main thread of a program may
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _ended)
-    with CompiledBoard(config, divisor, quick=quick, memory_bytes=memory_bytes) as board, contextlib.suppress(KeyboardInterrupt):
-        remember(config)
-        if place is None:
-            _serve_terminal(board)
-        else:
-            _serve_port(board, *place)
+    if scheme == "udp":
+        with CompiledEthernetBoard(config, quick=quick) as wired, contextlib.suppress(KeyboardInterrupt):
+            remember(config)
+            _serve_datagrams(wired, host, port)
+    else:
+        made = CompiledBoard(config, divisor, quick=quick, memory_bytes=memory_bytes)
+        with made as serial, contextlib.suppress(KeyboardInterrupt):
+            remember(config)
+            if scheme == "pty":
+                _serve_terminal(serial)
+            else:
+                _serve_port(serial, host, port)
     click.echo("board ended")

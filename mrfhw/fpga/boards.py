@@ -75,11 +75,13 @@ setattr -unset mul2dsp a:mul2dsp
 chtype -set $mul t:$__soft_mul"""}
 
 # Yosys (0.70) makes a rotation of 16 words four times too large with the multiplexers of ECP5's slices. It ends in an assertion
-# where names of a design meet those of its mapper, as those of wires may: registers alone keep theirs.
+# where names of a design meet those of its mapper, as those of wires may: registers alone keep theirs. Registers that are to be
+# kept are told so themselves, not only the wires behind them.
 _ECP5_OPTIONS = {"nextpnr_opts": "--router router2", "ecppack_opts": "--compress", "synth_opts": "-nomux",
                  "script_after_read": """hierarchy -top top
 proc
 flatten
+setattr -set keep 1 a:keep %ci1 t:$*dff* %i
 rename -hide w:* t:$*dff* %x:+[Q] w:* %i %d"""}
 
 # Without wide lookup tables, which Yosys maps at the price of logic written twice: more LUTs, and a number that changes with a

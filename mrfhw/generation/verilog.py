@@ -26,8 +26,8 @@ _BLOCK = re.compile(r"^  always @\*", re.MULTILINE)
 _WAKE = "\\settled "
 
 __all__ = [
-    "AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "circuit_text", "component_verilog", "file_text",
-    "verilog_text", "with_prefix",
+    "AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "circuit_text", "component_verilog",
+    "ethernet_board_text", "file_text", "verilog_text", "with_prefix",
 ]
 
 TOP = "mrfhw_top"
@@ -101,6 +101,15 @@ def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 
 
     leaves = Leaves(shared=True)
     top = BoardTop(config, divisor, words, log_bytes, leaves, digest=circuit_digest(config), two_clocks=two_clocks)
+    return file_text(config, top, leaves)
+
+
+def ethernet_board_text(config: Config, log_bytes: int, two_clocks: bool = False) -> str:
+    """The same as an `mrfhw.gateware.board.ethernet_top.EthernetTop`, without the Ethernet core."""
+    from mrfhw.gateware.board.ethernet_top import EthernetTop
+
+    leaves = Leaves(shared=True)
+    top = EthernetTop(config, log_bytes=log_bytes, leaves=leaves, digest=circuit_digest(config), two_clocks=two_clocks)
     return file_text(config, top, leaves)
 
 

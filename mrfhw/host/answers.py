@@ -8,7 +8,6 @@ from mrfhw.host.links import LinkError
 from mrfhw.machine.link_protocol import (
     FRAME_WORDS,
     LINK_VERSION,
-    LOG_CHUNK,
     LOG_MEMORY,
     POSITIONS,
     RESPONSE,
@@ -85,7 +84,7 @@ def check_answer(name: str, operation: Operation, value: int, accesses: int, log
                            f"bytes and status {frame.status}")
 
 
-def check_log_frame(name: str, frame: Frame) -> None:
-    """Raise LinkError for a log frame that no board of this program sends."""
-    if len(frame.body) > LOG_CHUNK:
-        raise _wrong(name, f"sent a log frame of {len(frame.body)} bytes; one has {LOG_CHUNK} at most")
+def check_log_frame(name: str, frame: Frame, most: int) -> None:
+    """Raise LinkError for a log frame that no board of this program sends. most: bytes of one on this link."""
+    if len(frame.body) > most:
+        raise _wrong(name, f"sent a log frame of {len(frame.body)} bytes; one has {most} at most")

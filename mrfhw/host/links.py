@@ -1,4 +1,4 @@
-"""Byte streams to a board, by their address: serial ports, TCP, a simulated board in this process."""
+"""Links to a board, by their address: serial ports, TCP, UDP, a simulated board in this process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from mrfhw.machine.config import Config
+from mrfhw.machine.link_protocol import UDP_PORT
 from mrfhw.sessions.driver import ChipError
 
-__all__ = ["Address", "Link", "LinkError", "SerialLink", "SimLink", "TcpLink", "Wire", "host_and_port", "open_link"]
+__all__ = [
+    "Address", "Link", "LinkError", "SerialLink", "SimEthernetLink", "SimLink", "TcpLink", "UdpLink", "Wire",
+    "host_and_port", "open_link", "written_host",
+]
 
 BAUD = 3_000_000
 _PIECE = 1 << 16
@@ -32,13 +36,17 @@ class LinkError(ChipError):
 
 
 class Wire(Protocol):
-    """Bytes to and from a board. They may be lost, repeated or changed on the way; they keep their order.
+    """Bytes to and from a board. They may be lost, repeated or changed on the way.
 
-    name: for messages. `send` and `receive` raise LinkError where the wire itself is gone.
+    datagrams: each `send` is one, and `receive` gives one at a time; they may come in another order than they were sent. Else the
+    bytes are a stream and keep their order. name: for messages. `send` and `receive` raise LinkError where the wire itself is gone.
     """
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def datagrams(self) -> bool: ...
 
     def send(self, data: bytes) -> None: ...
 
@@ -72,6 +80,7 @@ class SerialLink:
     """A serial port, 8N1, held alone by this process."""
 
     reconnections = 0
+    datagrams = False
 
     def __init__(self, device: str, baud: int = BAUD):
         try:
@@ -120,7 +129,8 @@ class SerialLink:
 
 
 GONE = {errno.EIO: "it was unplugged", errno.ENXIO: "it was unplugged", errno.ENODEV: "it was unplugged",
-        errno.EPIPE: "the other end closed it", errno.ECONNRESET: "the other end closed it"}
+        errno.EPIPE: "the other end closed it", errno.ECONNRESET: "the other end closed it",
+        errno.ECONNREFUSED: "nothing listens there"}
 
 
 def _cause(error: BaseException) -> str:
@@ -150,9 +160,10 @@ class TcpLink:
 
     check = "what listens there, and the baud rate of a serial server"
     reconnections = 0
+    datagrams = False
 
     def __init__(self, host: str, port: int, seconds: float = 5):
-        self.name = f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+        self.name = f"tcp://{written_host(host)}:{port}"
         try:
             self._socket = socket.create_connection((host, port), seconds)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -186,12 +197,57 @@ class TcpLink:
         self._socket.close()
 
 
+class UdpLink:
+    """Datagrams to a board with Ethernet, or to `mrfhw board --listen udp://...`."""
+
+    check = "its address, and that no other program speaks to the board"
+    reconnections = 0
+    datagrams = True
+
+    def __init__(self, host: str, port: int = UDP_PORT):
+        self.name = f"udp://{written_host(host)}:{port}"
+        try:
+            family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+            self._socket = socket.socket(family, kind, protocol)
+            self._socket.connect(place)
+        except (OSError, ValueError) as error:  # names that no host can have are ValueErrors
+            raise LinkError(f"{self.name} cannot be reached ({_cause(error)})", "see that the address is the board's") from None
+
+    def send(self, data: bytes) -> None:
+        try:
+            self._socket.settimeout(5)
+            self._socket.send(data)
+        except OSError as error:
+            raise _lost(self.name, _cause(error)) from None
+
+    def receive(self, seconds: float) -> bytes:
+        try:
+            self._socket.settimeout(max(1e-4, seconds))
+            return self._socket.recv(_PIECE)
+        except TimeoutError:
+            return b""
+        except OSError as error:
+            raise _lost(self.name, _cause(error)) from None
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def written_host(host: str) -> str:
+    """A host as it stands in an address."""
+    return f"[{host}]" if ":" in host else host
+
+
 class SimLink:
     """The compiled board in this process. Its clock stands still unless somebody waits; a second is `rate` cycles."""
 
     name = "sim://"
     check = "the compiled board"
     reconnections = 0
+    datagrams = False
 
     def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048, rate: int = 2_000_000,
                  memory_bytes: int = 0, two_clocks: bool = False):
@@ -215,7 +271,37 @@ class SimLink:
         self.board.close()
 
 
-OPTIONS = {"serial": ("baud", "reconnect", "patience"), "tcp": ("reconnect", "patience"), "sim": ("quick", "patience")}
+class SimEthernetLink:
+    """The compiled board with Ethernet in this process. Its clock stands still unless somebody waits; a second is `rate` cycles."""
+
+    name = "sim://"
+    check = "the compiled board"
+    reconnections = 0
+    datagrams = True
+
+    def __init__(self, config: Config, quick: bool = False, log_bytes: int = 1 << 15, rate: int = 2_000_000,
+                 two_clocks: bool = False):
+        from mrfhw.sim.ethernet_board import CompiledEthernetBoard
+
+        self.rate = rate
+        self.board = CompiledEthernetBoard(config, log_bytes, quick, two_clocks)
+
+    def send(self, data: bytes) -> None:
+        self.board.send(data, UDP_PORT)
+
+    def receive(self, seconds: float) -> bytes:
+        found = self.board.receive(int(max(0.0, seconds) * self.rate) + 1)
+        return found.data if found else b""
+
+    def clock(self) -> float:
+        return self.board.cycles / self.rate
+
+    def close(self) -> None:
+        self.board.close()
+
+
+OPTIONS = {"serial": ("baud", "reconnect", "patience"), "tcp": ("reconnect", "patience"), "udp": ("reconnect", "patience"),
+           "sim": ("quick", "patience")}
 LEAST_PATIENCE = 1.0  # seconds
 
 
@@ -238,7 +324,8 @@ class Address:
     def of(cls, text: str) -> Address:
         """Parse an address. Raises LinkError if it is invalid."""
         wrong = LinkError(f"the board's address is {text!r}; it must be serial:///dev/PORT, with ?baud=N where it is not {BAUD}, "
-                          "tcp://HOST:PORT or sim://, and may end in reconnect=SECONDS and patience=SECONDS", "give one of them")
+                          "tcp://HOST:PORT, udp://HOST or sim://, and may end in reconnect=SECONDS and patience=SECONDS",
+                          "give one of them")
         try:
             parts = urlsplit(text)
             given = parse_qsl(parts.query, keep_blank_values=True)
@@ -253,12 +340,13 @@ class Address:
             if parts.netloc or parts.path or options.get("quick", "0") not in ("0", "1"):
                 raise wrong
             return cls(text, "sim", quick=options.get("quick", "0") == "1", patience=patience)
-        if parts.scheme == "tcp":
-            host, port = host_and_port(text)
+        if parts.scheme in ("tcp", "udp"):
+            host, port = host_and_port(text, parts.scheme)
             if host is None or not port:
-                raise LinkError(f"the board's address is {text!r}; a TCP address has a host and a port from 1 to 65535",
-                                "give such as tcp://127.0.0.1:7000")
-            return cls(text, "tcp", host=host, port=port, reconnect=reconnect, patience=patience)
+                kind, example = ("TCP", "tcp://127.0.0.1:7000") if parts.scheme == "tcp" else ("UDP", "udp://192.168.1.50")
+                raise LinkError(f"the board's address is {text!r}; a {kind} address has a host and a port from 1 to 65535",
+                                f"give such as {example}")
+            return cls(text, parts.scheme, host=host, port=port, reconnect=reconnect, patience=patience)
         device, rate = parts.netloc + parts.path, options.get("baud", str(BAUD))
         if not device:
             raise wrong
@@ -267,17 +355,21 @@ class Address:
         return cls(text, "serial", device=device, baud=int(rate), reconnect=reconnect, patience=patience)
 
 
-def host_and_port(text: str) -> tuple[str | None, int | None]:
-    """Of tcp://HOST:PORT, each None where it is missing or cannot be. Whatever follows a question mark is left alone."""
-    found = re.fullmatch(r"tcp://(?:\[([^][]+)\]|([^][:/@#]+)):([0-9]{1,5})/?", text.partition("?")[0].strip())
-    if found is None or int(found[3]) >= 1 << 16:
+def host_and_port(text: str, scheme: str = "tcp") -> tuple[str | None, int | None]:
+    """Of tcp://HOST:PORT or udp://HOST:PORT, each None where it is missing or cannot be; a board's UDP port may be left out.
+
+    Whatever follows a question mark is left alone.
+    """
+    found = re.fullmatch(scheme + r"://(?:\[([^][]+)\]|([^][:/@#]+))(?::([0-9]{1,5}))?/?", text.partition("?")[0].strip())
+    port = int(found[3] or (UDP_PORT if scheme == "udp" else 1 << 16)) if found else 1 << 16
+    if found is None or port >= 1 << 16:
         return None, None
     host = found[1] or found[2]
     try:
         host.encode("idna")
     except ValueError:
         return None, None
-    return host, int(found[3])
+    return host, port
 
 
 def _seconds(options: Mapping[str, str], name: str, least: float, what: str) -> float | None:
@@ -295,11 +387,13 @@ def _seconds(options: Mapping[str, str], name: str, least: float, what: str) -> 
 
 
 def open_link(address: str, config: Config) -> Link:
-    """The link that an address names: serial:///dev/ttyUSB0?baud=3000000, tcp://HOST:PORT or sim://.
+    """The link that an address names: serial:///dev/ttyUSB0?baud=3000000, tcp://HOST:PORT, udp://HOST or sim://.
 
     Raises LinkError for any other and where it cannot be opened.
     """
     found = Address.of(address)
     if found.scheme == "sim":
         return SimLink(config, quick=found.quick)
-    return TcpLink(found.host, found.port) if found.scheme == "tcp" else SerialLink(found.device, found.baud)
+    if found.scheme == "serial":
+        return SerialLink(found.device, found.baud)
+    return (TcpLink if found.scheme == "tcp" else UdpLink)(found.host, found.port)

@@ -36,6 +36,10 @@ class Reconnecting:
     def check(self) -> str:
         return self.link.check
 
+    @property
+    def datagrams(self) -> bool:
+        return self.link.datagrams
+
     def send(self, data: bytes) -> None:
         try:
             self.link.send(data)

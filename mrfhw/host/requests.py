@@ -1,4 +1,4 @@
-"""Requests to a board and its log, over a link that may lose, repeat or change bytes (docs/link.md)."""
+"""Requests to a board and its log, over a link that may lose, repeat, change or reorder what it carries (docs/link.md)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import numpy as np
 from mrfhw.host.answers import Greeting, check_answer, check_log_frame, read_greeting
 from mrfhw.host.links import Link, LinkError
 from mrfhw.machine.link_protocol import (
+    DATAGRAM_LOG_CHUNK,
     HEAD_WORDS,
     LOG_CHUNK,
     POSITIONS,
     RESPONSE,
     REWIND,
+    DatagramDecoder,
     Decoder,
     Frame,
     Operation,
+    datagram,
     encode,
 )
 
@@ -28,6 +31,7 @@ LEAST_WORDS = 16  # of a request or response, however many errors there are
 FIRST_SHARE = 0.125  # of the largest frames, before anything is known of the link
 OVERHEAD = 200  # bytes that take as long as a request's way without its bytes
 PATIENCE = 20.0  # seconds for which a board may answer without progress; other waiting times are shares of it
+EARLY = 3  # log frames beyond a gap after which it is taken for a loss, where frames may come in another order
 FIRST_REST, LONGEST_REST = 0.001, 0.02  # seconds between rewinds while no log arrives
 
 
@@ -93,7 +97,10 @@ class Requests:
         self.position, self.ended = 0, 0  # received, and reached by the board as far as it has said
         self.repeated, self.longest = 0, 0.0
         self.greeting: Greeting | None = None
-        self._decoder, self._number = Decoder(), 0
+        self._decoder: Decoder | DatagramDecoder = DatagramDecoder() if link.datagrams else Decoder()
+        self._chunk = DATAGRAM_LOG_CHUNK if link.datagrams else LOG_CHUNK
+        self._early: dict[int, bytes] = {}  # log frames that came before their turn, by position
+        self._number, self._session = 0, 0
         self._per_byte: float | None = None
         self._spread = 0.0
         self._patience = 1.0  # grows with every repetition until an answer comes at once
@@ -118,6 +125,7 @@ class Requests:
         self._number = os.urandom(1)[0]
         self._following = False
         nonce = int.from_bytes(os.urandom(4), "little")
+        self._session = nonce & 0xFF
         self._checked(_Exchange(Operation.HELLO, self._number, nonce, b"", 0, self.limits.greeting))
         assert self.greeting is not None
         return self.greeting
@@ -158,7 +166,8 @@ class Requests:
         return max(min(whole, LEAST_WORDS), int(whole * self._share))
 
     def _exchange(self, request: _Exchange) -> Frame:
-        data = encode(request.operation, request.number, request.value, request.body)
+        data = (datagram(request.operation, request.number, request.value, request.body, session=self._session)
+                if self.link.datagrams else encode(request.operation, request.number, request.value, request.body))
         size = len(data) + request.response + 24
         began = heard = self.link.clock()
         came, all_damaged, breaks = self._came, self.damaged, self.link.reconnections
@@ -229,13 +238,14 @@ class Requests:
     @property
     def pause(self) -> float:
         """Seconds within which a log frame that is due arrives."""
-        return self._wait(LOG_CHUNK)
+        return self._wait(self._chunk)
 
     # -- the log
 
     def begin_log(self, position: int) -> None:
         """Take the log from a position on; what was received before is forgotten."""
         self.log.clear()
+        self._early.clear()
         self.position = self.ended = self._credited = position
         self._progress = (position, self.link.clock())
         self._gap, self._following = True, True
@@ -259,8 +269,8 @@ class Requests:
         assert self.greeting is not None
         self._before_rewind()
         # After errors short frames come through where long ones do not. A limit is only taken back together with a rewind.
-        short = int(LOG_CHUNK * self._share / FIRST_SHARE)
-        granted = max(64, short) if short < LOG_CHUNK else self.greeting.log_bytes
+        short = int(self._chunk * self._share / FIRST_SHARE) & ~3  # datagrams hold whole words
+        granted = max(64, short) if short < self._chunk else self.greeting.log_bytes
         flags = REWIND if self._gap else 0
         if not self._gap:
             granted = max(granted, (self._limit - self.position) % POSITIONS)
@@ -321,19 +331,37 @@ class Requests:
         return frames
 
     def _take(self, frame: Frame) -> None:
-        """A log frame: bytes that have arrived before are skipped; a frame beyond the next position is dropped.
+        """A log frame: bytes that have arrived before are skipped; a frame beyond the next position is dropped, or kept for its
+        turn where frames may come in another order.
 
         A frame with positions beyond one ring from the last credit is dropped too, because the board cannot hold such bytes.
         """
         assert self.greeting is not None
-        check_log_frame(self.link.name, frame)
+        check_log_frame(self.link.name, frame, self._chunk)
         known = (self.position - frame.value) % POSITIONS
         end = (frame.value + len(frame.body)) % POSITIONS
+        possible = (end - self._credited) % POSITIONS <= self.greeting.log_bytes
         if known >= 1 << 31:
-            self._gap = True
+            if self.link.datagrams and possible:
+                self._early[frame.value] = frame.body
+            self._gap |= not self.link.datagrams or len(self._early) >= EARLY
         elif known < len(frame.body):
-            if (end - self._credited) % POSITIONS > self.greeting.log_bytes:
+            if not possible:
                 self._gap = True
                 return
-            self.log += frame.body[known:]
-            self.position, self._due = end, self.link.clock()
+            self._append(frame.body[known:])
+            self._take_early()
+
+    def _append(self, body: bytes) -> None:
+        self.log += body
+        self.position, self._due = (self.position + len(body)) % POSITIONS, self.link.clock()
+
+    def _take_early(self) -> None:
+        """Those kept frames whose turn has come; what a later frame has brought meanwhile is forgotten."""
+        for position in sorted(self._early, key=lambda position: (position - self.position + (1 << 31)) % POSITIONS):
+            known = (self.position - position) % POSITIONS
+            if known >= 1 << 31:
+                return
+            body = self._early.pop(position)
+            if known < len(body):
+                self._append(body[known:])

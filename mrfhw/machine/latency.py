@@ -49,6 +49,7 @@ class Latency:
     log_entry: int = 1  # entry and drawn label -> message at the log FIFO's input
     log_fifo: int = 1  # a message's write into a FIFO of the log -> its place in the level, and at the output
     stall: int = 1  # level of the log FIFO -> wish to stall
+    tile_bus: int = 0  # a bus access at a tile -> at its memories
     tile_answer: int = 2  # word of a tile's memory -> read data at the tile's output
 
     # Sampling unit.
@@ -80,8 +81,9 @@ class Latency:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise LatencyError(f"{field.name} is {value!r}; a part has a whole number of register stages, 1 or more: "
+            least = 0 if field.default == 0 else 1
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise LatencyError(f"{field.name} is {value!r}; a part has a whole number of register stages, {least} or more: "
                                    f"give {field.default}")
 
     @classmethod
@@ -89,9 +91,11 @@ class Latency:
         """The gateware's own, for units of so many lanes.
 
         Lanes that share a site are many to a tile and one to a cycle: they pay for a clock that block memories' outputs do not
-        limit, so a register stands behind each, and one in the register file's answer.
+        limit, so a register stands behind each, in front of each multiplier of a lane, where a tile's operations come in, and in
+        the register file's answer.
         """
-        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, gumbel_read=2, bus_answer=2)
+        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, gumbel_read=2,
+                                                race_product=3, node_down=2, tile_bus=1, bus_answer=2)
 
     def beyond(self, name: str, has: int, part: str) -> int:
         """Registers to add to a part that has `has` of the stages `name`. Raises LatencyError where it has more than declared."""
@@ -249,7 +253,7 @@ class Latency:
     @property
     def tile_read(self) -> int:
         """From a bus access at a tile to its read data at the tile's output, whichever memory it is of."""
-        return max(self.s1_read, self.s2_read, self.lmem_read, self.random_word) + self.tile_answer
+        return self.tile_bus + max(self.s1_read, self.s2_read, self.lmem_read, self.random_word) + self.tile_answer
 
     def tile_access(self, levels: int) -> int:
         """From a read's way into the control tree to its data's way out."""

@@ -1,4 +1,4 @@
-"""The bytes on the link (docs/link.md): frames, their checks, and addresses as segments."""
+"""The bytes on the link (docs/link.md): frames on a stream and in datagrams, their checks, and addresses as segments."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from enum import IntEnum
 
 import numpy as np
 
-__all__ = ["Decoder", "Frame", "Operation", "Segment", "Status", "encode", "is_size", "segments"]
+__all__ = ["DatagramDecoder", "Decoder", "Frame", "Operation", "Segment", "Status", "datagram", "encode", "is_size", "segments"]
 
 FLAG, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
 LINK_VERSION = 2
 HEAD_WORDS = 2  # header and value
 LOG_CHUNK = 256  # bytes of log in a frame at most
+DATAGRAM_LOG_CHUNK = 1024  # the same in a datagram, which an Ethernet packet has to hold
+DATAGRAM_WORDS = 256  # most words of a memory for requests or responses whose frames are datagrams
+UDP_PORT = 28018  # of a board
 POSITIONS = 1 << 32  # log positions are counted modulo this
 FRAME_WORDS = (16, 4096)  # least and most of a board's memory for requests, and of that for responses
 LOG_MEMORY = (16, 1 << 16)  # least and most bytes of its log memory
@@ -65,12 +68,39 @@ class Frame:
         return np.frombuffer(self.body[:len(self.body) // 4 * 4], "<u4")
 
 
+def datagram(operation: int, number: int, value: int, body: bytes = b"", status: int = 0, session: int = 0) -> bytes:
+    """The bytes of a frame, CRC included, as a datagram carries them. session: which is the host's, 0 to 255."""
+    plain = bytes((operation, number, status, session)) + value.to_bytes(4, "little") + body
+    return plain + zlib.crc32(plain).to_bytes(4, "little")
+
+
 def encode(operation: int, number: int, value: int, body: bytes = b"", status: int = 0) -> bytes:
-    """The bytes of a frame, flags, escapes and CRC included."""
-    plain = bytes((operation, number, status, 0)) + value.to_bytes(4, "little") + body
-    plain += zlib.crc32(plain).to_bytes(4, "little")
+    """The bytes of a frame, flags, escapes and CRC included, as a stream carries them."""
+    plain = datagram(operation, number, value, body, status)
     escaped = plain.replace(bytes((ESCAPE,)), bytes((ESCAPE, ESCAPE ^ FLIP))).replace(bytes((FLAG,)), bytes((ESCAPE, FLAG ^ FLIP)))
     return bytes((FLAG,)) + escaped + bytes((FLAG,))
+
+
+def _frame_in(plain: bytes) -> Frame | None:
+    """The frame that a datagram holds; None for one that was damaged."""
+    if len(plain) < 4 * (HEAD_WORDS + 1) or zlib.crc32(plain[:-4]).to_bytes(4, "little") != plain[-4:]:
+        return None
+    return Frame(plain[0], plain[1], plain[2], int.from_bytes(plain[4:8], "little"), plain[8:-4])
+
+
+class DatagramDecoder:
+    """Frames from datagrams. damaged: those that hold none."""
+
+    def __init__(self) -> None:
+        self.damaged = 0
+
+    def feed(self, received: bytes) -> list[Frame]:
+        """The frame in a datagram; nothing for no datagram."""
+        if not received:
+            return []
+        found = _frame_in(received)
+        self.damaged += found is None
+        return [found] if found else []
 
 
 class Decoder:
@@ -104,10 +134,9 @@ class Decoder:
         if not all(others):
             return None
         plain = first + b"".join(bytes((other[0] ^ FLIP,)) + other[1:] for other in others)
-        if len(plain) < 4 * (HEAD_WORDS + 1) or zlib.crc32(plain[:-4]).to_bytes(4, "little") != plain[-4:]:
-            return None
-        self.damaged -= 1
-        return Frame(plain[0], plain[1], plain[2], int.from_bytes(plain[4:8], "little"), plain[8:-4])
+        found = _frame_in(plain)
+        self.damaged -= found is not None
+        return found
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,22 @@ from pathlib import Path
 from mrfhw.field.problem import ProblemError
 from mrfhw.files import cache_directory
 from mrfhw.gateware.common.leaves import Leaves
+from mrfhw.generation.ethernet_core import Ethernet, core_version, ethernet_core
 from mrfhw.generation.generated import Verilog, generated
 from mrfhw.generation.identity import circuit_digest
-from mrfhw.generation.verilog import TILE, TOP, board_text, file_text, verilog_text
+from mrfhw.generation.verilog import TILE, TOP, board_text, ethernet_board_text, file_text, verilog_text
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.progress import working
 from mrfhw.sim.axi_memory import BoardWithMemory, check_memory
 
-__all__ = ["compile_board", "compile_board_text", "compile_chip"]
+__all__ = ["PINS", "compile_board", "compile_board_text", "compile_chip", "compile_ethernet_board", "ethernet_text"]
 
+LINK_HZ = 50_000_000  # of a simulated Ethernet board's link, beside the 125 MHz of its wires
 _HARNESS = Path(__file__).with_name("chip.cpp")
 _BOARD_HARNESS = Path(__file__).with_name("board.cpp")
+_ETHERNET_HARNESS = Path(__file__).with_name("ethernet_board.cpp")
+PINS = Path(__file__).with_name("ecp5_pins.v")
 
 
 # Up to so many tiles, optimized and not, the C++ is compiled as one file, whose headers are read once. With more, as files of
@@ -97,6 +101,25 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
                   "two_clocks": two_clocks}
     verilog = generated(cache_directory(), "board", config, parameters, make)
     return _library(verilog, _BOARD_HARNESS, "board", quick, Derived.of(config).spes)
+
+
+def ethernet_text(config: Config, log_bytes: int, two_clocks: bool = False, ethernet: Ethernet | None = None) -> str:
+    """Verilog of a board with Ethernet, but for the cells at its pins (`PINS`). Its link's clock is one of `LINK_HZ`."""
+    return ethernet_board_text(config, log_bytes, two_clocks) + ethernet_core(LINK_HZ, ethernet or Ethernet())
+
+
+def compile_ethernet_board(config: Config, ethernet: Ethernet, log_bytes: int, quick: bool = False,
+                           two_clocks: bool = False) -> Path:
+    """The same for a board with Ethernet, driven at the wires to its PHY (`ethernet_board.cpp`)."""
+    _check_tools("a simulated board", "use a real one")
+
+    def make() -> str:
+        with working("generating"):
+            return ethernet_text(config, log_bytes, two_clocks, ethernet) + PINS.read_text()
+
+    parameters = {"ethernet": str(ethernet), "log_bytes": log_bytes, "two_clocks": two_clocks, "core": core_version()}
+    verilog = generated(cache_directory(), "ethernet", config, parameters, make)
+    return _library(verilog, _ETHERNET_HARNESS, "ethernet", quick, Derived.of(config).spes)
 
 
 def compile_board_text(text: str, level: int = 2) -> Path:

@@ -17,6 +17,13 @@ def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
     run_bench(Bridge(**parameters), "link_bridge", "mrfhw.sim.benches.bench_bridge", parameters)
 
 
+@pytest.mark.parametrize(("line_bits", "words", "response_words", "log_bytes"), [(64, 16, 32, 64), (128, 32, 16, 4096)])
+def test_bridge_behind_datagrams(line_bits: int, words: int, response_words: int, log_bytes: int) -> None:
+    parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "response_words": response_words,
+                  "log_bytes": log_bytes, "datagrams": True}
+    run_bench(Bridge(**parameters), "link_datagrams", "mrfhw.sim.benches.bench_datagrams", parameters)
+
+
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: Bridge(0, 32), "address_bits is 0; the link carries addresses of 1 to 32 bits"),
     (lambda: Bridge(33, 32), "address_bits is 33; the link carries addresses of 1 to 32 bits"),
@@ -24,6 +31,10 @@ def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
     (lambda: FrameReceiver(8), "words is 8; a frame memory has 16 to 4096 words, a power of two"),
     (lambda: FrameTransmitter(8192), "words is 8192; a frame memory has 16 to 4096 words, a power of two"),
     (lambda: LogBuffer(12, 64), "line_bits is 12; a line is two bytes or more, whole ones"),
+    (lambda: LogBuffer(40, 64, 4), "line_bits is 40; a line is two bytes or more, whole ones, and whole words on a link of "
+                                   "datagrams: give a multiple of 32 from 32 on"),
+    (lambda: Bridge(8, 32, words=512, datagrams=True), "words is 512; a datagram holds a frame of 256 words"),
+    (lambda: Bridge(8, 32, response_words=100), "response_words is 100; a frame memory has 16 to 4096 words, a power of two"),
     (lambda: LogBuffer(32, 48), "size is 48; a log buffer has 16 to 65536 bytes, a power of two"),
 ])
 def test_wrong_arguments(make, message) -> None:

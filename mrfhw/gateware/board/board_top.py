@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth import Const, DomainRenamer, Module
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from mrfhw.gateware.board.clock_crossing import MACHINE, ClockCrossing
 from mrfhw.gateware.common.leaves import Leaves
@@ -18,7 +19,7 @@ from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 
-__all__ = ["BoardTop", "divisor_for"]
+__all__ = ["BoardTop", "LinkedMachine", "divisor_for"]
 
 TOLERANCE = 0.02  # of the baud rate, that a UART's divisor may miss it by
 
@@ -32,47 +33,40 @@ def divisor_for(clock_hz: int, baud: int) -> int:
     return check_divisor(divisor)
 
 
-class BoardTop(wiring.Component):
-    """The machine behind two wires.
+class LinkedMachine(wiring.Component):
+    """The machine behind the link of docs/link.md, without what carries that.
 
-    rx: from the host, tx: to it; 8N1, no flow control. The link is that of docs/link.md.
-    divisor: clock cycles a bit (`divisor_for`), 16 for 3 Mbaud at 48 MHz. words, log_bytes: see `Bridge`.
+    words, response_words, log_bytes, datagrams: see `Bridge`.
     log_memory: what the log passes through between machine and link, so that a log faster than the link does not stall the
     machine until that memory is full; `memory` is its port then. digest: of the machine, see `RegisterFile`.
     two_clocks: the machine is in the domain `MACHINE`, all else in "sync" (`ClockCrossing`).
     """
 
-    def __init__(self, config: Config, divisor: int = 16, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None,
-                 log_memory: LogMemory | None = None, digest: str = PLACEHOLDER, two_clocks: bool = False):
-        self.digest, self.two_clocks = digest, two_clocks
-        self.config, self.divisor, self.words, self.log_bytes = config, check_divisor(divisor), words, log_bytes
+    def __init__(self, ports: Mapping[str, Member], config: Config, words: int, log_bytes: int, leaves: Leaves | None,
+                 log_memory: LogMemory | None, digest: str, two_clocks: bool, response_words: int | None, datagrams: bool):
+        self.config, self.digest, self.two_clocks = config, digest, two_clocks
         self.leaves = leaves or Leaves(shared=False)
-        self.bridge = Bridge(AddressMap(config).address_bits, config.line_bits, words, log_bytes)
+        self.bridge = Bridge(AddressMap(config).address_bits, config.line_bits, words, log_bytes, response_words, datagrams)
         self.log_memory = log_memory
         port = {"memory": log_memory.signature.members["memory"]} if log_memory else {}
-        super().__init__({"rx": In(1), "tx": Out(1, init=1), **port})
+        super().__init__({**ports, **port})
 
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
+    def _linked(self, m: Module) -> Bridge:
+        """Machine, bridge and log memory; returns the bridge, whose two streams are open."""
         bridge = self.bridge
         bus, lines, behind = self._machine(m)
         m.submodules.bridge = bridge
-        m.submodules.receiver = receiver = UartReceiver(self.divisor)
-        m.submodules.transmitter = transmitter = UartTransmitter(self.divisor)
-        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
-        wiring.connect(m, receiver.bytes, bridge.received)
-        wiring.connect(m, bridge.sent, transmitter.bytes)
         wiring.connect(m, bridge.bus, bus)
         if self.log_memory is None:
             wiring.connect(m, lines, bridge.lines)
             m.d.comb += bridge.behind.eq(behind)
-            return m
+            return bridge
         m.submodules.log_memory = log_memory = self.log_memory
         wiring.connect(m, lines, log_memory.lines)
         wiring.connect(m, log_memory.out, bridge.lines)
         wiring.connect(m, log_memory.memory, wiring.flipped(self.memory))
         m.d.comb += bridge.behind.eq(log_memory.behind + behind)
-        return m
+        return bridge
 
     def _machine(self, m: Module) -> tuple[Any, Any, Any]:
         """Its bus, its log and the bytes of the log that are between the clocks, in the link's domain."""
@@ -85,3 +79,28 @@ class BoardTop(wiring.Component):
         wiring.connect(m, crossing.machine_bus, accelerator.bus)
         wiring.connect(m, accelerator.lines, crossing.machine_lines)
         return crossing.bus, crossing.lines, crossing.behind
+
+
+class BoardTop(LinkedMachine):
+    """The machine behind two wires.
+
+    rx: from the host, tx: to it; 8N1, no flow control. The link is that of docs/link.md.
+    divisor: clock cycles a bit (`divisor_for`), 16 for 3 Mbaud at 48 MHz. The rest: see `LinkedMachine`.
+    """
+
+    def __init__(self, config: Config, divisor: int = 16, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None,
+                 log_memory: LogMemory | None = None, digest: str = PLACEHOLDER, two_clocks: bool = False,
+                 response_words: int | None = None):
+        self.divisor = check_divisor(divisor)
+        super().__init__({"rx": In(1), "tx": Out(1, init=1)}, config, words, log_bytes, leaves, log_memory, digest, two_clocks,
+                         response_words, datagrams=False)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bridge = self._linked(m)
+        m.submodules.receiver = receiver = UartReceiver(self.divisor)
+        m.submodules.transmitter = transmitter = UartTransmitter(self.divisor)
+        m.d.comb += [receiver.rx.eq(self.rx), self.tx.eq(transmitter.tx)]
+        wiring.connect(m, receiver.bytes, bridge.received)
+        wiring.connect(m, bridge.sent, transmitter.bytes)
+        return m

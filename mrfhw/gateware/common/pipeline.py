@@ -6,7 +6,7 @@ from typing import Any
 
 from amaranth import Module, Signal
 
-__all__ = ["delayed"]
+__all__ = ["copied", "delayed"]
 
 
 def delayed(m: Module, value: Any, cycles: int, name: str, *, reset_less: bool = False) -> Any:
@@ -18,3 +18,13 @@ def delayed(m: Module, value: Any, cycles: int, name: str, *, reset_less: bool =
         m.d.sync += held.eq(value)
         value = held
     return value
+
+
+def copied(m: Module, value: Any, name: str, *, reset_less: bool = True) -> Any:
+    """`value`, of any shape, a cycle later, in a register beside the part that uses it.
+
+    Synthesis merges registers that are alike, and the copies of many parts are: `keep` asks it not to.
+    """
+    copy = Signal(value.shape(), name=name, reset_less=reset_less, attrs={"keep": 1})
+    m.d.sync += copy.eq(value)
+    return copy

@@ -1,4 +1,4 @@
-"""The board's end of the link (docs/link.md): a byte stream to the machine's bus and from its log."""
+"""The board's end of the link (docs/link.md): a byte stream or datagrams to the machine's bus and from its log."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.control.register_file import Wishbone
+from mrfhw.gateware.link.datagrams import DatagramReceiver, DatagramTransmitter, DatagramWord, SentWord
 from mrfhw.gateware.link.frames import FrameReceiver, FrameTransmitter, check_words
 from mrfhw.machine.link_protocol import (
+    DATAGRAM_LOG_CHUNK,
+    DATAGRAM_WORDS,
     HEAD_WORDS,
     LINK_VERSION,
     LOG_MEMORY,
@@ -23,80 +26,97 @@ from mrfhw.machine.link_protocol import (
     is_size,
 )
 
-__all__ = ["Bridge", "LogBuffer"]
+__all__ = ["LOG_WAIT", "Bridge", "LogBuffer"]
+
+LOG_WAIT = 1023  # cycles that log which fills no datagram waits for more
 
 
 class LogBuffer(wiring.Component):
-    """Log lines as bytes in a ring, until they are freed.
+    """Log lines as bytes or words in a ring, until they are freed.
 
-    lines: one byte of a line is stored per cycle while there is room; the line is taken with its last byte. freed: position up to
-    which the ring may be overwritten. reached: bytes stored since reset. byte: the ring's byte at `position`, one cycle later.
-    line_bits: a whole number of bytes. size: bytes, 16 to 65536, a power of two.
+    lines: one unit of a line is stored per cycle while there is room; the line is taken with its last unit. freed: position up to
+    which the ring may be overwritten. reached: bytes stored since reset. data: the ring's unit at `position`, one cycle later.
+    line_bits: a whole number of units. size: bytes, 16 to 65536, a power of two. unit: bytes that are stored at once, 1 or 4;
+    positions are multiples of it.
     """
 
-    def __init__(self, line_bits: int, size: int):
-        if line_bits < 16 or line_bits % 8:
-            raise ValueError(f"line_bits is {line_bits}; a line is two bytes or more, whole ones: give a multiple of 8 from 16 on")
+    def __init__(self, line_bits: int, size: int, unit: int = 1):
+        if line_bits < 16 or line_bits % (8 * unit):
+            raise ValueError(f"line_bits is {line_bits}; a line is two bytes or more, whole ones, and whole words on a link of "
+                             f"datagrams: give a multiple of {8 * unit} from {max(16, 8 * unit)} on")
         if not is_size(size, LOG_MEMORY):
             least, most = LOG_MEMORY
             raise ValueError(f"size is {size!r}; a log buffer has {least} to {most} bytes, a power of two: give one of them")
-        self.line_bits, self.size = line_bits, size
+        self.line_bits, self.size, self.unit = line_bits, size, unit
         super().__init__({"lines": In(AxiStream(line_bits)), "freed": In(32), "reached": Out(32), "position": In(32),
-                          "byte": Out(8)})
+                          "data": Out(8 * unit)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        bits, bytes_of_line = self.size.bit_length() - 1, self.line_bits // 8
+        bits, low, width = self.size.bit_length() - 1, self.unit.bit_length() - 1, 8 * self.unit
+        units = self.line_bits // width
         m.submodules.ring = ring = UnguardedMemory(
-            shape=8, depth=self.size, unused="a byte is read again the cycle after it has come, before it is sent")
+            shape=width, depth=self.size >> low, unused="a unit is read again the cycle after it has come, before it is sent")
         write = ring.write_port()
         read = ring.read_port()
-        number = Signal(range(bytes_of_line))
+        number = Signal(range(units))
         full = Signal()
         take = Signal()
-        parts = Array([self.lines.tdata[8 * i:8 * i + 8] for i in range(bytes_of_line)])
+        parts = Array([self.lines.tdata[width * i:width * (i + 1)] for i in range(units)])
         m.d.comb += [
             full.eq((self.reached[:bits] == self.freed[:bits]) & (self.reached[bits] != self.freed[bits])),
-            take.eq(self.lines.tvalid & ~full), self.lines.tready.eq(take & (number == bytes_of_line - 1)),
-            write.addr.eq(self.reached), write.data.eq(parts[number]), write.en.eq(take),
-            read.addr.eq(self.position), read.en.eq(1), self.byte.eq(read.data),
+            take.eq(self.lines.tvalid & ~full), self.lines.tready.eq(take & (number == units - 1)),
+            write.addr.eq(self.reached >> low), write.data.eq(parts[number]), write.en.eq(take),
+            read.addr.eq(self.position >> low), read.en.eq(1), self.data.eq(read.data),
         ]
         with m.If(take):
-            m.d.sync += [self.reached.eq(self.reached + 1), number.eq(Mux(self.lines.tready, 0, number + 1))]
+            m.d.sync += [self.reached.eq(self.reached + self.unit), number.eq(Mux(self.lines.tready, 0, number + 1))]
         return m
 
 
 class Bridge(wiring.Component):
-    """Master of the machine's bus and sink of its log, behind a byte stream.
+    """Master of the machine's bus and sink of its log, behind a byte stream or datagrams.
 
-    received: bytes from the host, at most one per cycle, without backpressure. sent: bytes to the host. bus, lines: the machine's.
+    received: bytes from the host, or words of its datagrams (`DatagramWord`), at most one per cycle, without backpressure. sent:
+    bytes or words (`SentWord`) to the host. holding: a frame waits to be carried out; accepted: it has been, and those that are
+    sent from now on are for whoever sent it. bus, lines: the machine's.
     behind: bytes of log that have left the machine and are still in a log memory in front of the bridge; 0 without a log memory.
     An access takes the bus's own cycles and eight more. Everything that a host can send is answered or ignored as docs/link.md
     specifies; the bridge itself has no error state.
-    address_bits: of the bus. line_bits: of a log line. words: of the request and of the response memory. log_bytes: of the ring.
+    address_bits: of the bus. line_bits: of a log line. words: of the request memory, and of the response memory where
+    response_words gives no other. log_bytes: of the ring. datagrams: the link carries datagrams, which may be lost, doubled and
+    reordered.
     """
 
-    def __init__(self, address_bits: int, line_bits: int, words: int = 512, log_bytes: int = 2048):
+    def __init__(self, address_bits: int, line_bits: int, words: int = 512, log_bytes: int = 2048,
+                 response_words: int | None = None, datagrams: bool = False):
         if not 1 <= address_bits <= 32:
             raise ValueError(f"address_bits is {address_bits}; the link carries addresses of 1 to 32 bits: give a "
                              "number between them")
         self.words = check_words("words", words)
-        self.line_bits = line_bits
-        self.log = LogBuffer(line_bits, log_bytes)
-        super().__init__({"received": In(stream.Signature(8)), "sent": Out(stream.Signature(8)),
+        self.response_words = check_words("response_words", words if response_words is None else response_words)
+        if datagrams and max(self.words, self.response_words) > DATAGRAM_WORDS:
+            raise ValueError(f"words is {max(self.words, self.response_words)}; a datagram holds a frame of {DATAGRAM_WORDS} "
+                             f"words: give {DATAGRAM_WORDS} or less")
+        self.line_bits, self.datagrams = line_bits, datagrams
+        self.log = LogBuffer(line_bits, log_bytes, 4 if datagrams else 1)
+        super().__init__({"received": In(stream.Signature(DatagramWord() if datagrams else 8)),
+                          "sent": Out(stream.Signature(SentWord() if datagrams else 8)), "accepted": Out(1),
+                          "holding": Out(1),
                           "bus": Out(Wishbone(address_bits)), "lines": In(AxiStream(line_bits)), "behind": In(32)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.receiver = receiver = FrameReceiver(self.words)
-        m.submodules.transmitter = transmitter = FrameTransmitter(self.words)
+        receiver: Any = DatagramReceiver(self.words) if self.datagrams else FrameReceiver(self.words)
+        transmitter: Any = (DatagramTransmitter if self.datagrams else FrameTransmitter)(self.response_words)
+        m.submodules.receiver, m.submodules.transmitter = receiver, transmitter
         m.submodules.log = self.log
         m.submodules.requests = requests = UnguardedMemory(
             shape=32, depth=self.words, unused="a frame is read when it is held, and then nothing is written")
         m.submodules.responses = responses = UnguardedMemory(
-            shape=32, depth=self.words, unused="a response is sent when it is complete, and none is made meanwhile")
-        wiring.connect(m, wiring.flipped(self.received), receiver.bytes)
-        wiring.connect(m, transmitter.bytes, wiring.flipped(self.sent))
+            shape=32, depth=self.response_words, unused="a response is sent when it is complete, and none is made meanwhile")
+        wiring.connect(m, wiring.flipped(self.received), receiver.received if self.datagrams else receiver.bytes)
+        wiring.connect(m, transmitter.sent if self.datagrams else transmitter.bytes, wiring.flipped(self.sent))
         wiring.connect(m, wiring.flipped(self.lines), self.log.lines)
         into = requests.write_port()
         self.request = requests.read_port()
@@ -105,6 +125,7 @@ class Bridge(wiring.Component):
         self.response = responses.write_port()
         out = responses.read_port()
         m.d.comb += [out.addr.eq(transmitter.address), out.en.eq(1), transmitter.word.eq(out.data)]
+        m.d.comb += self.holding.eq(receiver.held)
         self._log(m, transmitter)
         self._requests(m, receiver, transmitter)
         return m
@@ -124,20 +145,37 @@ class Bridge(wiring.Component):
         m.d.comb += [
             self.ahead.eq(self.next - self.freed[:low]), self.held.eq(self.log.reached[:low] - self.freed[:low]),
             position.eq(self.freed + self.ahead),
-            self.log.freed.eq(self.freed), self.log.position.eq(self.next), transmitter.log_byte.eq(self.log.byte),
-            transmitter.log_more.eq(more & ~self.hold),
+            self.log.freed.eq(self.freed), self.log.position.eq(self.next),
         ]
-        m.d.sync += [transmitter.log_position.eq(position),
-                     more.eq((self.next != self.log.reached[:low]) & (position != self.limit) & ~self.hold)]
+        m.d.sync += transmitter.log_position.eq(position)
+        if self.datagrams:
+            # Whole words of what has come, of what is granted, and of what a datagram holds.
+            granted, come, least = Signal(32), Signal(low), Signal(32)
+            size = Signal.like(transmitter.log_size)
+            m.d.comb += [granted.eq(self.limit - position), come.eq(self.held - self.ahead),
+                         least.eq(Mux(come < granted, come, granted)), transmitter.log_data.eq(self.log.data)]
+            m.d.sync += size.eq(Mux(self.hold, 0, Mux(least > DATAGRAM_LOG_CHUNK, DATAGRAM_LOG_CHUNK, least) >> 2))
+            # Less than a datagram holds goes alone where nothing more can come, or has come for long.
+            waited = Signal(range(LOG_WAIT + 1))
+            whole = size == DATAGRAM_LOG_CHUNK // 4
+            m.d.comb += transmitter.log_size.eq(
+                Mux(~self.hold & (whole | (waited == LOG_WAIT) | (self.held == self.log.size)), size, 0))
+            with m.If((come == 0) | transmitter.log_step):
+                m.d.sync += waited.eq(0)
+            with m.Elif(waited != LOG_WAIT):
+                m.d.sync += waited.eq(waited + 1)
+        else:
+            m.d.comb += [transmitter.log_byte.eq(self.log.data), transmitter.log_more.eq(more & ~self.hold)]
+            m.d.sync += more.eq((self.next != self.log.reached[:low]) & (position != self.limit) & ~self.hold)
         with m.If(transmitter.log_step):
-            m.d.sync += self.next.eq(self.next + 1)
+            m.d.sync += self.next.eq(self.next + self.log.unit)
 
     def _requests(self, m: Module, receiver: Any, transmitter: Any) -> None:
         """Carries requests out, one after the other."""
         fields = ("operation", "number", "status", "value", "size", "known", "answered", "at", "address", "remaining", "period",
                   "step", "steps_at", "data_at")
         place = range(self.words + 2)  # the index of a word in a frame, or of one behind its end
-        widths = (8, 8, 2, 32, range(self.words + 1), 1, 1, place, len(self.bus.adr), 16, 8, 8, place, place)
+        widths = (8, 8, 2, 32, range(self.response_words + 1), 1, 1, place, len(self.bus.adr), 16, 8, 8, place, place)
         r = {name: Signal(width, name=name) for name, width in zip(fields, widths, strict=True)}
         word = self.request.data
         m.d.comb += [
@@ -159,12 +197,14 @@ class Bridge(wiring.Component):
                 m.next = "HEAD"
             with m.State("HEAD"):
                 m.d.sync += r["at"].eq(HEAD_WORDS)
-                self._number(m, r, word)
+                (self._number_in_any_order if self.datagrams else self._number)(m, r, word)
+            if self.datagrams:
+                self._sessions(m, r, receiver)
             self._greet(m, r)
             self._credit(m, r, receiver, transmitter)
             self._segments(m, r, receiver)
             with m.State("ANSWER"):
-                m.d.comb += receiver.take.eq(1)
+                m.d.comb += [receiver.take.eq(1), self.accepted.eq(1)]
                 m.d.sync += r["answered"].eq(1)
                 m.next = "IDLE"
 
@@ -184,16 +224,62 @@ class Bridge(wiring.Component):
             with m.Elif(~in_turn):
                 m.d.sync += [r["known"].eq(0), r["status"].eq(Status.NUMBER)]
                 m.next = "ANSWER"
-            with m.Elif((operation == Operation.WRITE) | (operation == Operation.READ)):
-                m.next = "SEGMENT"
-            with m.Elif(operation == Operation.CREDIT):
-                m.next = "POSITION"
             with m.Else():
-                m.d.sync += r["status"].eq(Status.MALFORMED)
+                self._carry_out(m, r, operation)
+
+    def _carry_out(self, m: Module, r: dict[str, Signal], operation: Any) -> None:
+        with m.If((operation == Operation.WRITE) | (operation == Operation.READ)):
+            m.next = "SEGMENT"
+        with m.Elif(operation == Operation.CREDIT):
+            m.next = "POSITION"
+        with m.Else():
+            m.d.sync += r["status"].eq(Status.MALFORMED)
+            m.next = "ANSWER"
+
+    def _number_in_any_order(self, m: Module, r: dict[str, Signal], word: Any) -> None:
+        """The same for frames of which copies may come late, and from another session: those are ignored."""
+        operation, number, session = word[:8], word[8:16], word[24:]
+        self.nonce, self.asked = Signal(32, name="nonce"), Signal(8, name="asked")
+        mine = r["known"] & (session == self.nonce[:8])
+        m.d.sync += self.asked.eq(number)
+        with m.If(operation == Operation.HELLO):
+            m.d.sync += r["at"].eq(HEAD_WORDS - 1)  # its value is looked at twice
+            m.next = "SESSION"
+        with m.Elif(mine & (number == r["number"]) & (operation == r["operation"])):
+            m.next = "ANSWER"
+        with m.Elif(r["known"] & ~(mine & (number == (r["number"] + 1)[:8]))):
+            m.next = "IGNORE"
+        with m.Else():
+            m.d.sync += [r["operation"].eq(operation), r["number"].eq(number), r["status"].eq(Status.DONE), r["value"].eq(0),
+                         r["size"].eq(0)]
+            with m.If(r["known"]):
+                self._carry_out(m, r, operation)
+            with m.Else():
+                m.d.sync += r["status"].eq(Status.NUMBER)
                 m.next = "ANSWER"
 
+    def _sessions(self, m: Module, r: dict[str, Signal], receiver: Any) -> None:
+        """A hello begins a session, unless it is a late copy of this session's hello or of the one before."""
+        nonce, before, word = self.nonce, Signal(32, name="nonce_before"), self.request.data
+        begun = Signal(name="begun")  # `nonce_before` is one
+        again, late = Signal(name="again"), Signal(name="late")
+        m.d.comb += [again.eq((word == nonce) & (self.asked == r["number"]) & (r["operation"] == Operation.HELLO)),
+                     late.eq(((word == nonce) & ~again) | (begun & (word == before)))]
+        with m.State("SESSION"):
+            with m.If(r["known"] & late):
+                m.next = "IGNORE"
+            with m.Else():
+                m.d.sync += [r["operation"].eq(Operation.HELLO), r["number"].eq(self.asked), r["status"].eq(Status.DONE),
+                             r["size"].eq(0), r["known"].eq(1), nonce.eq(word)]
+                m.next = "GREET"
+                with m.If(r["known"] & ~again):
+                    m.d.sync += [before.eq(nonce), begun.eq(1)]
+        with m.State("IGNORE"):
+            m.d.comb += receiver.take.eq(1)
+            m.next = "IDLE"
+
     def _greet(self, m: Module, r: dict[str, Signal]) -> None:
-        words = [LINK_VERSION, self.words, self.words, self.log.size, self.line_bits // 8, self.freed, self.log.reached,
+        words = [LINK_VERSION, self.words, self.response_words, self.log.size, self.line_bits // 8, self.freed, self.log.reached,
                  self.behind]
         with m.State("GREET"):
             # The address of the value was given in the state before.
@@ -234,7 +320,7 @@ class Bridge(wiring.Component):
 
     def _segments(self, m: Module, r: dict[str, Signal], receiver: Any) -> None:
         """Reads and writes of the bus, one access after the other. The request memory gives a word one state after its address."""
-        word, at, count = self.request.data, r["at"], r["value"][:self.words.bit_length()]
+        word, at, count = self.request.data, r["at"], r["value"][:max(self.words, self.response_words).bit_length()]
         with m.State("SEGMENT"):
             m.d.sync += at.eq(at + 1)
             m.next = "SEGMENT_HEAD"
@@ -254,7 +340,7 @@ class Bridge(wiring.Component):
             m.d.sync += at.eq(r["data_at"])
             with m.If(r["remaining"] == 0):
                 m.next = "SEGMENT"
-            with m.Elif(Mux(self.bus.we, r["data_at"] >= receiver.size, r["size"] == self.words)):
+            with m.Elif(Mux(self.bus.we, r["data_at"] >= receiver.size, r["size"] == self.response_words)):
                 m.d.sync += r["status"].eq(Status.MALFORMED)
                 m.next = "ANSWER"
             with m.Else():

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.leaves import Leaves
+from mrfhw.gateware.common.pipeline import copied
 from mrfhw.gateware.control.ops import bus_layout, downlink, parameters
 from mrfhw.gateware.control.run import RunStatus, TableWrites, problem_registers
 from mrfhw.gateware.control.scheduler import Scheduler
@@ -45,13 +46,15 @@ class Cluster(wiring.Component):
         m.submodules.scheduler = scheduler = Scheduler(self.config)
         m.submodules.mesh = mesh = Mesh(self.config, self.leaves)
         down = Signal(downlink(self.config))
+        # Registers beside the tables, where lanes want a fast clock; a run begins after the last write is through.
+        tables = self.tables if self.config.lanes == 1 else copied(m, self.tables, "tables_held", reset_less=False)
         lines = self.lines
         m.d.comb += [
             down.eq(scheduler.down), down.parameters.eq(self.parameters),
             down.parameters.temperature.eq(scheduler.down.parameters.temperature), down.bus.eq(self.bus),
             mesh.down.eq(down), self.bus_data.eq(mesh.up.data), scheduler.stall.eq(mesh.up.stall),
             scheduler.start.eq(self.start), scheduler.resume.eq(self.resume), scheduler.stop.eq(self.stop),
-            scheduler.registers.eq(self.problem), scheduler.tables.eq(self.tables), self.status.eq(scheduler.status),
+            scheduler.registers.eq(self.problem), scheduler.tables.eq(tables), self.status.eq(scheduler.status),
             scheduler.log_done.eq(lines.tvalid & lines.tready & lines.tlast), self.messages.eq(mesh.messages),
             mesh.base_write.eq(self.base_write), mesh.base_address.eq(self.base_address), mesh.base_data.eq(self.base_data),
         ]

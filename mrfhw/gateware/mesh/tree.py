@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.memories import Queue
-from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.common.pipeline import copied, delayed
 from mrfhw.gateware.control.ops import LogMessage, LogStream, downlink, uplink
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
@@ -17,16 +17,19 @@ __all__ = ["ControlNode", "LineHub", "LogHub", "control_node_bits"]
 
 
 def control_node_bits(config: Config) -> int:
-    """Flip-flops of a ControlNode: both links, with the bus strobe once for each child."""
-    down = downlink(config).size - 1 + config.hub_fan_in
-    return config.latency.node_down * down + config.latency.node_up * uplink(config).size
+    """Flip-flops of a ControlNode: both links, with the bus strobe once for each child, and the last of several stages downwards as
+    a whole."""
+    down, stages = downlink(config).size, config.latency.node_down
+    apart = config.hub_fan_in * down if stages > 1 else down - 1 + config.hub_fan_in
+    return apart + (stages - 1) * (down - 1 + config.hub_fan_in) + config.latency.node_up * uplink(config).size
 
 
 class ControlNode(wiring.Component):
     """A register stage of the control tree with up to `hub_fan_in` children.
 
     down -> child_down_<k>: `Latency.node_down` cycles, the same to all children but the bus strobe, which goes to the
-    child that the first digit of the path names, or to all. child_up_<k> -> up: `Latency.node_up` cycles, or-ed.
+    child that the first digit of the path names, or to all; of two stages and more the last is each child's own.
+    child_up_<k> -> up: `Latency.node_up` cycles, or-ed.
     Cost: in each node one register for each bit of both links; a machine of n tiles has about n / (fan_in - 1) nodes.
     """
 
@@ -45,11 +48,14 @@ class ControlNode(wiring.Component):
         digit = bits_for(c.hub_fan_in)
         down = Signal(downlink(c))
         m.d.comb += [down.eq(self.down), down.bus.path.eq(bus.path << digit)]
-        held = delayed(m, down, c.latency.node_down, "held")
+        shared = max(1, c.latency.node_down - 1)
+        held = delayed(m, down, shared, "held")
         for k in range(c.hub_fan_in):
             child = getattr(self, f"child_down_{k}")
             strobe = bus.strobe & (bus.broadcast | (bus.path[-digit:] == k))
-            m.d.comb += [child.eq(held), child.bus.strobe.eq(delayed(m, strobe, c.latency.node_down, f"strobe_{k}"))]
+            now = Signal(downlink(c), name=f"now_{k}")
+            m.d.comb += [now.eq(held), now.bus.strobe.eq(delayed(m, strobe, shared, f"strobe_{k}")),
+                         child.eq(copied(m, now, f"held_{k}", reset_less=False) if c.latency.node_down > 1 else now)]
         ups = [getattr(self, f"child_up_{k}") for k in range(c.hub_fan_in)]
         while len(ups) > 1:
             merged = []

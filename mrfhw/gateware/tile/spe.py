@@ -166,7 +166,8 @@ class Spe(wiring.Component):
     def _bus(self, m: Module, s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory, prefetch: Prefetch, spus: list[Spu],
              write: data.View) -> None:
         """Bus access while no label is in flight: one word a strobe, read data `Latency.tile_read` cycles later."""
-        c, bus, amap = self.config, self.down.bus, AddressMap(self.config)
+        c, amap = self.config, AddressMap(self.config)
+        self._access = bus = delayed(m, self.down.bus, c.latency.tile_bus, "bus")
         there = {Region.S1, Region.S2, Region.LMEM, Region.RANDOM} | ({Region.VECTORS} if c.vector_bits else set())
         there |= ({Region.EDGES} if c.edge_bits else set()) | ({Region.PAIRWISE} if c.pairwise_bits else set())
         region = {r: Signal(name=f"at_{r.name.lower()}") for r in sorted(there)}
@@ -220,7 +221,7 @@ class Spe(wiring.Component):
     def _read(self, m: Module, region: dict[Region, Signal], s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory,
               generators: Array) -> None:
         """Read data: the output of the addressed memory in the cycle in which it is valid, 0 otherwise; then registers."""
-        c, bus, stages = self.config, self.down.bus, self.config.latency
+        c, bus, stages = self.config, self._access, self.config.latency
         after = {Region.S1: stages.s1_read, Region.S2: stages.s2_read, Region.LMEM: stages.lmem_read,
                  Region.RANDOM: stages.random_word}
         if self._edges is not None:

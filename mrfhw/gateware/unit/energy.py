@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.common.pipeline import copied, delayed
 from mrfhw.gateware.common.products import product
 from mrfhw.gateware.control.ops import KINDS, datum, edges, neighbour, parameters, vector
 from mrfhw.machine.bits import bits_for, of_channel
@@ -24,7 +26,7 @@ class EnergyPipeline(wiring.Component):
     the second image (else E_singleton = out_of_range in the first channel, 0 in the others). label, vector: the label and its 2-D
     vector. neighbours: four labels with their vectors; one that does not exist adds nothing. edges: their weights w.
     entries: of the doubleton table, each neighbour's, a cycle after the other operands.
-    s1, neighbours and edges must be constant while the site's labels enter, parameters during a run.
+    s1, neighbours and edges must be constant while the site's labels enter, parameters during a run, and from a cycle before it.
 
     energy follows its operands by `Latency.energy` cycles; registers that the drawing does not show lie behind the products.
 
@@ -50,9 +52,18 @@ class EnergyPipeline(wiring.Component):
             **({"entries": In(data.ArrayLayout(config.pairwise_bits, len(KINDS)))} if config.pairwise_bits else {}),
         })
 
+    def _parameters(self, m: Module) -> Any:
+        """The run's parameters. Lanes that share a site have them in registers beside each, as they lie far from one another."""
+        if not self._spare:
+            return self.parameters
+        fields = {name: getattr(self.parameters, name) for name in self.parameters.shape().members if name != "temperature"}
+        kept = Signal(data.StructLayout({name: len(field) for name, field in fields.items()}), name="parameters_now")
+        m.d.comb += [kept[name].eq(field) for name, field in fields.items()]
+        return copied(m, kept, "parameters_held")
+
     def _singleton(self, m: Module, channel: int, flags: Signal) -> Signal:
         """E_singleton of a channel four cycles after its operands. flags: inside and observed, two cycles after them."""
-        c, p = self.config, self.parameters
+        c, p = self.config, self._held
         low, bits, width = sum(c.channel_bits[:channel]), c.channel_bits[channel], c.channel_singleton_bits(channel)
         first, second = (word.value[low:low + bits] for word in (self.s1, self.s2))
         value, chosen, held = (Signal(width, name=of_channel(name, channel), reset_less=True)
@@ -77,12 +88,12 @@ class EnergyPipeline(wiring.Component):
     def _flags(self, m: Module) -> Signal:
         """Whether the datum lies inside the second image, and whether the site is observed, two cycles after the operands."""
         first, second = (Signal(2, name=name, reset_less=True) for name in ("flags", "flags_2"))
-        m.d.sync += [first.eq(Cat(self.s2.flag | self.parameters.constant, self.s1.flag)), second.eq(first)]
+        m.d.sync += [first.eq(Cat(self.s2.flag | self._held.constant, self.s1.flag)), second.eq(first)]
         return second
 
     def _doubleton(self, m: Module, index: int) -> Signal:
         """One neighbour's E_doubleton three cycles after its operands."""
-        c, p, n, kind = self.config, self.parameters, self.neighbours[index], KINDS[index]
+        c, p, n, kind = self.config, self._held, self.neighbours[index], KINDS[index]
         exists, exists_2 = (Signal(name=f"{name}_{kind}", reset_less=True) for name in ("exists", "exists_2"))
         raw, out = (Signal(c.doubleton_bits, name=f"{name}_{kind}", reset_less=True) for name in ("raw", "doubleton"))
         m.d.sync += [exists.eq(n.word.exists), exists_2.eq(exists)]
@@ -135,7 +146,8 @@ class EnergyPipeline(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        c, p = self.config, self.parameters
+        self._held = self._parameters(m)
+        c, p = self.config, self._held
         flags = self._flags(m)
         weighted = []
         for channel in range(len(c.channel_bits)):

@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import UnguardedMemory
-from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.common.pipeline import copied, delayed
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import LatencyError
@@ -58,7 +58,8 @@ class RaceSampler(wiring.Component):
         self.uniform_bits = config.sampler.uniform_bits
         stages = config.latency
         stages.exactly("race_compare", 1, "the race sampler's comparison, which is a loop,")
-        self._product = stages.beyond("race_product", 2, "the race sampler's product, for a DSP block,")
+        # Lanes that share a site lie far from one another, so each multiplier has registers in front of it too.
+        self._product = stages.beyond("race_product", 3 if config.lanes > 1 else 2, "the race sampler's product, for a DSP block,")
         self.lead = stages.race_lead
         if stages.energy < self.lead:
             raise LatencyError(f"energy is {stages.energy}; the race sampler draws its noise in {self.lead} cycles, in which a "
@@ -80,7 +81,10 @@ class RaceSampler(wiring.Component):
             product, product_2 = (Signal(signed(race.gumbel_bits + c.temperature_bits), name=f"{kind}{name}", reset_less=True)
                                   for kind in ("product", "noise_product"))
             gumbel = delayed(m, read.data, stages.gumbel_read - 1, f"gumbel{name}", reset_less=True)
-            m.d.sync += [product.eq(gumbel.as_signed() * self.temperature),
+            factors = gumbel, self.temperature
+            if c.lanes > 1:
+                factors = copied(m, gumbel, f"gumbel_factor{name}"), copied(m, self.temperature, f"temperature_factor{name}")
+            m.d.sync += [product.eq(factors[0].as_signed() * factors[1]),
                          product_2.eq(delayed(m, product, self._product, f"product{name}", reset_less=True))]
             found.append(product_2 >> c.temperature_fraction_bits)
         return found

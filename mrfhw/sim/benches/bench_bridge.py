@@ -34,10 +34,12 @@ class Device:
     """
 
     name = "bench"
+    datagrams = False
 
     def __init__(self, dut: Any, seed: int, share: float = 0.5, log: float = 0.0):
-        p = {name: bench_parameters()[name] for name in ("address_bits", "line_bits", "words", "log_bytes")}
-        self.bench = Bench(dut, Bridge(**p))
+        p = {name: bench_parameters()[name] for name in ("address_bits", "line_bits", "words", "response_words", "log_bytes")
+             if name in bench_parameters()}
+        self.bench = Bench(dut, Bridge(**p, datagrams=self.datagrams))
         self.rng = np.random.default_rng(seed)
         self.line_bits, self.words, self.log_bytes = p["line_bits"], p["words"], p["log_bytes"]
         self.accesses: list[tuple[int, int, int]] = []
@@ -49,7 +51,8 @@ class Device:
         self._wait = -1
         self._line: int | None = None
         self._held: int | None = None
-        self._decoder, self._frames = Decoder(), deque[Frame]()
+        self._decoder: Any = Decoder()
+        self._frames = deque[Frame]()
 
     async def start(self) -> None:
         await self.bench.start()
@@ -58,7 +61,7 @@ class Device:
         """One cycle of all three sides."""
         bench, drive = self.bench, dict[str, Any]()
         come = bool(self.to_board) and self._come()
-        drive |= {"received_valid": int(come), "received_payload": self.to_board[0] if come else int(self.rng.integers(256))}
+        drive |= {"received_valid": int(come), **self._offered(come)}
         ready = self._taken()
         drive |= {"sent_ready": int(ready), "bus_ack": 0, "bus_err": 0, "bus_dat_r": int(self.rng.integers(1 << 32))}
         if self._wait == 0:
@@ -77,6 +80,9 @@ class Device:
         if self._line is not None and bench.read("lines_tready"):
             self.lines += self._line.to_bytes(self.line_bits // 8, "little")
             self._line, self.lines_left = None, self.lines_left - 1
+
+    def _offered(self, come: bool) -> dict[str, int]:
+        return {"received_payload": self.to_board[0] if come else int(self.rng.integers(256))}
 
     def _take(self, ready: bool) -> None:
         valid = self.bench.read("sent_valid")

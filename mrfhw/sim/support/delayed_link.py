@@ -20,7 +20,7 @@ class DelayedLink:
     reconnections = 0
 
     def __init__(self, link: Link, seconds: float):
-        self.link, self.name, self.seconds = link, link.name, seconds
+        self.link, self.name, self.datagrams, self.seconds = link, link.name, link.datagrams, seconds
         self.sent = self.received = 0
         self._out: Queue = deque()
         self._in: Queue = deque()

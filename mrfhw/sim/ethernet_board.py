@@ -1,0 +1,125 @@
+"""The compiled board with Ethernet: a machine, its link and the Ethernet core, driven at the wires to the PHY."""
+
+from __future__ import annotations
+
+import ctypes
+import select
+import socket
+import time
+from collections import deque
+from types import TracebackType
+
+import numpy as np
+
+from mrfhw.field.problem import ProblemError
+from mrfhw.generation.ethernet_core import Ethernet
+from mrfhw.machine.config import Config
+from mrfhw.sim.compiled import compile_ethernet_board
+from mrfhw.sim.packets import Datagram, Neighbour
+
+__all__ = ["CompiledEthernetBoard"]
+
+STARTING_CYCLES = 1000  # in which the PHY is reset
+ASKING_CYCLES = 5000  # in which a board answers a question for its address
+_PACKET = 1600  # bytes at most
+_BYTES = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
+_SIGNATURES: dict[str, tuple[object, list[object]]] = {
+    "ethernet_new": (ctypes.c_void_p, []),
+    "ethernet_delete": (None, [ctypes.c_void_p]),
+    "ethernet_send": (None, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64]),
+    "ethernet_run": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint64]),
+    "ethernet_take": (ctypes.c_uint64, [ctypes.c_void_p, _BYTES, ctypes.c_uint64]),
+    "ethernet_cycles": (ctypes.c_uint64, [ctypes.c_void_p]),
+    "ethernet_sent_bytes": (ctypes.c_uint64, [ctypes.c_void_p]),
+}
+
+
+class CompiledEthernetBoard:
+    """A `mrfhw.gateware.board.ethernet_top.EthernetTop` in this process, and the host at the other end of its cable.
+
+    Use as a context manager. words, response_words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`.
+    two_clocks: of the machine and of the link. Raises ProblemError where the board does not answer when its address is asked for.
+    """
+
+    def __init__(self, config: Config, log_bytes: int = 1 << 15, quick: bool = False, two_clocks: bool = False,
+                 ethernet: Ethernet | None = None):
+        ethernet = ethernet or Ethernet()
+        self.config, self.ethernet = config, ethernet
+        self._library = ctypes.CDLL(str(compile_ethernet_board(config, ethernet, log_bytes, quick, two_clocks)))
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(self._library, name)
+            function.restype, function.argtypes = result, arguments
+        self._board: int | None = self._library.ethernet_new()
+        self._packet = np.zeros(_PACKET, np.uint8)
+        self._come = deque[Datagram]()
+        self._ways: dict[int, tuple[str, int]] = {}  # addresses of programs, by port
+        self.neighbour = Neighbour(ethernet.ip)
+        self._library.ethernet_run(self._board, STARTING_CYCLES)
+        self._put(self.neighbour.question())
+        while self.neighbour.board_mac is None:
+            self._listen(ASKING_CYCLES)
+            if self.cycles > ASKING_CYCLES:
+                raise ProblemError(f"the compiled board has not answered for {ethernet.ip}: delete the cache and try again")
+
+    def __enter__(self) -> CompiledEthernetBoard:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._board is not None:
+            self._library.ethernet_delete(self._board)
+            self._board = None
+
+    def _put(self, packet: bytes) -> None:
+        self._library.ethernet_send(self._board, packet, len(packet))
+
+    def _listen(self, cycles: int) -> int:
+        """Run at most `cycles`, until a packet has come; returns the cycles that ran."""
+        done = int(self._library.ethernet_run(self._board, cycles))
+        while count := self._library.ethernet_take(self._board, self._packet, _PACKET):
+            answer, found = self.neighbour.take(self._packet[:count].tobytes())
+            if answer:
+                self._put(answer)
+            if found:
+                self._come.append(found)
+        return done
+
+    def send(self, data: bytes, port: int) -> None:
+        """A datagram to the board's UDP port, from this one of the host's."""
+        self._put(self.neighbour.datagram(port, data))
+
+    def receive(self, cycles: int) -> Datagram | None:
+        """The next datagram from the board, after at most `cycles`; None where none comes."""
+        left = cycles
+        while not self._come and left > 0:
+            left -= self._listen(left)
+        return self._come.popleft() if self._come else None
+
+    def serve(self, server: socket.socket, seconds: float) -> None:
+        """Connect the board to a UDP socket for a time. Each program's port is its own on the board's network too."""
+        start = last = time.monotonic()
+        while (now := time.monotonic()) - start < seconds:
+            # Slower when nothing has moved for a while.
+            idle = 0.01 if now - last > 1 else 0.001 if now - last > 0.1 else 0.0
+            while select.select([server], [], [], idle)[0]:
+                data, address = server.recvfrom(_PACKET)
+                self._ways[address[1]] = address
+                self.send(data, address[1])
+                last, idle = now, 0.0
+            for _ in range(20):
+                found = self.receive(500)
+                if found and found.port in self._ways:
+                    server.sendto(found.data, self._ways[found.port])
+                    last = now
+
+    @property
+    def cycles(self) -> int:
+        """Of the link's clock."""
+        return int(self._library.ethernet_cycles(self._board))
+
+    @property
+    def sent_bytes(self) -> int:
+        """That the board has put on its wires, preambles and checks included."""
+        return int(self._library.ethernet_sent_bytes(self._board))
