@@ -213,7 +213,7 @@ def test_the_census_machine_and_the_applications(tmp_path: Path) -> None:
     """Its preset solves stereo; what it cannot hold of the others is said in one line with the way out."""
     write_scene(stereo_scene(48, 64, 8, 0), tmp_path)
     left, right = (str(tmp_path / f"{name}.png") for name in ("left", "right"))
-    preset = ["--preset", "ulx3s-85f-census", "--sweeps", "4", "--burn-in", "2", "-o", str(tmp_path / "out")]
+    preset = ["--preset", "census", "--sweeps", "4", "--burn-in", "2", "-o", str(tmp_path / "out")]
     for arguments, line in (
             (["stereo", left, right, "--labels", "8"], None),
             (["motion", left, right], "the doubletons go up to 4; the machine has them as a table, and pairwise_bits = 2 takes 0 "

@@ -119,7 +119,7 @@ def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options
     """
     scheme, host, port = _parse(listen)
     if scheme == "udp" and memory_bytes:
-        raise ProblemError("log_memory is given with udp://; a simulated board with Ethernet has none: leave it out")
+        raise ProblemError(f"log_memory is {memory_bytes}; a simulated board with Ethernet has none: leave it out")
     try:
         check_divisor(divisor)
     except ValueError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,21 @@ def _check_room(config: Config, board: Board) -> None:
         raise BuildError(f"the machine takes {found}; {room}: give fewer SPEs or smaller tiles, or --force to try")
 
 
+def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
+    """The board with its end of the link as asked for."""
+    if board.ethernet is None and ip is not None:
+        raise BuildError(f"ip is {ip}; {board.name} has a serial port and no Ethernet: leave it out")
+    if board.ethernet is not None and baud is not None:
+        raise BuildError(f"baud is {baud}; {board.name} has Ethernet: leave it out, or give --ip")
+    return board if board.ethernet is None or ip is None else replace(board, ethernet=replace(board.ethernet, ip=ip))
+
+
 @click.command("build", cls=OneLineCommand)
 @click.option("--board", "name", required=True, metavar="NAME",
               help=f"The board: {', '.join(BOARDS)}, or the path of a Python file with another (docs/own-board.md).")
 @click.option("--clock", type=float, metavar="MHZ", help="Clock of the machine.  [default: the board's]")
 @click.option("--baud", type=int, metavar="N", help="Rate of the serial port.  [default: the board's]")
+@click.option("--ip", metavar="ADDRESS", help="IPv4 address of a board with Ethernet.  [default: the board's]")
 @click.option("--seeds", type=int, default=3, show_default=True, metavar="N",
               help="Seeds of place and route to try at most, until the clock is met.")
 @click.option("--minutes", type=float, default=30, show_default=True, metavar="N",
@@ -60,14 +71,14 @@ def _check_room(config: Config, board: Board) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
               help="Directory for project and bitstream.  [default: build/NAME]")
 @machine_options
-def command(name: str, clock: float | None, baud: int | None, seeds: int, minutes: float, force: bool, no_build: bool,
-            output: Path | None, **options: Any) -> None:
+def command(name: str, clock: float | None, baud: int | None, ip: str | None, seeds: int, minutes: float, force: bool,
+            no_build: bool, output: Path | None, **options: Any) -> None:
     """Build a board's bitstream with the open tools and record what it came to in build.json.
 
     Without options of the machine it is the board's own. For boards of Intel and AMD the vendor's project is written
     (--no-build).
     """
-    board = board_named(name)
+    board = _with_link(board_named(name), baud, ip)
     config = Derived.of(config_from_options(**of_board(options, board.preset)))
     if not 1 <= seeds <= 100:
         raise BuildError(f"seeds is {seeds}; place and route is tried with 1 to 100: give a number between them")

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mrfhw.field.problem import ProblemError
+from mrfhw.gateware.board.ethernet_top import ETHERNET_WORDS
+from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.input_files import read_plain
 
 __all__ = ["BOARDS", "FAMILIES", "Board", "BuildError", "board_named"]
@@ -29,7 +31,8 @@ class Board:
     the vendor's project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are
     in docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). link_hz: of the link and the SDRAM at most, where
     they have a clock of their own, made by the same PLL; None: they have the machine's. words, log_bytes: of the link's memories
-    (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. seed: of place and route, that is tried first.
+    (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. ethernet: the link is gigabit Ethernet, through the
+    platform's "eth_rgmii", and baud is not used. seed: of place and route, that is tried first.
     options: of the tools, by what Amaranth's platform calls them.
     """
 
@@ -48,6 +51,7 @@ class Board:
     sdram: bool = False
     seed: int = 1
     open_flow: bool = True
+    ethernet: Ethernet | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     def make_platform(self) -> Any:
@@ -92,6 +96,11 @@ _LIST = (
     Board(name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
           platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
           link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # with seed 1 the router does not come to an end
+          options=_ECP5_OPTIONS),
+    Board(name="ecpix5-85f", title="ECPIX-5 with an ECP5-85F", family="ecp5", device="LFE5UM5G-85F",
+          platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=70_000_000,
+          link_hz=60_000_000, preset="census", words=ETHERNET_WORDS, log_bytes=1 << 15,
+          ethernet=Ethernet(rx_delay=0.0, tx_delay=2e-9),  # its PHY delays what it sends, and not what it takes
           options=_ECP5_OPTIONS),
     Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",
           platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=12_000_000,

@@ -16,6 +16,7 @@ from mrfhw.fpga.dividers import Pll, pll_for
 from mrfhw.fpga.plls import PLLS
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.gateware.board.clock_crossing import MACHINE
+from mrfhw.generation.ethernet_core import LEAST_HZ
 
 __all__ = ["LATE", "MachineClock", "Rates", "rates_for"]
 
@@ -25,10 +26,10 @@ LATE = "late"  # the domain whose clock comes a quarter of a cycle after the lin
 
 @dataclass(frozen=True)
 class Rates:
-    """The machine's clock and its serial port. pll: None where the clock is the oscillator. hz: within 0.1 % of what was asked for.
+    """The machine's clock and its link. pll: None where the clock is the oscillator. hz: within 0.1 % of what was asked for.
 
     link_post: divider of the PLL's oscillator that makes the link's clock of link_hz; None where the link has the machine's.
-    divisor: cycles of the link's clock a bit.
+    baud, divisor: of a serial port, and cycles of the link's clock a bit; 0 where the link is Ethernet.
     """
 
     pll: Pll | None
@@ -49,12 +50,24 @@ def rates_for(board: Board, clock_hz: int, baud: int) -> Rates:
     if board.sdram and pll is None:
         raise BuildError(f"clock is {clock_hz / 1e6:g} MHz; the clock of this board's SDRAM comes from the PLL: give another "
                          "than the oscillator's")
+    if board.ethernet:
+        return _rates_of_ethernet(pll, hz, board.link_hz)
     if board.link_hz and pll and hz > board.link_hz:
         return _rates_of_two_clocks(pll, board.link_hz, baud)
     try:
         return Rates(pll, hz, None, baud, divisor_for(round(hz), baud))
     except ValueError as error:
         raise BuildError(str(error)) from None
+
+
+def _rates_of_ethernet(pll: Pll | None, hz: float, link_hz: int | None) -> Rates:
+    """The fastest clock of the link up to `link_hz`."""
+    post = math.ceil(pll.oscillator_hz / link_hz) if pll and link_hz and hz > link_hz else None
+    rates = Rates(pll, hz, post, 0, 0)
+    if rates.link_hz < LEAST_HZ:
+        raise BuildError(f"clock is {hz / 1e6:g} MHz, the link's {rates.link_hz / 1e6:g}; Ethernet takes {LEAST_HZ / 1e6:g} MHz or "
+                         "more: give a faster one")
+    return rates
 
 
 def _rates_of_two_clocks(pll: Pll, link_hz: int, baud: int) -> Rates:

@@ -9,12 +9,15 @@ from amaranth.lib import io, wiring
 
 from mrfhw.fpga.boards import Board
 from mrfhw.fpga.clocks import LATE, MachineClock, Rates
+from mrfhw.fpga.ethernet_pins import EthernetPins
 from mrfhw.fpga.sdram_pins import ADDED_REGISTERS, SdramPins
-from mrfhw.gateware.board.board_top import BoardTop
+from mrfhw.gateware.board.board_top import BoardTop, LinkedMachine
 from mrfhw.gateware.board.clock_crossing import MACHINE
+from mrfhw.gateware.board.ethernet_top import ETHERNET_CORE, EthernetTop
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramController, SdramTiming
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.log.log_memory import LogMemory
+from mrfhw.generation.ethernet_core import ethernet_core
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.verilog import TOP, component_verilog
 from mrfhw.machine.config import Config
@@ -41,15 +44,22 @@ class BoardDesign(Elaboratable):
         top = self._top(m, log_memory)
         if log_memory:
             wiring.connect(m, top.memory, self.controller.memory)
-        ports = platform.request("uart", 0, dir="-")
-        m.submodules.rx = rx = io.Buffer("i", ports.rx)
-        m.submodules.tx = tx = io.Buffer("o", ports.tx)
-        m.d.comb += [top.rx.eq(rx.i), tx.o.eq(top.tx)]
+        if self.board.ethernet:
+            m.submodules.wires = EthernetPins(top)
+            platform.add_file(f"{ETHERNET_CORE}.v", ethernet_core(self.rates.link_hz, self.board.ethernet))
+        else:
+            ports = platform.request("uart", 0, dir="-")
+            m.submodules.rx = rx = io.Buffer("i", ports.rx)
+            m.submodules.tx = tx = io.Buffer("o", ports.tx)
+            m.d.comb += [top.rx.eq(rx.i), tx.o.eq(top.tx)]
         m.submodules.parts = _Parts(self.leaves)
         return m
 
     def _top(self, m: Module, log_memory: LogMemory | None) -> Any:
-        def make() -> BoardTop:
+        def make() -> LinkedMachine:
+            if self.board.ethernet:
+                return EthernetTop(self.config, self.board.words, self.board.log_bytes, self.leaves, circuit_digest(self.config),
+                                   self.rates.link_post is not None)
             return BoardTop(self.config, self.rates.divisor, self.board.words, self.board.log_bytes, self.leaves, log_memory,
                             circuit_digest(self.config), self.rates.link_post is not None)
 

@@ -148,8 +148,9 @@ class Flow:
             raise BuildError(f"place and route says nothing of the clock (all of it in {self.directory / 'top.tim'})")
         fmax = {name.split("$TRELLIS")[0].removeprefix("$glbnet$"): 1e6 * clock["achieved"] for name, clock in clocks.items()}
         # The machine's clocks are those that have its constraint: all of them where the link has no other.
+        others = self.rates.link_post or self.board.ethernet
         of_machine = {name for name, clock in clocks.items()
-                      if not self.rates.link_post or abs(1e6 * clock["constraint"] / self.rates.hz - 1) < _SAME}
+                      if not others or abs(1e6 * clock["constraint"] / self.rates.hz - 1) < _SAME}
         met = {name: clock["achieved"] >= clock["constraint"] for name, clock in clocks.items()}
         return Attempt(seed, fmax, all(met.values()), min(1e6 * clocks[name]["achieved"] for name in of_machine),
                        all(met[name] for name in met.keys() - of_machine))

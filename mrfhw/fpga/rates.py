@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from mrfhw.apps.stereo import stereo_problem
 from mrfhw.field.problem import Run
+from mrfhw.gateware.board.ethernet_top import ETHERNET_HZ
 from mrfhw.gateware.link.uart import FRAME_BITS
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.link_protocol import HEAD_WORDS, LOG_CHUNK
+from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, HEAD_WORDS, LOG_CHUNK, UDP_BYTES, WIRE_BYTES
 from mrfhw.model.machine import Machine
 from mrfhw.scenes.stereo import stereo_scene
 
-__all__ = ["Workload", "link_bytes_per_s", "workload"]
+__all__ = ["Workload", "ethernet_bytes_per_s", "link_bytes_per_s", "workload"]
 
 SWEEPS = 60  # of the run that is measured, half of them logged
 ESCAPED = 2 / 256  # of random bytes that are sent as two
@@ -71,3 +72,8 @@ def link_bytes_per_s(baud: int) -> float:
     """Bytes of log lines that a serial port carries: frames of `LOG_CHUNK` bytes, their heads, flags and escapes."""
     frame = (LOG_CHUNK + 4 * (HEAD_WORDS + 1)) * (1 + ESCAPED) + 1
     return baud / FRAME_BITS * LOG_CHUNK / frame
+
+
+def ethernet_bytes_per_s() -> float:
+    """The same of gigabit Ethernet: frames of `DATAGRAM_LOG_CHUNK` bytes in a datagram each."""
+    return ETHERNET_HZ * DATAGRAM_LOG_CHUNK / (DATAGRAM_LOG_CHUNK + 4 * (HEAD_WORDS + 1) + UDP_BYTES + WIRE_BYTES)

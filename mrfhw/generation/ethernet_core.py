@@ -14,7 +14,7 @@ from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.board.ethernet_top import ETHERNET_CORE
 from mrfhw.machine.link_protocol import UDP_PORT
 
-__all__ = ["Ethernet", "core_version", "ethernet_core"]
+__all__ = ["LEAST_HZ", "Ethernet", "core_version", "ethernet_core"]
 
 LEAST_HZ = 32_000_000  # of its clock: four bytes a cycle for a wire that takes 125 million a second
 _TAP_SECONDS = 25e-12  # of the delays at ECP5's pins, which have 127 of them

@@ -129,8 +129,7 @@ class SerialLink:
 
 
 GONE = {errno.EIO: "it was unplugged", errno.ENXIO: "it was unplugged", errno.ENODEV: "it was unplugged",
-        errno.EPIPE: "the other end closed it", errno.ECONNRESET: "the other end closed it",
-        errno.ECONNREFUSED: "nothing listens there"}
+        errno.EPIPE: "the other end closed it", errno.ECONNRESET: "the other end closed it"}
 
 
 def _cause(error: BaseException) -> str:

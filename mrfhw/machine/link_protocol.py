@@ -18,6 +18,7 @@ LOG_CHUNK = 256  # bytes of log in a frame at most
 DATAGRAM_LOG_CHUNK = 1024  # the same in a datagram, which an Ethernet packet has to hold
 DATAGRAM_WORDS = 256  # most words of a memory for requests or responses whose frames are datagrams
 UDP_PORT = 28018  # of a board
+UDP_BYTES, WIRE_BYTES = 28, 38  # of IP and UDP beside a frame, and on the wires beside that: addresses, check, preamble, gap
 POSITIONS = 1 << 32  # log positions are counted modulo this
 FRAME_WORDS = (16, 4096)  # least and most of a board's memory for requests, and of that for responses
 LOG_MEMORY = (16, 1 << 16)  # least and most bytes of its log memory
