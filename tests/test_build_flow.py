@@ -85,7 +85,7 @@ def test_every_clock_is_constrained(board, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["--board", "nexys"], "board is 'nexys'; the boards are ulx3s-85f, icebreaker"),
+    (["--board", "nexys"], "board is 'nexys'; the boards are ulx3s-85f, ecpix5-85f, icebreaker"),
     (["--board", "ulx3s-85f", "--clock", "0"], "clock is 0 MHz; a machine has 1 to 1000"),
     (["--board", "ulx3s-85f", "--clock", "44.1"], "clock is 44.1 MHz; this board's PLL makes no such clock from 25 MHz"),
     (["--board", "ulx3s-85f", "--baud", "20000000"], "baud is 20000000; a clock of 45000000 Hz has no divisor within 2 % of it"),

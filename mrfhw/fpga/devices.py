@@ -63,6 +63,7 @@ class Device:
 _LIST = (
     Device("LFE5U-12F", "ecp5", 24_288, 24_288, 56, 28), Device("LFE5U-25F", "ecp5", 24_288, 24_288, 56, 28),
     Device("LFE5U-45F", "ecp5", 43_848, 43_848, 108, 72), Device("LFE5U-85F", "ecp5", 83_640, 83_640, 208, 156),
+    Device("LFE5UM5G-85F", "ecp5", 83_640, 83_640, 208, 156),
     Device("iCE40UP5K", "ice40", 5_280, 5_280, 30, 8), Device("iCE40HX8K", "ice40", 7_680, 7_680, 32, 0),
     Device("GW1NR-9C", "gowin", 8_640, 6_480, 26, 20), Device("GW2AR-18C", "gowin", 20_736, 15_552, 46, 48),
     Device("xc7a35t", "xilinx", 20_800, 41_600, 100, 90), Device("xc7a100t", "xilinx", 63_400, 126_800, 270, 240),
