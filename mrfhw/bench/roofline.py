@@ -6,7 +6,7 @@ from typing import Any
 
 from mrfhw.bench.rows import Row
 from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.rates import link_bytes_per_s
+from mrfhw.fpga.rates import ethernet_bytes_per_s, link_bytes_per_s
 from mrfhw.gateware.board.sdram import DATA_BITS
 from mrfhw.reproduce.report import COLOURS
 
@@ -15,9 +15,10 @@ __all__ = ["draw"]
 _BOARD = BOARDS["ulx3s-85f"]
 assert _BOARD.link_hz is not None
 
-# Bytes of log a second at most: through the link of that board and into its SDRAM, and through two that boards may have, of the
-# 480 Mbit/s and 1 Gbit/s of which their own frames leave so much.
-LINKS = {f"serial port of {_BOARD.baud / 1e6:g} Mbaud": link_bytes_per_s(_BOARD.baud), "USB 2.0": 40e6, "Gigabit Ethernet": 118e6,
+# Bytes of log a second at most: through the link of that board and into its SDRAM, and through two that boards may have, of which
+# the 480 Mbit/s of USB leave so much to what they carry.
+LINKS = {f"serial port of {_BOARD.baud / 1e6:g} Mbaud": link_bytes_per_s(_BOARD.baud), "USB 2.0": 40e6,
+         "gigabit Ethernet": ethernet_bytes_per_s(),
          f"SDRAM, {DATA_BITS} bits at {_BOARD.link_hz / 1e6:g} MHz": _BOARD.link_hz * DATA_BITS / 8}
 
 
