@@ -30,9 +30,9 @@ class Board:
     platform: module and class of its Amaranth platform, or what makes one. open_flow: a bitstream can be made with open tools; else
     the vendor's project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are
     in docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). link_hz: of the link and the SDRAM at most, where
-    they have a clock of their own, made by the same PLL; None: they have the machine's. words, log_bytes: of the link's memories
-    (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. ethernet: the link is gigabit Ethernet, through the
-    platform's "eth_rgmii", and baud is not used. seed: of place and route, that is tried first.
+    they have a clock of their own, made by the same PLL; None: they have the machine's. words, response_words, log_bytes: of the
+    link's memories (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. ethernet: the link is gigabit
+    Ethernet, through the platform's "eth_rgmii", and baud is not used. seed: of place and route, that is tried first.
     options: of the tools, by what Amaranth's platform calls them.
     """
 
@@ -47,6 +47,7 @@ class Board:
     preset: str = "default"
     link_hz: int | None = None
     words: int = 512
+    response_words: int | None = None
     log_bytes: int = 2048
     sdram: bool = False
     seed: int = 1

@@ -46,11 +46,16 @@ class RemoteChip:
     def read(self, addresses: np.ndarray) -> np.ndarray:
         return self._access(Operation.READ, addresses, None)
 
+    def _sizes(self, reading: bool) -> tuple[int, int]:
+        """Words of the next request's body, and accesses in it: a read's answer holds a word of each, a write's none."""
+        body = self.requests.words_of_request()
+        return body, self.requests.words_of_response() if reading else body
+
     def _access(self, operation: Operation, addresses: np.ndarray, data: np.ndarray | None) -> np.ndarray:
         read, at = [], 0
         while at < len(addresses):
             # After an error requests are shorter, so the segments are formed again.
-            body, most = self.requests.words_of_request(), self.requests.words_of_response()
+            body, most = self._sizes(data is None)
             window = slice(at, at + (1 << 16))
             for request in segments(addresses[window], most, body, int(data is not None)):
                 words = [part for s in request
@@ -67,7 +72,7 @@ class RemoteChip:
                     # The two directions are separate wires, so log arrives while data are sent.
                     self.requests.credit()
                 at += count
-                if (body, most) != (self.requests.words_of_request(), self.requests.words_of_response()):
+                if (body, most) != self._sizes(data is None):
                     break
         return np.concatenate(read).astype(np.uint32) if read else np.zeros(0, np.uint32)
 

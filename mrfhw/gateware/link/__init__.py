@@ -1,1 +1,1 @@
-"""A link to a host: frames on a serial line or in datagrams, retransmission, UART. What its frames mean stands in machine/link_protocol.py."""
+"""A link to a host: frames on a serial line or in datagrams. What they mean stands in machine/link_protocol.py."""
