@@ -182,7 +182,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "ulx3s-85f": dict(mesh_rows=2, mesh_cols=4, tile_rows=64, tile_cols=64, line_bits=128),
     # For stereo by census alone, whose doubletons are truncated at 3: sixteen lanes that share a site.
     "census": dict(
-        mesh_rows=2, mesh_cols=2, spus=1, lanes=16, tile_rows=64, tile_cols=64, data_bits=8, distance="hamming", singleton_cap=1,
+        mesh_rows=2, mesh_cols=1, spus=1, lanes=16, tile_rows=64, tile_cols=64, data_bits=8, distance="hamming", singleton_cap=1,
         doubletons="table", pairwise_bits=2, edge_bits=2, weight_bits=4, vector_bits=0, shift_bits=0, lmem_banks=4,
         sampler=Race(uniform_bits=14, segments=8), line_bits=128),
     "icebreaker": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=32, label_bits=5, energy_bits=8, weight_bits=5,
