@@ -53,6 +53,7 @@ def test_the_log_fills_the_wire(log_bytes, latency, share) -> None:
         assert_equals_model(result, TINY, problem, run)
 
 
+@pytest.mark.long
 def test_the_next_window_is_loaded_while_the_log_comes() -> None:
     """With a log memory that holds a visit's log."""
     problem, run = field(16, 28), Run(sweeps=60, burn_in=0, seed=1)

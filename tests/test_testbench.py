@@ -63,7 +63,7 @@ def smallest() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("machine", [
-    pytest.param(name, marks=[pytest.mark.long] * (name == "all options")) for name in MACHINES])
+    pytest.param(name, marks=[pytest.mark.long] * (name in ("all options", "hubs that pass lines"))) for name in MACHINES])
 def test_machines_pass_on_icarus(machine: str, tmp_path: Path):
     need("iverilog")
     done = simulated(generate(MACHINES[machine], driver=Driver), tmp_path, "mrfhw_top")

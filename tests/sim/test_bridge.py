@@ -17,7 +17,8 @@ def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
     run_bench(Bridge(**parameters), "link_bridge", "mrfhw.sim.benches.bench_bridge", parameters)
 
 
-@pytest.mark.parametrize(("line_bits", "words", "response_words", "log_bytes"), [(64, 16, 32, 64), (128, 32, 16, 4096)])
+@pytest.mark.parametrize(("line_bits", "words", "response_words", "log_bytes"), [
+    (128, 32, 16, 4096), pytest.param(64, 16, 32, 64, marks=pytest.mark.long)])
 def test_bridge_behind_datagrams(line_bits: int, words: int, response_words: int, log_bytes: int) -> None:
     parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "response_words": response_words,
                   "log_bytes": log_bytes, "datagrams": True}
