@@ -29,6 +29,7 @@ class Latency:
     next_row: int = 3  # the issue of a row's last group -> the row after the next is known
     label_group: int = 1  # a slot -> its labels, where a unit has several lanes
     label_data: int = 1  # a label -> its vector and constant from the label table
+    tables: int = 0  # a write of a table at the scheduler -> at the table
     coefficient: int = 2  # the last cycle before a sweep's coefficient is due -> the coefficient
     node_down: int = 1  # a node of the control tree, towards the tiles
     node_up: int = 1  # the same, from the tiles
@@ -55,9 +56,11 @@ class Latency:
     # Sampling unit.
     random: int = 2  # step of the generator -> its value
     random_word: int = 1  # rotation of the generator -> the word moved
+    parameters: int = 0  # a run's parameters at a unit -> at its energy pipelines
     energy: int = 9  # operands -> E(l)
     gumbel_read: int = 1  # race: uniform -> G(u)
-    race_product: int = 2  # race: G(u) -> T G(u)
+    race_factors: int = 0  # race: G(u) and T -> at their multiplier
+    race_product: int = 2  # race: G(u) and T at the multiplier -> T G(u)
     race_score: int = 1  # race: E(l) and T G(u) -> their difference
     race_level: int = 1  # race: a level of the tree that compares the lanes' differences
     race_compare: int = 1  # race: difference -> the least so far
@@ -91,11 +94,11 @@ class Latency:
         """The gateware's own, for units of so many lanes.
 
         Lanes that share a site are many to a tile and one to a cycle: they pay for a clock that block memories' outputs do not
-        limit, so a register stands behind each, in front of each multiplier of a lane, where a tile's operations come in, and in
-        the register file's answer.
+        limit, so a register stands behind each, in front of what lies far from the rest, and in the register file's answer.
         """
         return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, gumbel_read=2,
-                                                race_product=3, node_down=2, tile_bus=1, bus_answer=2)
+                                                race_factors=1, parameters=1, tables=1, node_down=2, tile_bus=1,
+                                                bus_answer=2)
 
     def beyond(self, name: str, has: int, part: str) -> int:
         """Registers to add to a part that has `has` of the stages `name`. Raises LatencyError where it has more than declared."""
@@ -174,7 +177,7 @@ class Latency:
     @property
     def race_lead(self) -> int:
         """From a step of the generator to the cycle in which its T G(u) meets an energy."""
-        return self.random + self.gumbel_read + self.race_product
+        return self.random + self.gumbel_read + self.race_factors + self.race_product
 
     @property
     def cdf_total(self) -> int:
@@ -195,7 +198,7 @@ class Latency:
     def coefficient_use(self, sampler: str, slots: int) -> int:
         """From the operands of a site's first slot to the first cycle in which the sampler uses the coefficient."""
         if sampler == "race":
-            return self.energy - self.race_product
+            return self.energy - self.race_factors - self.race_product
         return self.energy + slots - 1 + self.cdf_start + self.cdf_energy_read + self.cdf_scale
 
     # -- slots

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.leaves import Leaves
-from mrfhw.gateware.common.pipeline import copied
+from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import bus_layout, downlink, parameters
 from mrfhw.gateware.control.run import RunStatus, TableWrites, problem_registers
 from mrfhw.gateware.control.scheduler import Scheduler
@@ -46,8 +46,7 @@ class Cluster(wiring.Component):
         m.submodules.scheduler = scheduler = Scheduler(self.config)
         m.submodules.mesh = mesh = Mesh(self.config, self.leaves)
         down = Signal(downlink(self.config))
-        # Registers beside the tables, where lanes want a fast clock; a run begins after the last write is through.
-        tables = self.tables if self.config.lanes == 1 else copied(m, self.tables, "tables_held", reset_less=False)
+        tables = delayed(m, self.tables, self.config.latency.tables, "tables", own=True)
         lines = self.lines
         m.d.comb += [
             down.eq(scheduler.down), down.parameters.eq(self.parameters),

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.memories import Queue
-from mrfhw.gateware.common.pipeline import copied, delayed
+from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import LogMessage, LogStream, downlink, uplink
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
@@ -17,11 +17,15 @@ __all__ = ["ControlNode", "LineHub", "LogHub", "control_node_bits"]
 
 
 def control_node_bits(config: Config) -> int:
-    """Flip-flops of a ControlNode: both links, with the bus strobe once for each child, and the last of several stages downwards as
-    a whole."""
-    down, stages = downlink(config).size, config.latency.node_down
-    apart = config.hub_fan_in * down if stages > 1 else down - 1 + config.hub_fan_in
-    return apart + (stages - 1) * (down - 1 + config.hub_fan_in) + config.latency.node_up * uplink(config).size
+    """Flip-flops of a ControlNode: both links, with the bus strobe once for each child, in the children's own stages all of it."""
+    down, (shared, own) = downlink(config).size, _stages(config)
+    return shared * (down - 1 + config.hub_fan_in) + own * config.hub_fan_in * down + config.latency.node_up * uplink(config).size
+
+
+def _stages(config: Config) -> tuple[int, int]:
+    """Of `Latency.node_down`: those that the children of a node share, and those that each has for itself."""
+    shared = max(1, config.latency.node_down - 1)
+    return shared, config.latency.node_down - shared
 
 
 class ControlNode(wiring.Component):
@@ -48,14 +52,14 @@ class ControlNode(wiring.Component):
         digit = bits_for(c.hub_fan_in)
         down = Signal(downlink(c))
         m.d.comb += [down.eq(self.down), down.bus.path.eq(bus.path << digit)]
-        shared = max(1, c.latency.node_down - 1)
+        shared, own = _stages(c)
         held = delayed(m, down, shared, "held")
         for k in range(c.hub_fan_in):
             child = getattr(self, f"child_down_{k}")
             strobe = bus.strobe & (bus.broadcast | (bus.path[-digit:] == k))
             now = Signal(downlink(c), name=f"now_{k}")
             m.d.comb += [now.eq(held), now.bus.strobe.eq(delayed(m, strobe, shared, f"strobe_{k}")),
-                         child.eq(copied(m, now, f"held_{k}", reset_less=False) if c.latency.node_down > 1 else now)]
+                         child.eq(delayed(m, now, own, f"held_{k}", own=True))]
         ups = [getattr(self, f"child_up_{k}") for k in range(c.hub_fan_in)]
         while len(ups) > 1:
             merged = []

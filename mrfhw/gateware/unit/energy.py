@@ -8,7 +8,7 @@ from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.common.pipeline import copied, delayed
+from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.common.products import product
 from mrfhw.gateware.control.ops import KINDS, datum, edges, neighbour, parameters, vector
 from mrfhw.machine.bits import bits_for, of_channel
@@ -26,7 +26,8 @@ class EnergyPipeline(wiring.Component):
     the second image (else E_singleton = out_of_range in the first channel, 0 in the others). label, vector: the label and its 2-D
     vector. neighbours: four labels with their vectors; one that does not exist adds nothing. edges: their weights w.
     entries: of the doubleton table, each neighbour's, a cycle after the other operands.
-    s1, neighbours and edges must be constant while the site's labels enter, parameters during a run, and from a cycle before it.
+    s1, neighbours and edges must be constant while the site's labels enter, parameters during a run and
+    `Latency.parameters` cycles before it.
 
     energy follows its operands by `Latency.energy` cycles; registers that the drawing does not show lie behind the products.
 
@@ -53,13 +54,13 @@ class EnergyPipeline(wiring.Component):
         })
 
     def _parameters(self, m: Module) -> Any:
-        """The run's parameters. Lanes that share a site have them in registers beside each, as they lie far from one another."""
-        if not self._spare:
+        """The run's parameters, in registers of this pipeline's where there are to be such."""
+        if not self.config.latency.parameters:
             return self.parameters
         fields = {name: getattr(self.parameters, name) for name in self.parameters.shape().members if name != "temperature"}
         kept = Signal(data.StructLayout({name: len(field) for name, field in fields.items()}), name="parameters_now")
         m.d.comb += [kept[name].eq(field) for name, field in fields.items()]
-        return copied(m, kept, "parameters_held")
+        return delayed(m, kept, self.config.latency.parameters, "parameters_held", reset_less=True, own=True)
 
     def _singleton(self, m: Module, channel: int, flags: Signal) -> Signal:
         """E_singleton of a channel four cycles after its operands. flags: inside and observed, two cycles after them."""

@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory, ReadPort, WritePort
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import UnguardedMemory
-from mrfhw.gateware.common.pipeline import copied, delayed
+from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import LatencyError
@@ -43,7 +43,8 @@ class RaceSampler(wiring.Component):
     """Gumbel-max: the label with the least E(l) - T G(u), the lowest on ties, u fresh for each label.
 
     `soon` steps the generators `lead` cycles before the labels' energies arrive. Their values are looked up in tables of G, one for
-    two lanes, and multiplied by T in that time. temperature: T of a label, `Latency.race_product` cycles before its energy.
+    two lanes, and multiplied by T in that time. temperature: T of a label, `Latency.race_factors` and `Latency.race_product` cycles
+    before its energy.
     result: `Latency.draw` cycles after the last labels. A label a lane and cycle; no state between sites.
 
     ::
@@ -58,8 +59,7 @@ class RaceSampler(wiring.Component):
         self.uniform_bits = config.sampler.uniform_bits
         stages = config.latency
         stages.exactly("race_compare", 1, "the race sampler's comparison, which is a loop,")
-        # Lanes that share a site lie far from one another, so each multiplier has registers in front of it too.
-        self._product = stages.beyond("race_product", 3 if config.lanes > 1 else 2, "the race sampler's product, for a DSP block,")
+        self._product = stages.beyond("race_product", 2, "the race sampler's product, for a DSP block,")
         self.lead = stages.race_lead
         if stages.energy < self.lead:
             raise LatencyError(f"energy is {stages.energy}; the race sampler draws its noise in {self.lead} cycles, in which a "
@@ -81,10 +81,9 @@ class RaceSampler(wiring.Component):
             product, product_2 = (Signal(signed(race.gumbel_bits + c.temperature_bits), name=f"{kind}{name}", reset_less=True)
                                   for kind in ("product", "noise_product"))
             gumbel = delayed(m, read.data, stages.gumbel_read - 1, f"gumbel{name}", reset_less=True)
-            factors = gumbel, self.temperature
-            if c.lanes > 1:
-                factors = copied(m, gumbel, f"gumbel_factor{name}"), copied(m, self.temperature, f"temperature_factor{name}")
-            m.d.sync += [product.eq(factors[0].as_signed() * factors[1]),
+            first, second = (delayed(m, factor, stages.race_factors, f"{kind}_factor{name}", reset_less=True, own=True)
+                             for kind, factor in (("gumbel", gumbel), ("temperature", self.temperature)))
+            m.d.sync += [product.eq(first.as_signed() * second),
                          product_2.eq(delayed(m, product, self._product, f"product{name}", reset_less=True))]
             found.append(product_2 >> c.temperature_fraction_bits)
         return found
