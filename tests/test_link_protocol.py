@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrfhw.machine.link_protocol import ESCAPE, FLAG, Decoder, encode, segments
+from mrfhw.fpga.rates import ethernet_bytes_per_s
+from mrfhw.gateware.link.bridge import LOG_WAIT
+from mrfhw.generation.ethernet_core import Ethernet
+from mrfhw.machine.link_protocol import (
+    DATAGRAM_LOG_CHUNK,
+    DATAGRAM_WORDS,
+    ESCAPE,
+    FLAG,
+    HEAD_WORDS,
+    UDP_PORT,
+    Decoder,
+    encode,
+    segments,
+)
 
 FRAMES = st.tuples(st.integers(0, 255), st.integers(0, 255), st.integers(0, 2**32 - 1), st.binary(max_size=300), st.integers(0, 3))
 ADDRESSES = st.lists(st.tuples(st.integers(0, 2**30), st.integers(-70, 70), st.integers(1, 40)), max_size=8).map(
@@ -89,3 +104,12 @@ def test_regular_addresses_cost_next_to_nothing():
 def test_a_body_too_small_is_refused():
     with pytest.raises(ValueError, match="body is 2; a segment of one access has 3 words"):
         list(segments(np.arange(3), 5, 2, 1))
+
+
+def test_the_document_has_the_numbers_of_datagrams() -> None:
+    text = " ".join((Path(__file__).parent.parent / "docs" / "link.md").read_text().split())
+    assert f"have at most {DATAGRAM_WORDS} words there, and a log frame {4 * (HEAD_WORDS + 1)} + {DATAGRAM_LOG_CHUNK} bytes" in text
+    assert f"at UDP port {UDP_PORT};" in text
+    assert f"{Ethernet().ip} by default" in text
+    assert f"waited for {LOG_WAIT} cycles" in text
+    assert f"at most {ethernet_bytes_per_s() / 1e6:.1f} MB" in text

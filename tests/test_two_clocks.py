@@ -12,20 +12,14 @@ from mrfhw.fpga.clocks import rates_for
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.host.links import SimLink
 from mrfhw.host.remote import RemoteSession
-from support.boards import TINY, assert_equals_model, tiny_problem
+from support.boards import TINY, assert_runs_equal_model
 
 
 @pytest.mark.parametrize("log_bytes", [2048, 16])
 def test_a_machine_with_its_own_clock(log_bytes: int) -> None:
     """Problem after problem, with a log that stalls the machine and one that does not; what is left of a run is dropped."""
     with RemoteSession(TINY, lambda: SimLink(TINY, quick=True, log_bytes=log_bytes, two_clocks=True)) as session:
-        for seed in range(4):
-            problem, run = tiny_problem(seed, 120)
-            result = session.solve(problem, run)
-            model = assert_equals_model(result, TINY, problem, run)
-            assert len(model.messages) > 100
-            # The machine's cycles are its own.
-            assert result.cycles - result.stall_cycles == model.cycles - model.stall_cycles
+        assert_runs_equal_model(session, TINY, 120, 100)
 
 
 def test_clocks_of_a_board() -> None:

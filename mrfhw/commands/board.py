@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from mrfhw.commands.machine_options import OneLineCommand, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, is_given, machine_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.link.uart import check_divisor
 from mrfhw.generation.known import remember
@@ -120,6 +120,8 @@ def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options
     scheme, host, port = _parse(listen)
     if scheme == "udp" and memory_bytes:
         raise ProblemError(f"log_memory is {memory_bytes}; a simulated board with Ethernet has none: leave it out")
+    if scheme == "udp" and is_given("divisor"):
+        raise ProblemError(f"divisor is {divisor}; a simulated board with Ethernet has no UART: leave it out")
     try:
         check_divisor(divisor)
     except ValueError as error:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.gateware.board.ethernet_top import ETHERNET_WORDS
+from mrfhw.gateware.board.ethernet_top import ETHERNET_LOG_BYTES
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.input_files import read_plain
+from mrfhw.machine.link_protocol import DATAGRAM_WORDS
 
 __all__ = ["BOARDS", "FAMILIES", "Board", "BuildError", "board_named"]
 
@@ -100,7 +101,7 @@ _LIST = (
           options=_ECP5_OPTIONS),
     Board(name="ecpix5-85f", title="ECPIX-5 with an ECP5-85F", family="ecp5", device="LFE5UM5G-85F",
           platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=90_000_000,
-          link_hz=60_000_000, preset="census", words=ETHERNET_WORDS, log_bytes=1 << 15,
+          link_hz=60_000_000, preset="census", words=DATAGRAM_WORDS, log_bytes=ETHERNET_LOG_BYTES,
           ethernet=Ethernet(rx_delay=0.0, tx_delay=2e-9),  # its PHY delays what it sends, and not what it takes
           options=_ECP5_OPTIONS),
     Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",

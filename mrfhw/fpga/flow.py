@@ -16,6 +16,7 @@ from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
 from mrfhw.fpga.tools import OutOfTime, Step, Tool, find_tool, run_step
+from mrfhw.gateware.link.bridge import check_link
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 
@@ -58,7 +59,7 @@ class Placed:
 class Flow:
     """A board's project in a folder: `write` makes its files, `run` the bitstream.
 
-    Raises BuildError for a clock or serial rate that the board cannot have, and for tools that are missing or fail.
+    Raises BuildError for a clock, serial rate or link that the board cannot have, and for tools that are missing or fail.
     """
 
     def __init__(self, board: Board, config: Config, clock_hz: int, baud: int, directory: Path):
@@ -66,6 +67,10 @@ class Flow:
         self.board, self.config, self.directory = board, config, directory
         self.platform = board.make_platform()
         self.rates = rates_for(board, clock_hz, baud)
+        try:
+            check_link(config.line_bits, board.words, board.log_bytes, board.response_words, board.ethernet is not None)
+        except ValueError as error:
+            raise BuildError(str(error)) from None
         self.commands: list[list[str]] = []
 
     def write(self) -> list[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
+from mrfhw.gateware.board.ethernet_top import ETHERNET_LOG_BYTES
 from mrfhw.machine.config import Config
 from mrfhw.machine.link_protocol import UDP_PORT
 from mrfhw.sessions.driver import ChipError
@@ -154,11 +155,41 @@ def _not_opened(device: str, baud: int, error: Exception) -> LinkError:
     return LinkError(f"{device} cannot be opened as a serial port ({_cause(error)})", "name the board's port")
 
 
-class TcpLink:
+class _SocketLink:
+    """A connected socket."""
+
+    reconnections = 0
+    name: str
+    _socket: socket.socket
+
+    def send(self, data: bytes) -> None:
+        try:
+            self._socket.settimeout(5)
+            self._socket.sendall(data)
+        except OSError as error:
+            raise _lost(self.name, _cause(error)) from None
+
+    def _received(self, seconds: float) -> bytes | None:
+        """What came; None for nothing in time."""
+        try:
+            self._socket.settimeout(max(1e-4, seconds))
+            return self._socket.recv(_PIECE)
+        except TimeoutError:
+            return None
+        except OSError as error:
+            raise _lost(self.name, _cause(error)) from None
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class TcpLink(_SocketLink):
     """A TCP connection, as to `mrfhw board --listen tcp://...` or a serial server in raw mode."""
 
     check = "what listens there, and the baud rate of a serial server"
-    reconnections = 0
     datagrams = False
 
     def __init__(self, host: str, port: int, seconds: float = 5):
@@ -170,37 +201,17 @@ class TcpLink:
             reason = "no answer" if isinstance(error, TimeoutError) else _cause(error)
             raise LinkError(f"{self.name} cannot be reached ({reason})", "see that the board listens there") from None
 
-    def send(self, data: bytes) -> None:
-        try:
-            self._socket.settimeout(5)
-            self._socket.sendall(data)
-        except OSError as error:
-            raise _lost(self.name, _cause(error)) from None
-
     def receive(self, seconds: float) -> bytes:
-        try:
-            self._socket.settimeout(max(1e-4, seconds))
-            data = self._socket.recv(_PIECE)
-        except TimeoutError:
-            return b""
-        except OSError as error:
-            raise _lost(self.name, _cause(error)) from None
-        if not data:
+        data = self._received(seconds)
+        if data == b"":
             raise _lost(self.name, "the other end closed it")
-        return data
-
-    def clock(self) -> float:
-        return time.monotonic()
-
-    def close(self) -> None:
-        self._socket.close()
+        return data or b""
 
 
-class UdpLink:
+class UdpLink(_SocketLink):
     """Datagrams to a board with Ethernet, or to `mrfhw board --listen udp://...`."""
 
     check = "its address, and that no other program speaks to the board"
-    reconnections = 0
     datagrams = True
 
     def __init__(self, host: str, port: int = UDP_PORT):
@@ -212,27 +223,8 @@ class UdpLink:
         except (OSError, ValueError) as error:  # names that no host can have are ValueErrors
             raise LinkError(f"{self.name} cannot be reached ({_cause(error)})", "see that the address is the board's") from None
 
-    def send(self, data: bytes) -> None:
-        try:
-            self._socket.settimeout(5)
-            self._socket.send(data)
-        except OSError as error:
-            raise _lost(self.name, _cause(error)) from None
-
     def receive(self, seconds: float) -> bytes:
-        try:
-            self._socket.settimeout(max(1e-4, seconds))
-            return self._socket.recv(_PIECE)
-        except TimeoutError:
-            return b""
-        except OSError as error:
-            raise _lost(self.name, _cause(error)) from None
-
-    def clock(self) -> float:
-        return time.monotonic()
-
-    def close(self) -> None:
-        self._socket.close()
+        return self._received(seconds) or b""
 
 
 def written_host(host: str) -> str:
@@ -278,7 +270,7 @@ class SimEthernetLink:
     reconnections = 0
     datagrams = True
 
-    def __init__(self, config: Config, quick: bool = False, log_bytes: int = 1 << 15, rate: int = 2_000_000,
+    def __init__(self, config: Config, quick: bool = False, log_bytes: int = ETHERNET_LOG_BYTES, rate: int = 2_000_000,
                  two_clocks: bool = False):
         from mrfhw.sim.ethernet_board import CompiledEthernetBoard
 

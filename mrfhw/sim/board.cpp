@@ -12,25 +12,17 @@
 #include <unistd.h>
 
 #include "Vmrfhw_top.h"
+#include "clocks.h"
 #include "verilated.h"
 
 namespace {
-
-// The machine's clock, where it is another: MACHINE_CYCLES of it in LINK_CYCLES of the link's, which have no edge in common but one.
-constexpr int MACHINE_CYCLES = 17, LINK_CYCLES = 11;
-
-template <class Top> auto drive_machine(Top &top, int clk, int rst, int) -> decltype(top.machine_clk, bool()) {
-    top.machine_clk = clk, top.machine_rst = rst;
-    return true;
-}
-template <class Top> bool drive_machine(Top &, int, int, long) { return false; }
 
 struct Board {
     VerilatedContext context;
     Vmrfhw_top top{&context};
     uint64_t cycles = 0;
     uint32_t divisor;
-    int phase = 0; // of the machine's clock, in half cycles of LINK_CYCLES
+    Beside machine{2 * MACHINE_CYCLES, LINK_CYCLES};
     bool two_clocks = false;
     std::deque<uint8_t> to_board, from_board;
     // The host's transmitter: bits left of a byte, lowest next, and cycles left of a bit.
@@ -38,7 +30,6 @@ struct Board {
     // The host's receiver.
     uint32_t got = 0, got_bits = 0, wait = 0;
     bool receiving = false;
-    bool machine_high = false;
 
     explicit Board(uint32_t d) : divisor(d) {
         top.clk = 0;
@@ -54,11 +45,10 @@ struct Board {
         top.eval();
         // The machine's edges that come before the link's next one.
         if (two_clocks) {
-            for (phase += 2 * MACHINE_CYCLES; phase >= LINK_CYCLES; phase -= LINK_CYCLES) {
-                machine_high = !machine_high;
-                drive_machine(top, machine_high, top.rst, 0);
+            machine.half([&](bool high) {
+                drive_machine(top, high, top.rst, 0);
                 top.eval();
-            }
+            });
         }
         top.clk = 1;
         top.eval();

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
 from mrfhw.machine.config import Config
 from mrfhw.sim.compiled import compile_board
+from mrfhw.sim.library import Compiled, Signatures
 
 __all__ = ["CompiledBoard"]
 
 DIVISOR = 4  # cycles a bit: as fast as the UART goes
 
 _BYTES = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
-_SIGNATURES: dict[str, tuple[object, list[object]]] = {
+_SIGNATURES: Signatures = {
     "board_new": (ctypes.c_void_p, [ctypes.c_uint32]),
     "board_delete": (None, [ctypes.c_void_p]),
     "board_send": (None, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64]),
@@ -27,7 +27,7 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
 }
 
 
-class CompiledBoard:
+class CompiledBoard(Compiled):
     """A `mrfhw.gateware.board.board_top.BoardTop` in this process. Use as a context manager.
 
     divisor, words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`. host_divisor: of the UART at the other end of
@@ -41,42 +41,27 @@ class CompiledBoard:
 
     def _open(self, library: Path, host_divisor: int) -> None:
         """Open a board from a library that `compile_board` has made."""
-        self._library = ctypes.CDLL(str(library))
-        for name, (result, arguments) in _SIGNATURES.items():
-            function = getattr(self._library, name)
-            function.restype, function.argtypes = result, arguments
-        self._board: int | None = self._library.board_new(host_divisor)
+        super().__init__(library, "board", _SIGNATURES, host_divisor)
         self._last = ctypes.c_double(0)
         self._taken = np.zeros(1 << 16, np.uint8)
 
-    def __enter__(self) -> CompiledBoard:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._board is not None:
-            self._library.board_delete(self._board)
-            self._board = None
-
     def send(self, data: bytes) -> None:
         """Queue bytes for the board's rx."""
-        self._library.board_send(self._board, data, len(data))
+        self._call("send", data, len(data))
 
     def take(self) -> bytes:
         """The bytes that the board's tx has sent since the last call."""
-        count = self._library.board_take(self._board, self._taken, len(self._taken))
+        count = self._call("take", self._taken, len(self._taken))
         return self._taken[:count].tobytes()
 
     def run(self, cycles: int, beyond: int) -> int:
         """Run at most `cycles`, and at most `beyond` cycles after the first byte that arrives. Returns the cycles that ran."""
-        return int(self._library.board_run(self._board, cycles, beyond))
+        return int(self._call("run", cycles, beyond))
 
     def serve(self, descriptor: int, seconds: float) -> bool:
         """Connect the pins to a non-blocking descriptor (-1: to nothing) for a time; False where its other end is gone."""
-        return bool(self._library.board_serve(self._board, descriptor, seconds, ctypes.byref(self._last)))
+        return bool(self._call("serve", descriptor, seconds, ctypes.byref(self._last)))
 
     @property
     def cycles(self) -> int:
-        return int(self._library.board_cycles(self._board))
+        return int(self._call("cycles"))

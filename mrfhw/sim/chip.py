@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from types import TracebackType
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from mrfhw.sessions.chip_run import ChipRun, DrivenSession
 from mrfhw.sessions.driver import ChipError, Driver
 from mrfhw.sessions.session import Pauses, Progress
 from mrfhw.sim.compiled import compile_chip
+from mrfhw.sim.library import Compiled, Signatures
 
 __all__ = ["ChipSession", "CompiledChip", "run_placed"]
 
@@ -22,7 +22,7 @@ QUICK_CYCLES = 5_000_000
 
 _WORDS = np.ctypeslib.ndpointer(np.uint32, flags="C_CONTIGUOUS")
 _BYTES = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
-_SIGNATURES: dict[str, tuple[object, list[object]]] = {
+_SIGNATURES: Signatures = {
     "chip_new": (ctypes.c_void_p, [ctypes.c_uint32]),
     "chip_delete": (None, [ctypes.c_void_p]),
     "chip_write": (ctypes.c_uint64, [ctypes.c_void_p, _WORDS, _WORDS, ctypes.c_uint64]),
@@ -36,7 +36,7 @@ _SIGNATURES: dict[str, tuple[object, list[object]]] = {
 }
 
 
-class CompiledChip:
+class CompiledChip(Compiled):
     """A `Chip` (mrfhw.sessions.driver) in this process. Use as a context manager.
 
     log_ready: share of cycles in which the log is taken, (n of 256, seed). quick: see `compile_chip`.
@@ -44,33 +44,18 @@ class CompiledChip:
 
     def __init__(self, config: Config, log_ready: tuple[int, int] = (256, 0), quick: bool = False):
         self.config = config
-        self._library = ctypes.CDLL(str(compile_chip(config, quick)))
-        for name, (result, arguments) in _SIGNATURES.items():
-            function = getattr(self._library, name)
-            function.restype, function.argtypes = result, arguments
-        self._chip: int | None = self._library.chip_new(config.line_bits // 8)
-        self._library.chip_log_ready(self._chip, *log_ready)
-
-    def __enter__(self) -> CompiledChip:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._chip is not None:
-            self._library.chip_delete(self._chip)
-            self._chip = None
+        super().__init__(compile_chip(config, quick), "chip", _SIGNATURES, config.line_bits // 8)
+        self._call("log_ready", *log_ready)
 
     def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        done = self._library.chip_write(self._chip, addresses, data, len(addresses))
+        done = self._call("write", addresses, data, len(addresses))
         if done != len(addresses):
             raise ChipError(f"the chip refused a write to {int(addresses[done]):#x}: the address is not one of this chip's, "
                             "or labels are being drawn")
 
     def read(self, addresses: np.ndarray) -> np.ndarray:
         data = np.zeros(len(addresses), np.uint32)
-        done = self._library.chip_read(self._chip, addresses, data, len(addresses))
+        done = self._call("read", addresses, data, len(addresses))
         if done != len(addresses):
             raise ChipError(f"the chip refused a read from {int(addresses[done]):#x}: the address is not one of this chip's, "
                             "or labels are being drawn")
@@ -78,18 +63,18 @@ class CompiledChip:
 
     def advance(self, cycles: int) -> bool:
         """Let the chip run at most `cycles` cycles; True when the log's last line has come."""
-        return bool(self._library.chip_run(self._chip, cycles))
+        return bool(self._call("run", cycles))
 
     @property
     def cycles(self) -> int:
         """Cycles since the chip was made, loading and reading included."""
-        return int(self._library.chip_cycles(self._chip))
+        return int(self._call("cycles"))
 
     def take_log(self) -> np.ndarray:
         """(n, line_bits / 8) uint8: the lines since the last call."""
-        out = np.zeros(self._library.chip_log_bytes(self._chip), np.uint8)
-        self._library.chip_log(self._chip, out)
-        self._library.chip_clear_log(self._chip)
+        out = np.zeros(self._call("log_bytes"), np.uint8)
+        self._call("log", out)
+        self._call("clear_log")
         return out.reshape(-1, self.config.line_bits // 8)
 
 

@@ -15,12 +15,14 @@ from pathlib import Path
 from mrfhw.field.problem import ProblemError
 from mrfhw.files import cache_directory
 from mrfhw.gateware.common.leaves import Leaves
+from mrfhw.gateware.link.bridge import check_link
 from mrfhw.generation.ethernet_core import Ethernet, core_version, ethernet_core
 from mrfhw.generation.generated import Verilog, generated
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.verilog import TILE, TOP, board_text, ethernet_board_text, file_text, verilog_text
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.link_protocol import DATAGRAM_WORDS
 from mrfhw.progress import working
 from mrfhw.sim.axi_memory import BoardWithMemory, check_memory
 
@@ -30,6 +32,7 @@ LINK_HZ = 50_000_000  # of a simulated Ethernet board's link, beside the 125 MHz
 _HARNESS = Path(__file__).with_name("chip.cpp")
 _BOARD_HARNESS = Path(__file__).with_name("board.cpp")
 _ETHERNET_HARNESS = Path(__file__).with_name("ethernet_board.cpp")
+_CLOCKS = Path(__file__).with_name("clocks.h")  # of both boards
 PINS = Path(__file__).with_name("ecp5_pins.v")
 
 
@@ -112,6 +115,10 @@ def compile_ethernet_board(config: Config, ethernet: Ethernet, log_bytes: int, q
                            two_clocks: bool = False) -> Path:
     """The same for a board with Ethernet, driven at the wires to its PHY (`ethernet_board.cpp`)."""
     _check_tools("a simulated board", "use a real one")
+    try:
+        check_link(config.line_bits, DATAGRAM_WORDS, log_bytes, datagrams=True)
+    except ValueError as error:
+        raise ProblemError(str(error)) from None
 
     def make() -> str:
         with working("generating"):
@@ -141,7 +148,7 @@ def _library(verilog: Verilog, harness: Path, name: str, quick: bool, tiles: int
 
     def places() -> tuple[Path, Path]:
         """Paths of the fully optimized library and of the requested one."""
-        said = "\0".join((verilog.digest, harness.read_text(), version, *_OPTIONS, str(level)))
+        said = "\0".join((verilog.digest, harness.read_text(), _CLOCKS.read_text(), version, *_OPTIONS, str(level)))
         key = hashlib.sha256(said.encode()).hexdigest()[:32]
         full = cache_directory() / f"{name}-{key}.so"
         return full, full.with_name(f"{name}-{key}-quick.so") if quick else full
@@ -163,6 +170,7 @@ def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | 
         (work / f"{TOP}.v").write_text(text)
         (work / "chip.vlt").write_text(f'`verilator_config\nhier_block -module "{TILE}"\n' if by_tile else "`verilator_config\n")
         shutil.copy(harness, work / "chip.cpp")
+        shutil.copy(_CLOCKS, work / _CLOCKS.name)
         mode = ["--hierarchical"] if by_tile else []
         make = [f"OPT_FAST=-O{1 if by_tile else 0 if quick else level}", "OPT_SLOW=-O0"]
         make += ["VM_PARALLEL_BUILDS=0"] if together else []

@@ -7,31 +7,22 @@
 #include <vector>
 
 #include "Vmrfhw_top.h"
+#include "clocks.h"
 #include "verilated.h"
 
 namespace {
 
-// The machine's clock, where it is another: MACHINE_CYCLES of it in LINK_CYCLES of the link's, which have no edge in common but one.
-constexpr int MACHINE_CYCLES = 17, LINK_CYCLES = 11;
-// Half cycles of the wires' 125 MHz in each half of the link's 50 MHz.
-constexpr int WIRE_EDGES[2] = {3, 2};
 constexpr int GAP = 12; // bytes between packets
 constexpr uint8_t PREAMBLE[] = {0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xD5};
-
-template <class Top> auto drive_machine(Top &top, int clk, int rst, int) -> decltype(top.machine_clk, bool()) {
-    top.machine_clk = clk, top.machine_rst = rst;
-    return true;
-}
-template <class Top> bool drive_machine(Top &, int, int, long) { return false; }
 
 using Packet = std::vector<uint8_t>;
 
 struct Board {
     VerilatedContext context;
     Vmrfhw_top top{&context};
-    uint64_t cycles = 0, sent_bytes = 0;
-    int phase = 0; // of the machine's clock, in half cycles of LINK_CYCLES
-    bool two_clocks = false, machine_high = false, wire_high = false;
+    uint64_t cycles = 0;
+    Beside machine{MACHINE_CYCLES, LINK_CYCLES}, wires;
+    bool two_clocks = false;
     std::deque<Packet> to_board, from_board;
     size_t at = 0;    // of the byte of to_board's first packet that is on the wires
     int gap = GAP;    // bytes until the next packet may begin
@@ -40,14 +31,14 @@ struct Board {
     int half = 0;     // its byte's lower half
     bool in_packet = false;
 
-    Board() {
+    Board(uint32_t link_hz, uint32_t wires_hz) : wires{int(wires_hz / 1000), int(link_hz / 1000)} {
         top.clk = 0;
         top.rst = 1;
         top.rgmii_rx_clock = top.rgmii_rx_ctl = top.rgmii_rx_data = 0;
         two_clocks = drive_machine(top, 0, 1, 0);
         for (int i = 0; i < 4; i++) clock();
         top.rst = 0;
-        drive_machine(top, machine_high, 0, 0);
+        drive_machine(top, machine.high, 0, 0);
     }
 
     int next_byte() {
@@ -61,20 +52,18 @@ struct Board {
         return byte;
     }
 
-    void wire_edge() {
-        if (!wire_high) driven = next_byte();
+    void wire_edge(bool high) {
+        if (high) driven = next_byte();
         top.rgmii_rx_ctl = driven >= 0;
-        top.rgmii_rx_data = driven < 0 ? 0 : wire_high ? driven >> 4 : driven & 15;
+        top.rgmii_rx_data = driven < 0 ? 0 : high ? driven & 15 : driven >> 4;
         top.eval(); // the data lie between the edges
-        wire_high = !wire_high;
-        top.rgmii_rx_clock = wire_high;
+        top.rgmii_rx_clock = high;
         top.eval();
-        if (wire_high) {
+        if (high) {
             in_packet = top.rgmii_tx_ctl;
             half = top.rgmii_tx_data;
         } else if (in_packet) {
             coming.push_back(half | top.rgmii_tx_data << 4);
-            sent_bytes++;
         } else if (!coming.empty()) {
             from_board.push_back(std::move(coming));
             coming.clear();
@@ -82,20 +71,17 @@ struct Board {
     }
 
     void clock() {
-        top.clk = 0;
-        top.eval();
-        for (int i = 0; i < WIRE_EDGES[0]; i++) wire_edge();
-        // The machine's edges that come before the link's next one.
-        if (two_clocks) {
-            for (phase += 2 * MACHINE_CYCLES; phase >= LINK_CYCLES; phase -= LINK_CYCLES) {
-                machine_high = !machine_high;
-                drive_machine(top, machine_high, top.rst, 0);
-                top.eval();
+        for (int level = 0; level < 2; level++) {
+            top.clk = level;
+            top.eval();
+            wires.half([&](bool high) { wire_edge(high); });
+            if (two_clocks) {
+                machine.half([&](bool high) {
+                    drive_machine(top, high, top.rst, 0);
+                    top.eval();
+                });
             }
         }
-        top.clk = 1;
-        top.eval();
-        for (int i = 0; i < WIRE_EDGES[1]; i++) wire_edge();
         cycles++;
     }
 };
@@ -104,7 +90,7 @@ struct Board {
 
 extern "C" {
 
-void *ethernet_new() { return new Board(); }
+void *ethernet_new(uint32_t link_hz, uint32_t wires_hz) { return new Board(link_hz, wires_hz); }
 
 void ethernet_delete(void *board) { delete static_cast<Board *>(board); }
 
@@ -133,7 +119,4 @@ uint64_t ethernet_take(void *board, uint8_t *out, uint64_t limit) {
 }
 
 uint64_t ethernet_cycles(void *board) { return static_cast<Board *>(board)->cycles; }
-
-// Bytes that the board has put on its wires, preambles and checks included.
-uint64_t ethernet_sent_bytes(void *board) { return static_cast<Board *>(board)->sent_bytes; }
 }

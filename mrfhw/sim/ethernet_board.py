@@ -7,14 +7,15 @@ import select
 import socket
 import time
 from collections import deque
-from types import TracebackType
 
 import numpy as np
 
 from mrfhw.field.problem import ProblemError
+from mrfhw.gateware.board.ethernet_top import ETHERNET_HZ, ETHERNET_LOG_BYTES
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.config import Config
-from mrfhw.sim.compiled import compile_ethernet_board
+from mrfhw.sim.compiled import LINK_HZ, compile_ethernet_board
+from mrfhw.sim.library import Compiled, Signatures
 from mrfhw.sim.packets import Datagram, Neighbour
 
 __all__ = ["CompiledEthernetBoard"]
@@ -23,62 +24,47 @@ STARTING_CYCLES = 1000  # in which the PHY is reset
 ASKING_CYCLES = 5000  # in which a board answers a question for its address
 _PACKET = 1600  # bytes at most
 _BYTES = np.ctypeslib.ndpointer(np.uint8, flags="C_CONTIGUOUS")
-_SIGNATURES: dict[str, tuple[object, list[object]]] = {
-    "ethernet_new": (ctypes.c_void_p, []),
+_SIGNATURES: Signatures = {
+    "ethernet_new": (ctypes.c_void_p, [ctypes.c_uint32, ctypes.c_uint32]),
     "ethernet_delete": (None, [ctypes.c_void_p]),
     "ethernet_send": (None, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64]),
     "ethernet_run": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint64]),
     "ethernet_take": (ctypes.c_uint64, [ctypes.c_void_p, _BYTES, ctypes.c_uint64]),
     "ethernet_cycles": (ctypes.c_uint64, [ctypes.c_void_p]),
-    "ethernet_sent_bytes": (ctypes.c_uint64, [ctypes.c_void_p]),
 }
 
 
-class CompiledEthernetBoard:
+class CompiledEthernetBoard(Compiled):
     """A `mrfhw.gateware.board.ethernet_top.EthernetTop` in this process, and the host at the other end of its cable.
 
-    Use as a context manager. words, response_words, log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`.
+    Use as a context manager. log_bytes: as there. quick: see `mrfhw.sim.compiled.compile_chip`.
     two_clocks: of the machine and of the link. Raises ProblemError where the board does not answer when its address is asked for.
     """
 
-    def __init__(self, config: Config, log_bytes: int = 1 << 15, quick: bool = False, two_clocks: bool = False,
+    def __init__(self, config: Config, log_bytes: int = ETHERNET_LOG_BYTES, quick: bool = False, two_clocks: bool = False,
                  ethernet: Ethernet | None = None):
         ethernet = ethernet or Ethernet()
         self.config, self.ethernet = config, ethernet
-        self._library = ctypes.CDLL(str(compile_ethernet_board(config, ethernet, log_bytes, quick, two_clocks)))
-        for name, (result, arguments) in _SIGNATURES.items():
-            function = getattr(self._library, name)
-            function.restype, function.argtypes = result, arguments
-        self._board: int | None = self._library.ethernet_new()
+        library = compile_ethernet_board(config, ethernet, log_bytes, quick, two_clocks)
+        super().__init__(library, "ethernet", _SIGNATURES, LINK_HZ, ETHERNET_HZ)
         self._packet = np.zeros(_PACKET, np.uint8)
         self._come = deque[Datagram]()
         self._ways: dict[int, tuple[str, int]] = {}  # addresses of programs, by port
         self.neighbour = Neighbour(ethernet.ip)
-        self._library.ethernet_run(self._board, STARTING_CYCLES)
+        self._call("run", STARTING_CYCLES)
         self._put(self.neighbour.question())
         while self.neighbour.board_mac is None:
             self._listen(ASKING_CYCLES)
             if self.cycles > ASKING_CYCLES:
                 raise ProblemError(f"the compiled board has not answered for {ethernet.ip}: delete the cache and try again")
 
-    def __enter__(self) -> CompiledEthernetBoard:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._board is not None:
-            self._library.ethernet_delete(self._board)
-            self._board = None
-
     def _put(self, packet: bytes) -> None:
-        self._library.ethernet_send(self._board, packet, len(packet))
+        self._call("send", packet, len(packet))
 
     def _listen(self, cycles: int) -> int:
         """Run at most `cycles`, until a packet has come; returns the cycles that ran."""
-        done = int(self._library.ethernet_run(self._board, cycles))
-        while count := self._library.ethernet_take(self._board, self._packet, _PACKET):
+        done = int(self._call("run", cycles))
+        while count := self._call("take", self._packet, _PACKET):
             answer, found = self.neighbour.take(self._packet[:count].tobytes())
             if answer:
                 self._put(answer)
@@ -117,9 +103,4 @@ class CompiledEthernetBoard:
     @property
     def cycles(self) -> int:
         """Of the link's clock."""
-        return int(self._library.ethernet_cycles(self._board))
-
-    @property
-    def sent_bytes(self) -> int:
-        """That the board has put on its wires, preambles and checks included."""
-        return int(self._library.ethernet_sent_bytes(self._board))
+        return int(self._call("cycles"))

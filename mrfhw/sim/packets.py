@@ -12,7 +12,7 @@ from mrfhw.machine.link_protocol import UDP_PORT
 __all__ = ["Datagram", "Neighbour"]
 
 PREAMBLE = bytes((0x55,) * 7 + (0xD5,))
-LEAST_PAYLOAD = 46  # bytes; shorter ones are filled up
+LEAST = 60  # bytes of a packet without its check; shorter ones are filled up
 _ARP, _IPV4, _UDP = 0x0806, 0x0800, 17
 _ETHERNET = struct.Struct(">6s6sH")  # destination, source, type
 _ARP_BODY = struct.Struct(">HHBBH6s4s6s4s")
@@ -45,7 +45,7 @@ class Neighbour:
         self.board_mac: bytes | None = None
 
     def _packet(self, destination: bytes, kind: int, payload: bytes) -> bytes:
-        plain = _ETHERNET.pack(destination, self.mac, kind) + payload.ljust(LEAST_PAYLOAD, b"\0")
+        plain = (_ETHERNET.pack(destination, self.mac, kind) + payload).ljust(LEAST, b"\0")
         return plain + zlib.crc32(plain).to_bytes(4, "little")
 
     def question(self) -> bytes:
@@ -67,7 +67,7 @@ class Neighbour:
         A packet that is damaged or not for this host is forgotten.
         """
         plain, check = packet[len(PREAMBLE):-4], packet[-4:]
-        if packet[:len(PREAMBLE)] != PREAMBLE or zlib.crc32(plain).to_bytes(4, "little") != check or len(plain) < 60:
+        if packet[:len(PREAMBLE)] != PREAMBLE or zlib.crc32(plain).to_bytes(4, "little") != check or len(plain) < LEAST:
             return None, None
         destination, _, kind = _ETHERNET.unpack_from(plain)
         body = plain[_ETHERNET.size:]

@@ -15,10 +15,11 @@ import numpy as np
 
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import Result, first_difference
+from mrfhw.host.remote import RemoteSession
 from mrfhw.machine.config import Config
 from mrfhw.model import machine
 
-__all__ = ["TINY", "TINY_OPTIONS", "Board", "assert_equals_model", "board", "tiny_problem"]
+__all__ = ["TINY", "TINY_OPTIONS", "Board", "assert_equals_model", "assert_runs_equal_model", "board", "tiny_problem"]
 
 TINY_FIELDS = {"mesh_rows": 1, "mesh_cols": 2, "spus": 1, "tile_rows": 8, "tile_cols": 8, "label_bits": 3, "data_bits": 4,
                "counter_bits": 2, "line_bits": 64, "temperature_table": 4, "gumbel_uniform_bits": 8}
@@ -76,3 +77,11 @@ def assert_equals_model(found: Result, config: Config, problem: Problem, run: Ru
     difference = first_difference(found, wanted)
     assert difference is None, difference
     return wanted
+
+
+def assert_runs_equal_model(session: RemoteSession, config: Config, sweeps: int, messages: int) -> None:
+    """Problem after problem, each of more than so many messages; the machine's cycles are its own, however long the link takes."""
+    for seed in range(4):
+        problem, run = tiny_problem(seed, sweeps)
+        model = assert_equals_model(session.solve(problem, run), config, problem, run)
+        assert len(model.messages) > messages

@@ -9,13 +9,13 @@ from mrfhw.gateware.board.board_top import LinkedMachine
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import UDP_PORT
+from mrfhw.machine.link_protocol import DATAGRAM_WORDS, UDP_PORT
 
-__all__ = ["ETHERNET_CORE", "ETHERNET_HZ", "ETHERNET_WORDS", "EthernetTop"]
+__all__ = ["ETHERNET_CORE", "ETHERNET_HZ", "ETHERNET_LOG_BYTES", "EthernetTop"]
 
 ETHERNET_CORE = "mrfhw_ethernet"  # module of `mrfhw.generation.ethernet_core`
 ETHERNET_HZ = 125_000_000  # of the wires' clocks
-ETHERNET_WORDS = 256  # of request and response memory
+ETHERNET_LOG_BYTES = 1 << 15  # of the ring of log that waits for the host
 WHOLE = 0b1000  # of the core's last_be: the last word has all its bytes
 
 
@@ -24,13 +24,13 @@ class EthernetTop(LinkedMachine):
 
     rgmii_<name>: to and from the PHY, of which rx_clock and tx_clock have ETHERNET_HZ and the others change at both edges. The
     link is that of docs/link.md, in datagrams; answers and the log go to whoever sent the last request that was taken. "sync" has
-    32 MHz or more, so that the core's words come as fast as the wires take them.
-    log_bytes: of the ring that waits for the host. The rest: see `LinkedMachine`. The core itself is not part of this design's
-    Verilog: `mrfhw.generation.ethernet_core`.
+    a quarter of that and more, so that the core's words come as fast as the wires take them. The core itself is not part of this
+    design's Verilog: `mrfhw.generation.ethernet_core`. The arguments: see `LinkedMachine`.
     """
 
-    def __init__(self, config: Config, words: int = ETHERNET_WORDS, log_bytes: int = 1 << 15, leaves: Leaves | None = None,
-                 digest: str = PLACEHOLDER, two_clocks: bool = False, response_words: int | None = None):
+    def __init__(self, config: Config, words: int = DATAGRAM_WORDS, log_bytes: int = ETHERNET_LOG_BYTES,
+                 leaves: Leaves | None = None, digest: str = PLACEHOLDER, two_clocks: bool = False,
+                 response_words: int | None = None):
         ports = {"rgmii_rx_clock": In(1), "rgmii_rx_ctl": In(1), "rgmii_rx_data": In(4), "rgmii_rst_n": Out(1),
                  "rgmii_tx_clock": Out(1), "rgmii_tx_ctl": Out(1), "rgmii_tx_data": Out(4)}
         super().__init__(ports, config, words, log_bytes, leaves, None, digest, two_clocks, response_words, datagrams=True)

@@ -26,9 +26,31 @@ from mrfhw.machine.link_protocol import (
     is_size,
 )
 
-__all__ = ["LOG_WAIT", "Bridge", "LogBuffer"]
+__all__ = ["LOG_WAIT", "Bridge", "LogBuffer", "check_link"]
 
 LOG_WAIT = 1023  # cycles that log which fills no datagram waits for more
+
+
+def check_link(line_bits: int, words: int, log_bytes: int, response_words: int | None = None, datagrams: bool = False) -> None:
+    """Raises ValueError, in one line, for what no `Bridge` has. Its arguments are the same."""
+    for name, size in (("words", words), ("response_words", words if response_words is None else response_words)):
+        if check_words(name, size) > DATAGRAM_WORDS and datagrams:
+            raise ValueError(f"{name} is {size}; a datagram holds a frame of {DATAGRAM_WORDS} words: give {DATAGRAM_WORDS} or less")
+    _check_log(line_bits, log_bytes, _unit(datagrams))
+
+
+def _unit(datagrams: bool) -> int:
+    """Bytes of log that are stored at once."""
+    return 4 if datagrams else 1
+
+
+def _check_log(line_bits: int, size: int, unit: int) -> None:
+    if line_bits < 16 or line_bits % (8 * unit):
+        raise ValueError(f"line_bits is {line_bits}; a line is two bytes or more, whole ones, and whole words on a link of "
+                         f"datagrams: give a multiple of {8 * unit} from {max(16, 8 * unit)} on")
+    if not is_size(size, LOG_MEMORY):
+        least, most = LOG_MEMORY
+        raise ValueError(f"size is {size!r}; a log buffer has {least} to {most} bytes, a power of two: give one of them")
 
 
 class LogBuffer(wiring.Component):
@@ -41,12 +63,7 @@ class LogBuffer(wiring.Component):
     """
 
     def __init__(self, line_bits: int, size: int, unit: int = 1):
-        if line_bits < 16 or line_bits % (8 * unit):
-            raise ValueError(f"line_bits is {line_bits}; a line is two bytes or more, whole ones, and whole words on a link of "
-                             f"datagrams: give a multiple of {8 * unit} from {max(16, 8 * unit)} on")
-        if not is_size(size, LOG_MEMORY):
-            least, most = LOG_MEMORY
-            raise ValueError(f"size is {size!r}; a log buffer has {least} to {most} bytes, a power of two: give one of them")
+        _check_log(line_bits, size, unit)
         self.line_bits, self.size, self.unit = line_bits, size, unit
         super().__init__({"lines": In(AxiStream(line_bits)), "freed": In(32), "reached": Out(32), "position": In(32),
                           "data": Out(8 * unit)})
@@ -93,16 +110,12 @@ class Bridge(wiring.Component):
         if not 1 <= address_bits <= 32:
             raise ValueError(f"address_bits is {address_bits}; the link carries addresses of 1 to 32 bits: give a "
                              "number between them")
-        self.words = check_words("words", words)
-        self.response_words = check_words("response_words", words if response_words is None else response_words)
-        if datagrams and max(self.words, self.response_words) > DATAGRAM_WORDS:
-            raise ValueError(f"words is {max(self.words, self.response_words)}; a datagram holds a frame of {DATAGRAM_WORDS} "
-                             f"words: give {DATAGRAM_WORDS} or less")
+        check_link(line_bits, words, log_bytes, response_words, datagrams)
+        self.words, self.response_words = words, words if response_words is None else response_words
         self.line_bits, self.datagrams = line_bits, datagrams
-        self.log = LogBuffer(line_bits, log_bytes, 4 if datagrams else 1)
+        self.log = LogBuffer(line_bits, log_bytes, _unit(datagrams))
         super().__init__({"received": In(stream.Signature(DatagramWord() if datagrams else 8)),
-                          "sent": Out(stream.Signature(SentWord() if datagrams else 8)), "accepted": Out(1),
-                          "holding": Out(1),
+                          "sent": Out(stream.Signature(SentWord() if datagrams else 8)), "accepted": Out(1), "holding": Out(1),
                           "bus": Out(Wishbone(address_bits)), "lines": In(AxiStream(line_bits)), "behind": In(32)})
 
     def elaborate(self, platform: object) -> Module:

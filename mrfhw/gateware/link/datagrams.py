@@ -10,7 +10,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.link.frames import CRC_POLYNOMIAL, CRC_RESIDUE, check_words
+from mrfhw.gateware.link.frames import CRC_POLYNOMIAL, CRC_RESIDUE, check_words, received_frame, response
 from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, HEAD_WORDS, Operation
 
 __all__ = ["DatagramReceiver", "DatagramTransmitter", "DatagramWord", "SentWord", "WordCrc"]
@@ -61,18 +61,16 @@ class WordCrc(wiring.Component):
 
 
 class DatagramReceiver(wiring.Component):
-    """From datagrams to frames; the same to a bridge as `FrameReceiver`.
+    """From datagrams to frames.
 
-    received: at most a word a cycle, without backpressure. write, address, word: writes of the frame's words, CRC included, into a
-    memory of `words`. held: a frame with the right CRC is complete, two cycles after its last word; size: its words without the
-    CRC. take: it may be overwritten. Datagrams that begin or arrive while a frame is held are lost, as are those that are longer
+    received: at most a word a cycle, without backpressure. The others: see `received_frame`; held two cycles after the last word.
+    Datagrams that begin or arrive while a frame is held are lost, as are those that are longer
     than the memory.
     """
 
     def __init__(self, words: int):
         self.words = check_words("words", words)
-        super().__init__({"received": In(stream.Signature(DatagramWord())), "write": Out(1), "address": Out(range(words)),
-                          "word": Out(32), "held": Out(1), "size": Out(range(words)), "take": In(1)})
+        super().__init__({"received": In(stream.Signature(DatagramWord())), **received_frame(words)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -98,24 +96,20 @@ class DatagramReceiver(wiring.Component):
 
 
 class DatagramTransmitter(wiring.Component):
-    """Sends frames: a response from a memory, or the log's words; the same to a bridge as `FrameTransmitter`, but for the log.
+    """Sends frames: a response from a memory, or the log's words.
 
-    respond: hold it until `responded`, with head, value and size (words) constant. address, word: the response memory, which gives
-    `word` one cycle after `address`.
     log_size: words of log that may be sent from log_position on, at most a log frame's; a log frame begins when no other frame is
     sent and it is above 0. log_data: the log's next word, one cycle after its place was stepped to; log_step: on to the next one.
     log_size and log_position may follow a step by two cycles.
-    idle: no frame is being made. sent: a word a cycle while it is taken, from a datagram's first to its last; the cycles of a
-    datagram are its words and 3 more.
+    sent: a word a cycle while it is taken, from a datagram's first to its last; the cycles of a datagram are its words and 3 more.
+    The others: see `response`.
     """
 
     def __init__(self, words: int):
         self.words = check_words("words", words)
         super().__init__({
-            "respond": In(1), "responded": Out(1), "head": In(data.StructLayout({"operation": 8, "number": 8, "status": 8})),
-            "value": In(32), "size": In(range(words + 1)), "address": Out(range(words)), "word": In(32),
-            "log_size": In(range(DATAGRAM_LOG_CHUNK // 4 + 1)), "log_position": In(32), "log_data": In(32), "log_step": Out(1),
-            "idle": Out(1), "sent": Out(stream.Signature(SentWord()))})
+            **response(words), "log_size": In(range(DATAGRAM_LOG_CHUNK // 4 + 1)), "log_position": In(32), "log_data": In(32),
+            "log_step": Out(1), "sent": Out(stream.Signature(SentWord()))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -7,11 +7,11 @@ from operator import xor
 
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from mrfhw.machine.link_protocol import ESCAPE, FLAG, FLIP, FRAME_WORDS, HEAD_WORDS, LOG_CHUNK, Operation, is_size
 
-__all__ = ["Crc", "FrameReceiver", "FrameTransmitter", "check_words"]
+__all__ = ["Crc", "FrameReceiver", "FrameTransmitter", "check_words", "received_frame", "response"]
 
 CRC_POLYNOMIAL = 0xEDB88320  # Ethernet's, lowest bit first
 CRC_RESIDUE = 0xDEBB20E3  # the state after any data that is followed by its own CRC
@@ -23,6 +23,27 @@ def check_words(name: str, words: int) -> int:
         least, most = FRAME_WORDS
         raise ValueError(f"{name} is {words!r}; a frame memory has {least} to {most} words, a power of two: give one of them")
     return words
+
+
+def received_frame(words: int) -> dict[str, Member]:
+    """Ports of a receiver of frames.
+
+    write, address, word: writes of the frame's words, CRC included, into a memory of `words`. held: a frame with the right CRC is
+    complete; size: its words without the CRC. take: it may be overwritten.
+    """
+    return {"write": Out(1), "address": Out(range(words)), "word": Out(32), "held": Out(1), "size": Out(range(words)),
+            "take": In(1)}
+
+
+def response(words: int) -> dict[str, Member]:
+    """Ports of a transmitter of frames, for a response.
+
+    respond: hold it until `responded`, with head, value and size (words) constant. address, word: the response memory, which gives
+    `word` one cycle after `address`. idle: no frame is being sent.
+    """
+    return {
+        "respond": In(1), "responded": Out(1), "head": In(data.StructLayout({"operation": 8, "number": 8, "status": 8})),
+        "value": In(32), "size": In(range(words + 1)), "address": Out(range(words)), "word": In(32), "idle": Out(1)}
 
 
 class Crc(wiring.Component):
@@ -57,15 +78,13 @@ class Crc(wiring.Component):
 class FrameReceiver(wiring.Component):
     """From bytes to frames of whole words.
 
-    bytes: at most one per cycle, without backpressure. write, address, word: writes of the frame's words, CRC included, into a
-    memory of `words`. held: a frame with the right CRC is complete, two cycles after its last flag; size: its words without the
-    CRC. take: it may be overwritten. Bytes that arrive while a frame is held are lost, with the rest of their frame.
+    bytes: at most one per cycle, without backpressure. The others: see `received_frame`; held two cycles after the last flag. Bytes
+    that arrive while a frame is held are lost, with the rest of their frame.
     """
 
     def __init__(self, words: int):
         self.words = check_words("words", words)
-        super().__init__({"bytes": In(stream.Signature(8)), "write": Out(1), "address": Out(range(words)),
-                          "word": Out(32), "held": Out(1), "size": Out(range(words)), "take": In(1)})
+        super().__init__({"bytes": In(stream.Signature(8)), **received_frame(words)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -103,21 +122,17 @@ class FrameReceiver(wiring.Component):
 class FrameTransmitter(wiring.Component):
     """Sends frames: a response from a memory, or the log's bytes.
 
-    respond: hold it until `responded`, with head, value and size (words) constant. address, word: the response memory, which gives
-    `word` one cycle after `address`.
     log_*: a log frame begins when no other frame is sent and log_more is set. log_position: position of the next byte, which is in
     log_byte one cycle later; log_step: the byte is taken. log_more: there is a byte at log_position. Both may follow a step by two
     cycles.
-    idle: no frame is being sent. bytes: at most one byte every third cycle.
+    bytes: at most one byte every third cycle. The others: see `response`.
     """
 
     def __init__(self, words: int):
         self.words = check_words("words", words)
         super().__init__({
-            "respond": In(1), "responded": Out(1), "head": In(data.StructLayout({"operation": 8, "number": 8, "status": 8})),
-            "value": In(32), "size": In(range(words + 1)), "address": Out(range(words)), "word": In(32),
-            "log_more": In(1), "log_position": In(32), "log_byte": In(8), "log_step": Out(1),
-            "idle": Out(1), "bytes": Out(stream.Signature(8))})
+            **response(words), "log_more": In(1), "log_position": In(32), "log_byte": In(8), "log_step": Out(1),
+            "bytes": Out(stream.Signature(8))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

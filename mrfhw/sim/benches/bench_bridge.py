@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +18,7 @@ from mrfhw.host.requests import Greeting, Requests
 from mrfhw.machine.link_protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, Decoder, Frame, Operation, Status, encode
 from mrfhw.sessions.driver import ChipError
 from mrfhw.sim.support.blocking import blocking
-from mrfhw.sim.support.faulty_link import FaultyLink
+from mrfhw.sim.support.faulty_link import FaultyDatagrams, FaultyLink
 from mrfhw.sim.support.fields import Bench
 from mrfhw.sim.support.runner import bench_parameters
 from mrfhw.sim.support.streams import Rhythm
@@ -51,6 +51,7 @@ class Device:
         self._wait = -1
         self._line: int | None = None
         self._held: int | None = None
+        self.faults = Counter[str]()
         self._decoder: Any = Decoder()
         self._frames = deque[Frame]()
 
@@ -147,8 +148,10 @@ class Device:
 
 
 def greeted(device: Device, seed: int = 0, rate: float = 0.0) -> Requests:
-    requests = Requests(FaultyLink(device, seed, rate))
+    link = (FaultyDatagrams if device.datagrams else FaultyLink)(device, seed, rate)
+    requests = Requests(link)
     requests.hello()
+    device.faults = link.faults
     return requests
 
 
@@ -157,7 +160,7 @@ def random_addresses(rng: np.random.Generator) -> np.ndarray:
     return (np.concatenate(runs) % REFUSED).astype(np.uint32)
 
 
-def _accesses(device: Device, rounds: int, rate: float) -> None:
+def work_accesses(device: Device, rounds: int, rate: float) -> None:
     """Writes and reads; the bus sees each once, in order."""
     chip, rng = RemoteChip(greeted(device, 7, rate)), device.rng
     for number in range(rounds):
@@ -170,9 +173,10 @@ def _accesses(device: Device, rounds: int, rate: float) -> None:
         device.accesses.clear()
         assert chip.read(addresses).tolist() == [device.memory.get(int(a), 0) for a in addresses]
         assert device.accesses == [(0, int(a), 0) for a in addresses]
+    assert (device.faults.total() > 0) == (rate > 0)
 
 
-def _log(device: Device, lines: int, rate: float) -> None:
+def work_log(device: Device, lines: int, rate: float) -> None:
     """All of a log, through credits, with reads between."""
     requests = greeted(device, 8, rate)
     chip = RemoteChip(requests)
@@ -187,6 +191,7 @@ def _log(device: Device, lines: int, rate: float) -> None:
         chip.read(np.arange(3, dtype=np.uint32))
     assert bytes(requests.log) == bytes(device.lines)
     assert len(device.lines) == lines * device.line_bits // 8
+    assert (device.faults.total() > 0) == (rate > 0)
 
 
 async def _with(dut: Any, work: Callable[..., None], seed: int, *arguments: Any, **timing: float) -> None:
@@ -208,22 +213,22 @@ async def what_it_says_of_itself(dut: Any) -> None:
 
 @cocotb.test()
 async def accesses(dut: Any) -> None:
-    await _with(dut, _accesses, 2, 12, 0.0, share=1)
+    await _with(dut, work_accesses, 2, 12, 0.0, share=1)
 
 
 @cocotb.test()
 async def accesses_under_faults(dut: Any) -> None:
-    await _with(dut, _accesses, 3, 12, 3e-3)
+    await _with(dut, work_accesses, 3, 12, 3e-3)
 
 
 @cocotb.test()
 async def log(dut: Any) -> None:
-    await _with(dut, _log, 4, 120, 0.0, log=1, share=1)
+    await _with(dut, work_log, 4, 120, 0.0, log=1, share=1)
 
 
 @cocotb.test()
 async def log_under_faults(dut: Any) -> None:
-    await _with(dut, _log, 5, 120, 3e-3, log=0.4)
+    await _with(dut, work_log, 5, 120, 3e-3, log=0.4)
 
 
 @cocotb.test()

@@ -10,8 +10,6 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.host.remote import RemoteChip
-from mrfhw.host.requests import Requests
 from mrfhw.machine.link_protocol import (
     DATAGRAM_LOG_CHUNK,
     HEAD_WORDS,
@@ -22,9 +20,8 @@ from mrfhw.machine.link_protocol import (
     Status,
     datagram,
 )
-from mrfhw.sim.benches.bench_bridge import Device, random_addresses
+from mrfhw.sim.benches.bench_bridge import Device, work_accesses, work_log
 from mrfhw.sim.support.blocking import blocking
-from mrfhw.sim.support.faulty_link import FaultyDatagrams
 
 FRAME_CYCLES = 3  # of a datagram beyond its words, as DatagramTransmitter states
 
@@ -97,74 +94,30 @@ class DatagramDevice(Device):
         return found[0] if found else None
 
 
-def greeted(device: DatagramDevice, seed: int, rate: float) -> Requests:
-    requests = Requests(FaultyDatagrams(device, seed, rate))
-    requests.hello()
-    return requests
-
-
-def faults(requests: Requests) -> int:
-    assert isinstance(requests.link, FaultyDatagrams)
-    return requests.link.faults.total()
-
-
 async def _with(dut: Any, work: Callable[..., None], seed: int, *arguments: Any, **timing: float) -> None:
     device = DatagramDevice(dut, seed, **timing)
     await device.start()
     await blocking(work, device, *arguments)
 
 
-def _accesses(device: DatagramDevice, rounds: int, rate: float) -> None:
-    """Writes and reads; the bus sees each once, in order."""
-    chip, rng = RemoteChip(greeted(device, 7, rate)), device.rng
-    for _ in range(rounds):
-        addresses, words = random_addresses(rng), rng.integers(0, 1 << 32, 80, np.uint32)
-        device.accesses.clear()
-        chip.write(addresses, words[:len(addresses)])
-        assert device.accesses == [(1, int(a), int(d)) for a, d in zip(addresses, words, strict=False)]
-        addresses = random_addresses(rng)
-        device.accesses.clear()
-        assert chip.read(addresses).tolist() == [device.memory.get(int(a), 0) for a in addresses]
-        assert device.accesses == [(0, int(a), 0) for a in addresses]
-    assert (faults(chip.requests) > 0) == (rate > 0)
-
-
 @cocotb.test()
 async def accesses(dut: Any) -> None:
-    await _with(dut, _accesses, 2, 12, 0.0, share=1)
+    await _with(dut, work_accesses, 2, 12, 0.0, share=1)
 
 
 @cocotb.test()
 async def accesses_under_faults(dut: Any) -> None:
-    await _with(dut, _accesses, 3, 15, 0.3)
-
-
-def _log(device: DatagramDevice, lines: int, rate: float) -> None:
-    """All of a log, through credits, with reads between."""
-    requests = greeted(device, 8, rate)
-    chip = RemoteChip(requests)
-    assert requests.greeting is not None
-    requests.begin_log(requests.greeting.reached)
-    requests.credit()
-    device.lines.clear()
-    device.lines_left = lines
-    while device.lines_left or requests.credit():
-        requests.listen(0.01)
-        requests.credit()
-        chip.read(np.arange(3, dtype=np.uint32))
-    assert bytes(requests.log) == bytes(device.lines)
-    assert len(device.lines) == lines * device.line_bits // 8
-    assert (faults(requests) > 0) == (rate > 0)
+    await _with(dut, work_accesses, 3, 15, 0.3)
 
 
 @cocotb.test()
 async def log(dut: Any) -> None:
-    await _with(dut, _log, 4, 300, 0.0, log=1, share=1)
+    await _with(dut, work_log, 4, 300, 0.0, log=1, share=1)
 
 
 @cocotb.test()
 async def log_under_faults(dut: Any) -> None:
-    await _with(dut, _log, 5, 300, 0.2, log=0.4)
+    await _with(dut, work_log, 5, 300, 0.2, log=0.4)
 
 
 @cocotb.test()

@@ -14,8 +14,9 @@ from scapy.packet import Packet, Raw
 
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.link_protocol import LINK_VERSION, RESPONSE, UDP_PORT, DatagramDecoder, Operation, Status, datagram
+from mrfhw.sim.compiled import LINK_HZ
 
-LEAST, LINK_NS = 60, 20
+LEAST = 60  # bytes of a packet without its check
 MAC, IP_ADDRESS = "02:00:5e:10:00:07", "192.168.1.33"
 BOARD = Ethernet()
 
@@ -25,13 +26,12 @@ class Wires:
 
     def __init__(self, dut: Any):
         self.dut = dut
-        # The board's outputs change with its clock's edges: it has no delay in this simulation.
         self.phy = RgmiiPhy(dut.rgmii_tx_data, dut.rgmii_tx_ctl, dut.rgmii_tx_clock, dut.rgmii_rx_data, dut.rgmii_rx_ctl,
                             dut.rgmii_rx_clock, speed=1000e6)
         self.board_mac = ""
 
     async def start(self) -> None:
-        Clock(self.dut.clk, LINK_NS, unit="ns").start()
+        Clock(self.dut.clk, round(1e9 / LINK_HZ), unit="ns").start()
         self.dut.rst.value = 1
         await ClockCycles(self.dut.clk, 5)
         self.dut.rst.value = 0
