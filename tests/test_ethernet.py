@@ -16,11 +16,12 @@ import pytest
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.fpga.rates import ethernet_bytes_per_s
 from mrfhw.gateware.board.ethernet_top import ETHERNET_LOG_BYTES
+from mrfhw.gateware.link.bridge import LOG_WAIT
 from mrfhw.generation.ethernet_core import Ethernet, ethernet_core
 from mrfhw.host.links import Address, LinkError, SimEthernetLink, SimLink, UdpLink
 from mrfhw.host.remote import RemoteSession, connect
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, UDP_PORT
+from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, UDP_PORT, Operation
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import place
@@ -149,19 +150,32 @@ def test_a_full_log_fills_the_wire() -> None:
     assert 0.98 * most < rate < 1.02 * most
 
 
+class Counting(SimEthernetLink):
+    """logs: datagrams of log so far."""
+
+    logs = 0
+
+    def receive(self, seconds: float) -> bytes:
+        data = super().receive(seconds)
+        self.logs += data[:1] == bytes((Operation.LOG,))
+        return data
+
+
 def test_a_log_that_comes_slowly_is_sent_in_few_datagrams() -> None:
     """Beside a UART of 3 Mbaud: the log of a machine with which the wires keep up, from the run's start to the log's end."""
     rng = np.random.default_rng(1)
     problem = Problem(labels=2, singleton1=rng.integers(0, 16, (8, 16)), constants=rng.integers(0, 16, 2),
                       schedule=Schedule.constant(200.0))
     run, seconds, stalls = Run(sweeps=600, burn_in=0, seed=1), {}, {}
-    links: dict[str, SimEthernetLink | SimLink] = {"ethernet": SimEthernetLink(TINY, rate=LINK_HZ),
-                                                   "uart": SimLink(TINY, rate=DIVISOR * 3_000_000)}
+    wired = Counting(TINY, rate=LINK_HZ)
+    links: dict[str, SimEthernetLink | SimLink] = {"ethernet": wired, "uart": SimLink(TINY, rate=DIVISOR * 3_000_000)}
     for name, link in links.items():
         with RemoteSession(TINY, lambda link=link: link) as session:
             session.solve(problem, Run(sweeps=100, burn_in=0))  # frames grow with clean answers
-            began = link.clock()
+            began, before = link.clock(), wired.logs
             result = session.solve(problem, run)
+            if link is wired:  # each waits its time, but the last
+                assert 0 < wired.logs - before <= result.cycles // LOG_WAIT + 1
             seconds[name], stalls[name] = link.clock() - began, result.stall_cycles
             assert_equals_model(result, TINY, problem, run)
     print(seconds)
