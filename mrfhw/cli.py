@@ -16,7 +16,8 @@ __all__ = ["main"]
 APPLICATIONS = (stereo.APPLICATION, motion.APPLICATION, segment.APPLICATION, denoise.APPLICATION, problem.APPLICATION)
 
 # Commands imported when they are asked for, because they bring the gateware or much arithmetic with them.
-LAZY = {"bench": "mrfhw.bench.command", "board": "mrfhw.commands.board", "build": "mrfhw.commands.build",
+LAZY = {"asic": "mrfhw.asic.command", "bench": "mrfhw.bench.command", "board": "mrfhw.commands.board",
+        "build": "mrfhw.commands.build",
         "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate",
         "export": "mrfhw.commands.export", "generate": "mrfhw.generate", "report": "mrfhw.commands.report",
         "reproduce": "mrfhw.reproduce.command", "statistics": "mrfhw.commands.statistics"}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from mrfhw.asic.report import kept
 from mrfhw.bench import rows, software
 from mrfhw.bench.numpy_sampler import NumpySampler
 from mrfhw.bench.tables_sampler import TablesSampler
@@ -41,7 +42,9 @@ def test_table_and_files(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     with (out / "bench.csv").open() as file:
         found = list(csv.DictReader(file))
-    assert len(found) == len(kept_records()) + 4
+    assert len(found) == len(kept_records()) + len(kept()) + 4
+    per_watt = sorted(float(row["per_watt"]) for row in found if row["name"].startswith("a tile"))
+    assert per_watt == pytest.approx(sorted(1 / one["joules_per_label"] for one in kept()), rel=1e-5)
     assert [float(row["labels_per_s"]) for row in found] == sorted((float(row["labels_per_s"]) for row in found), reverse=True)
     paper = next(row for row in found if row["name"] == "published prototype, 16x2")
     assert float(paper["per_logic"]) == pytest.approx(18.9e3, rel=0.01)

@@ -77,7 +77,7 @@ RIGHT = {
     ("bench",): ["--no-measure"], ("board",): ["--preset", "smallest"], ("build",): ["--board", "icebreaker"],
     ("demo-scene",): ["stereo", "--rows", "16", "--cols", "24", "--labels", "5", "-o", "new"],
     ("generate",): ["--preset", "smallest"], ("export",): ["field.npz", "--machine", "machine.json", "-o", "new"],
-    ("estimate",): ["--preset", "smallest"],
+    ("asic",): [], ("estimate",): ["--preset", "smallest"],
     ("report",): [],
     ("reproduce",): ["table-3.2", "--scene", "teddy"], ("statistics",): ["--draws", "1"],
     **{(group, verb): [*given, *SHORT] for group in ("run", "verify") for verb, given in (

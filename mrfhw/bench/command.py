@@ -11,7 +11,7 @@ import click
 from tqdm import tqdm
 
 from mrfhw.bench.roofline import draw
-from mrfhw.bench.rows import Row, built, elsewhere, measured, measurements
+from mrfhw.bench.rows import Row, built, elsewhere, in_cells, measured, measurements
 from mrfhw.bench.software import problem
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.errors import ProblemError
@@ -67,7 +67,7 @@ def command(records: tuple[Path, ...], labels: int, repeats: int, no_measure: bo
     problem(labels)  # refuses a number of labels that the scene cannot have
     if not REPEATS[0] <= repeats <= REPEATS[1]:
         raise ProblemError(f"repeats is {repeats}; the limits are {REPEATS[0]} to {REPEATS[1]}: give a number between them")
-    rows = [*map(built, kept_records(records)), *elsewhere()]
+    rows = [*map(built, kept_records(records)), *in_cells(), *elsewhere()]
     with staged(output) as scratch:
         if not no_measure:
             with tqdm(total=len(measurements(labels, repeats)), desc="software", unit="sampler", delay=1, leave=False) as bar:

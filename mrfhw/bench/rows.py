@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mrfhw.asic.report import kept, name_of
 from mrfhw.bench import software
 from mrfhw.fpga.report import PUBLISHED, cell_of
 from mrfhw.machine.config import Config
 from mrfhw.reproduce.performance import CLOCK, SIDE
 
-__all__ = ["Row", "built", "elsewhere", "measured", "measurements"]
+__all__ = ["Row", "built", "elsewhere", "in_cells", "measured", "measurements"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,13 @@ def elsewhere() -> list[Row]:
             Row(name="published ASIC, 1024x2", labels_per_s=2 * SIDE**2 * CLOCK, status="published, synthesized for 15 nm",
                 binds=f"lanes x {CLOCK / 1e6:.1f} MHz", joules=13.2e-12),
             Row(name="FlexGibbs", labels_per_s=177e6, status="published", binds="not stated")]
+
+
+def in_cells() -> list[Row]:
+    """Tiles in standard cells, of the records that are kept (`mrfhw asic`)."""
+    return [Row(name=f"a tile, {name_of(one)}, {one['library']}", labels_per_s=one["labels_per_s"],
+                status=f"synthesized for {one['nanometres']} nm", binds=f"lanes x {one['clock_hz'] / 1e6:.0f} MHz",
+                joules=one["joules_per_label"]) for one in kept()]
 
 
 def measurements(labels: int, repeats: int) -> dict[str, tuple[str, Callable[[], float]]]:

@@ -8,6 +8,9 @@
 
 #include "Vmrfhw_top.h"
 #include "verilated.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
 
 namespace {
 
@@ -20,8 +23,16 @@ struct Chip {
     bool ended = false;       // the last line of a run has been taken
     uint32_t ready_of_256 = 256;
     uint64_t random = 1;
+#if VM_TRACE
+    VerilatedVcdC values;
+    uint64_t followed_from = 0, followed_to = 0;
+#endif
 
     explicit Chip(uint32_t bytes) : line_bytes(bytes) {
+#if VM_TRACE
+        context.traceEverOn(true);
+        top.trace(&values, 99);
+#endif
         top.clk = 0;
         top.rst = 1;
         top.bus_cyc = top.bus_stb = top.bus_we = 0;
@@ -43,6 +54,9 @@ struct Chip {
         }
         top.clk = 1;
         top.eval();
+#if VM_TRACE
+        if (values.isOpen() && cycles >= followed_from && cycles < followed_to) values.dump(cycles);
+#endif
         cycles++;
     }
 
@@ -118,6 +132,18 @@ void chip_log_ready(void *chip, uint32_t of_256, uint64_t seed) {
     c.ready_of_256 = of_256;
     c.random = seed * 2 + 1;
 }
+
+#if VM_TRACE
+// Each net's value after every clock edge of `count` cycles, `after` cycles from now on, as a VCD file whose times are cycles.
+void chip_follow(void *chip, const char *path, uint64_t after, uint64_t count) {
+    auto &c = *static_cast<Chip *>(chip);
+    c.followed_from = c.cycles + after;
+    c.followed_to = c.followed_from + count;
+    c.values.open(path);
+}
+
+void chip_followed(void *chip) { static_cast<Chip *>(chip)->values.close(); }
+#endif
 
 uint64_t chip_cycles(void *chip) { return static_cast<Chip *>(chip)->cycles; }
 }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +18,7 @@ from mrfhw.sessions.session import Pauses, Progress
 from mrfhw.sim.compiled import compile_chip
 from mrfhw.sim.library import Compiled, Signatures
 
-__all__ = ["ChipSession", "CompiledChip", "run_placed"]
+__all__ = ["CellsChip", "ChipSession", "CompiledChip", "run_placed"]
 
 # Below this many cycles compiling and running a 16x2 machine takes less time with `quick`.
 QUICK_CYCLES = 5_000_000
@@ -43,9 +46,12 @@ class CompiledChip(Compiled):
     """
 
     def __init__(self, config: Config, log_ready: tuple[int, int] = (256, 0), quick: bool = False):
-        self.config = config
-        super().__init__(compile_chip(config, quick), "chip", _SIGNATURES, config.line_bits // 8)
+        self._open(config, compile_chip(config, quick))
         self._call("log_ready", *log_ready)
+
+    def _open(self, config: Config, library: Path, more: Signatures | None = None) -> None:
+        self.config = config
+        super().__init__(library, "chip", {**_SIGNATURES, **(more or {})}, config.line_bits // 8)
 
     def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
         done = self._call("write", addresses, data, len(addresses))
@@ -76,6 +82,27 @@ class CompiledChip(Compiled):
         self._call("log", out)
         self._call("clear_log")
         return out.reshape(-1, self.config.line_bits // 8)
+
+
+class CellsChip(CompiledChip):
+    """A chip in cells (`mrfhw.sim.compiled.compile_cells`), whose nets can be followed."""
+
+    def __init__(self, config: Config, library: Path):
+        self._open(config, library, {
+            "chip_follow": (None, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint64]),
+            "chip_followed": (None, [ctypes.c_void_p])})
+
+    @contextlib.contextmanager
+    def following(self, path: Path, after: int, cycles: int) -> Iterator[None]:
+        """Write every net's value after each clock edge of so many cycles, `after` cycles from now on, as a VCD file.
+
+        Its times are cycles. It is whole when the block ends.
+        """
+        self._call("follow", str(path).encode(), after, cycles)
+        try:
+            yield
+        finally:
+            self._call("followed")
 
 
 class ChipSession(DrivenSession):

@@ -26,7 +26,8 @@ from mrfhw.machine.link_protocol import DATAGRAM_WORDS
 from mrfhw.progress import working
 from mrfhw.sim.axi_memory import BoardWithMemory, check_memory
 
-__all__ = ["PINS", "compile_board", "compile_board_text", "compile_chip", "compile_ethernet_board", "ethernet_text"]
+__all__ = ["PINS", "compile_board", "compile_board_text", "compile_cells", "compile_chip", "compile_ethernet_board",
+           "ethernet_text"]
 
 LINK_HZ = 50_000_000  # of a simulated Ethernet board's link, beside the 125 MHz of its wires
 _HARNESS = Path(__file__).with_name("chip.cpp")
@@ -135,6 +136,14 @@ def compile_board_text(text: str, level: int = 2) -> Path:
     return _library(Verilog(lambda: text), _BOARD_HARNESS, "board", False, None, level)
 
 
+def compile_cells(models: str, netlist: str) -> Path:
+    """The shared library of a machine in cells, the top of `netlist` being `TOP`, whose nets' values can be followed
+    (`CompiledChip.follow`), but for those inside `models`."""
+    _check_tools("a netlist", "use a computer that has it")
+    text = models + netlist
+    return _library(Verilog(lambda: text), _HARNESS, "cells", False, None, 0, models.count("\n"))
+
+
 def _check_tools(what: str, otherwise: str) -> None:
     for tool, package in (("verilator", "verilator"), ("g++", "g++"), ("make", "make")):
         if shutil.which(tool) is None:
@@ -142,13 +151,15 @@ def _check_tools(what: str, otherwise: str) -> None:
                                f"install it (Debian: apt-get install {package}) or {otherwise}")
 
 
-def _library(verilog: Verilog, harness: Path, name: str, quick: bool, tiles: int | None, level: int = 2) -> Path:
-    """tiles: of the machine; None where the text is another's, and is compiled as files."""
+def _library(verilog: Verilog, harness: Path, name: str, quick: bool, tiles: int | None, level: int = 2,
+             models: int | None = None) -> Path:
+    """tiles: of the machine; None where the text is another's, and is compiled as files. models: lines at the text's beginning
+    whose signals cannot be followed, while all others can; None where none can."""
     version = _run(["verilator", "--version"], Path.cwd())
 
     def places() -> tuple[Path, Path]:
         """Paths of the fully optimized library and of the requested one."""
-        said = "\0".join((verilog.digest, harness.read_text(), _CLOCKS.read_text(), version, *_OPTIONS, str(level)))
+        said = "\0".join((verilog.digest, harness.read_text(), _CLOCKS.read_text(), version, *_OPTIONS, str(level), str(models)))
         key = hashlib.sha256(said.encode()).hexdigest()[:32]
         full = cache_directory() / f"{name}-{key}.so"
         return full, full.with_name(f"{name}-{key}-quick.so") if quick else full
@@ -158,20 +169,23 @@ def _library(verilog: Verilog, harness: Path, name: str, quick: bool, tiles: int
         full, library = places()
         with _alone(library.stem):
             if not full.exists() and not library.exists():
-                _compile(text, harness, library, quick, tiles, level)
+                _compile(text, harness, library, quick, tiles, level, models)
     return next(place for place in places() if place.exists())
 
 
-def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | None, level: int) -> None:
+def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | None, level: int, models: int | None) -> None:
     together = tiles is not None and tiles <= (_ONE_QUICK_FILE_TILES if quick else _ONE_FILE_TILES)
     by_tile = quick and not together
     with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
         work = Path(name)
         (work / f"{TOP}.v").write_text(text)
-        (work / "chip.vlt").write_text(f'`verilator_config\nhier_block -module "{TILE}"\n' if by_tile else "`verilator_config\n")
+        told = [f'hier_block -module "{TILE}"'] if by_tile else []
+        told += [] if models is None else [f'tracing_off -file "{TOP}.v" -lines 1-{models}']
+        (work / "chip.vlt").write_text("\n".join(("`verilator_config", *told, "")))
         shutil.copy(harness, work / "chip.cpp")
         shutil.copy(_CLOCKS, work / _CLOCKS.name)
         mode = ["--hierarchical"] if by_tile else []
+        mode += [] if models is None else ["--trace"]
         make = [f"OPT_FAST=-O{1 if by_tile else 0 if quick else level}", "OPT_SLOW=-O0"]
         make += ["VM_PARALLEL_BUILDS=0"] if together else []
         # Verilator's own library is the same for every chip, and a third of the time.
