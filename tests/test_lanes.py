@@ -24,6 +24,7 @@ from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.sessions.backends import solve
 from mrfhw.sim.chip import CompiledChip
 from support.random_lanes import lane_placement, random_lane_machine
+from support.random_problems import with_estimates
 
 LANES = (2, 4, 8, 16)
 RUN = Run(sweeps=3, burn_in=1, seed=3)
@@ -39,7 +40,7 @@ def test_rtl_equals_model(lanes, seed, request):
     config = random_lane_machine(rng, lanes)
     with CompiledChip(config, quick=True) as chip:
         for _ in range(max(40, request.config.getoption("--problems"))):
-            compare(chip, lane_placement(rng, config))
+            compare(chip, with_estimates(lane_placement(rng, config)))
 
 
 def test_problems_meet_what_lanes_differ_in():

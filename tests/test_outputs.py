@@ -24,6 +24,7 @@ from mrfhw.report.exchange import MEASURE_FILES
 from mrfhw.report.outputs import FILES, write_outputs
 
 ROWS, COLS, LABELS = 6, 8, 5
+LAST = Run(sweeps=40, burn_in=10, seed=3, estimate="last")
 
 DISPARITY = ("disparity.pfm", "disparity.png")
 # Of stereo, but the maps of how it was matched.
@@ -95,7 +96,7 @@ def test_all_files_and_what_is_in_them(tmp_path):
     assert names(tmp_path) == ["out"]
     solution = Solution(results=results)
     found = quantify(solution.counts, solution.last, job().scale)
-    expected = {"labels": solution.mode, "last": results[0].last, "entropy": entropy(solution.counts), "mean": found.mean,
+    expected = {"labels": found.mode, "last": results[0].last, "entropy": entropy(solution.counts), "mean": found.mean,
                 "std": found.std, "interval": found.interval}
     for name, array in expected.items():
         read = np.load(out / f"{name}.npy")
@@ -113,7 +114,7 @@ def test_all_files_and_what_is_in_them(tmp_path):
     read = strict_json(out / "report.json")
     assert read == returned
     assert sorted(read["files"]) == sorted(EVERY)
-    assert read["metrics"]["labels"] == solution.mode.sum()
+    assert read["metrics"]["labels"] == found.mode.sum()
     assert read["metrics"]["mean"] == pytest.approx(found.mean.sum())
     assert read["settings"]["labels"] == LABELS
     assert read["settings"]["machine"] == Config().to_dict()
@@ -153,14 +154,24 @@ def test_motions(tmp_path):
 
 
 def test_annealing_has_the_last_sample(tmp_path):
-    what = write(tmp_path, job(annealing=True, truth=Truth()), trace=trace())
+    what = write(tmp_path, job(annealing=True, run=LAST, truth=Truth()), [result(counts=None)], trace())
     assert np.array_equal(np.load(tmp_path / "labels.npy"), result().last)
     assert what["estimate"] == "last sample"
     assert what["metrics"]["labels"] == result().last.sum()
     assert "temperature changes" in what["convergence"]["note"]
 
 
-def test_annealing_may_count_nothing(tmp_path):
+def test_the_last_sample_has_no_uncertainty(tmp_path):
+    write(tmp_path, job(truth=Truth()), trace=trace())
+    what = write(tmp_path, job(run=LAST, truth=Truth()), [result(counts=None)], trace())
+    of_samples = {"entropy.png", "entropy.npy", "histogram.npz", "std.png", "mean.npy", "std.npy", "interval.npy", "median.npy",
+                  "sparsification.png", *MEASURE_FILES}
+    assert names(tmp_path) == sorted(set(EVERY) - of_samples)
+    assert what["uncertainty"] is what["calibration"] is None
+    assert what["convergence"]["energy"] is not None
+
+
+def test_a_mode_of_nothing_is_the_last_sample(tmp_path):
     one = result(counts=np.zeros((ROWS, COLS, LABELS), np.uint32))
     what = write(tmp_path, job(annealing=True, truth=Truth()), [one])
     assert what["calibration"]["pixels"] == 0

@@ -11,14 +11,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mrfhw.field.result import first_difference
+from mrfhw.field.result import Result, first_difference
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf
 from mrfhw.model import machine
 from mrfhw.placement.placement import Placement
 from mrfhw.sim.chip import CompiledChip, run_placed
-from support.random_problems import random_config, random_placement
+from support.random_problems import random_config, random_placement, with_estimates
 
 # Seeds whose machines between them have both samplers, every S, both bank counts, meshes of 0 to 2 tree levels.
 SEEDS = (2, 9, 12, 16, 18, 21)
@@ -46,11 +46,26 @@ def compare(chip: CompiledChip, placement: Placement) -> None:
     difference = first_difference(rtl, model)
     assert difference is None, f"{difference}\n{placement.config}\n{placement.problem}\n{placement.run}"
     clamped = placement.problem.clamped
-    counted = rtl.counts.sum(-1)
+    assert (rtl.counts is not None, rtl.sums is not None) == (placement.run.estimate == "mode", placement.run.estimate == "mean")
+    assert rtl.messages_counted == len(model.messages)
+    if placement.run.estimate == "last":
+        assert rtl.messages_counted == 0
+        return
+    counted = rtl.counts.sum(-1) if rtl.sums is None else rtl.sums[..., 1]
     unclamped = np.ones(placement.problem.shape, bool) if clamped is None else ~clamped
     assert (counted[unclamped] == placement.run.counted).all()
     assert (counted[~unclamped] == 0).all()
-    assert rtl.messages_counted == len(model.messages)
+    if rtl.sums is not None:
+        assert rtl.messages_counted == 0
+        check_sums(placement, rtl)
+
+
+def check_sums(placement: Placement, found: Result) -> None:
+    """Sums are those of the histogram of the same run."""
+    run = dataclasses.replace(placement.run, estimate="mode")
+    counts = machine.solve(placement.config, placement.problem, run).counts
+    assert np.array_equal(found.sums[..., 0], counts @ np.arange(placement.problem.labels))
+    assert np.array_equal(found.sums[..., 1], counts.sum(-1))
 
 
 def test_rtl_equals_model(machine_seed: int, request: pytest.FixtureRequest) -> None:
@@ -58,7 +73,7 @@ def test_rtl_equals_model(machine_seed: int, request: pytest.FixtureRequest) -> 
     config = random_config(rng)
     with CompiledChip(config, quick=True) as chip:
         for number in range(request.config.getoption("--problems")):
-            placement = random_placement(rng, config)
+            placement = with_estimates(random_placement(rng, config))
             # Every tenth problem after each of its sweeps, the others at the end: a label once wrong stays in the
             # histogram, and the last labels follow from all before them.
             for part in prefixes(placement) if number % 10 == 0 else [placement]:

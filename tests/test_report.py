@@ -221,9 +221,12 @@ def test_no_arviz_says_what_to_install(tmp_path, monkeypatch):
 def test_annealing_is_said_to_give_no_probabilities(tmp_path):
     moving = np.random.default_rng(0).integers(0, 3, (2, 30, 1)).astype(np.uint8)
     write_outputs(tmp_path, small_job(annealing=True), Solution(results=[small_result()], trace=small_trace(moving)))
+    assert "no posterior probabilities" in page(tmp_path).text
+    write_outputs(tmp_path, small_job(annealing=True, run=Run(sweeps=30, burn_in=10, estimate="last")),
+                  Solution(results=[small_result(counts=None)], trace=small_trace(moving)))
     found = page(tmp_path)
     assert "The last sample of annealing" in found.text
-    assert "no posterior probabilities" in found.text
+    assert "Uncertainty" not in found.text
     assert "no stationary distribution" in found.text
 
 

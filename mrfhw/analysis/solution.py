@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,7 @@ class Solution:
     """Independent chains of one problem.
 
     results: one a chain. trace: None where a backend shows no sweeps. total: the histograms of all chains added, where those of the
-    results were given up for it. asked: sweeps, where the chains were ended before.
+    results were given up for it. asked: sweeps, where the chains were ended before. What a run's estimate does not need is None.
     """
 
     results: list[Result]
@@ -27,17 +28,14 @@ class Solution:
     asked: int | None = None
 
     @cached_property
-    def counts(self) -> np.ndarray:
-        """(H, W, L) uint32: the histograms of all chains added."""
-        if self.total is not None:
-            return self.total
-        first, *others = (result.counts for result in self.results)
-        if not others:
-            return first
-        total = first + others[0]
-        for counts in others[1:]:
-            total += counts
-        return total
+    def counts(self) -> np.ndarray | None:
+        """(H, W, L) uint32: the histograms of all chains added; None where there are none."""
+        return self.total if self.total is not None else _added(result.counts for result in self.results)
+
+    @cached_property
+    def sums(self) -> np.ndarray | None:
+        """(H, W, 2) int64: the sums of the labels and their numbers, of all chains added; None where there are none."""
+        return _added(result.sums for result in self.results)
 
     @property
     def last(self) -> np.ndarray:
@@ -45,6 +43,22 @@ class Solution:
         return self.results[0].last
 
     @cached_property
-    def mode(self) -> np.ndarray:
-        """(H, W) uint8: the most frequent label of all chains, the lowest on ties; the last label where none was counted."""
-        return np.where(self.counts.any(-1), self.counts.argmax(-1).astype(np.uint8), self.last)
+    def mean(self) -> np.ndarray | None:
+        """(H, W) float64: the mean of all chains' counted labels; the last label where none was counted. None without sums."""
+        if self.sums is None:
+            return None
+        total, number = self.sums[..., 0], self.sums[..., 1]
+        return np.where(number > 0, total / np.maximum(number, 1), self.last)
+
+
+def _added(arrays: Iterable[np.ndarray | None]) -> np.ndarray | None:
+    """The sum of the arrays, which is the only one where there is one; None where one is None."""
+    first, *others = arrays
+    if first is None or not others:
+        return first
+    total = np.copy(first)
+    for other in others:
+        if other is None:
+            return None
+        total += other
+    return total

@@ -14,7 +14,9 @@ import numpy as np
 from mrfhw.analysis.answer import Analysis, analyse
 from mrfhw.analysis.convergence import CONVERGED
 from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.apps.job import Job
+from mrfhw.errors import ProblemError
 from mrfhw.report.numbers import plain, report
 
 __all__ = ["Answer", "Denoised", "Disparity", "Motion", "Segmentation"]
@@ -23,7 +25,10 @@ __all__ = ["Answer", "Denoised", "Disparity", "Motion", "Segmentation"]
 class Answer:
     """The answer of a run: a label for each site, and how sure it is. H x W sites, L labels of D components.
 
-    labels: (H, W) uint8, the estimate: the most frequent label or, where the run annealed, the last sample.
+    labels: (H, W) uint8, the estimate: the most frequent label; with estimate="mean" the label that is nearest to the mean; with
+    estimate="last", or where the run annealed, the last sample.
+    Where the estimate needs no histogram there is none: counts, entropy, std and interval raise ProblemError in one line, and so
+    does mean with estimate="last".
     entropy: (H, W) float64, bits; 0 where a site never moved.
     values: (L, D) float64, what the labels stand for; of `solve` their numbers.
     std: (H, W) float64, the standard deviation, in the units of values; None of classes.
@@ -56,7 +61,27 @@ class Answer:
     @property
     def counts(self) -> np.ndarray:
         """(H, W, L) uint32: how often each label was drawn after the burn-in, all chains added."""
+        if self._solution.counts is None:
+            raise self._missing("counts")
         return self._solution.counts
+
+    @property
+    def sums(self) -> np.ndarray:
+        """(H, W, 2) int64, of estimate="mean": the sum of the labels drawn after the burn-in, and their number, all chains added;
+        0 at clamped sites."""
+        if self._solution.sums is None:
+            raise self._missing("sums", "mean")
+        return self._solution.sums
+
+    def _missing(self, name: str, wanted: str = "mode") -> ProblemError:
+        return ProblemError(f"{name} of a run whose estimate is {self._job.run.estimate}: only a run whose estimate is {wanted} "
+                            f"keeps what it is made of: give estimate={wanted}")
+
+    def _uncertainty(self, name: str) -> Uncertainty:
+        found = self._analysis.uncertainty
+        if found is None:
+            raise self._missing(name)
+        return found
 
     @property
     def last(self) -> np.ndarray:
@@ -65,19 +90,19 @@ class Answer:
 
     @property
     def entropy(self) -> np.ndarray:
-        return self._analysis.uncertainty.entropy
+        return self._uncertainty("entropy").entropy
 
     @property
     def std(self) -> np.ndarray | None:
-        return self._analysis.uncertainty.std
+        return self._uncertainty("std").std
 
     @property
     def mean(self) -> np.ndarray | None:
-        return self._analysis.uncertainty.mean
+        return self._analysis.mean if self._analysis.mean is not None else self._uncertainty("mean").mean
 
     @property
     def interval(self) -> np.ndarray | None:
-        found = self._analysis.uncertainty.interval
+        found = self._uncertainty("interval").interval
         return found[:, :, 0] if found is not None and found.shape[2] == 1 else found
 
     @property
@@ -113,16 +138,17 @@ class Answer:
         from mrfhw.report import pictures
 
         scale = self._job.scale
-        return pictures.labelled({f"{self._job.application}: estimate": scale.values[self.labels]}, scale)
+        return pictures.labelled({f"{self._job.application}: estimate": self._analysis.values}, scale)
 
     def _facts(self) -> dict[str, str]:
         rows, cols = self.labels.shape
-        found = self._analysis.uncertainty.summary()
+        uncertainty = self._analysis.uncertainty
         facts = {"sites": f"{cols}x{rows}", "labels": str(len(self.values)),
                  "sweeps": f"{self.report['sweeps']} in each of {len(self.report['chains'])} chains"}
-        if found["mean_entropy"] is not None:
+        found = {} if uncertainty is None else uncertainty.summary()
+        if found.get("mean_entropy") is not None:
             facts["mean entropy"] = f"{found['mean_entropy']:.3g} bits"
-        if found["mean_std"] is not None:
+        if found.get("mean_std") is not None:
             facts["mean standard deviation"] = f"{found['mean_std']:.3g}, {self._job.scale.name}"
         if self.rhat is not None:
             facts["R-hat of the energy"] = f"{self.rhat:.3f}"
@@ -149,7 +175,7 @@ class Disparity(Answer):
     @property
     def disparity(self) -> np.ndarray:
         """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the median of the
-        posterior, between whole pixels; of an annealing run whole pixels."""
+        posterior, between whole pixels; with estimate="mean" the mean; of the last sample whole pixels."""
         return self._answer()[..., 0].astype(np.float32)
 
     @property

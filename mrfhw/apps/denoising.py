@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrfhw.apps.job import Cooling, LabelScale
+from mrfhw.apps.job import Cooling, LabelScale, between
 from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -137,8 +137,8 @@ def psnr(estimate: np.ndarray, clean: np.ndarray) -> float | None:
 class DenoisingTruth:
     """The clean picture. clean, noisy: (H, W) 8-bit grey. values: (L,) 8-bit grey of the labels.
 
-    Quality: `psnr` of the mode, `psnr_mean` of the posterior mean, and `psnr_input` of the noisy picture as it came,
-    all in dB with a peak of 255.
+    Quality: `psnr` of the estimate, `psnr_mean` of the posterior mean beside a mode, and `psnr_input` of the noisy picture as
+    it came, all in dB with a peak of 255.
     """
 
     error_name = "error of grey (of 255)"
@@ -151,11 +151,11 @@ class DenoisingTruth:
 
     def error(self, labels: np.ndarray) -> np.ndarray:
         """|grey - clean| of (H, W) labels, float64 (H, W)."""
-        return np.abs(self.values[labels] - self.clean)
+        return np.abs(between(self.values, labels) - self.clean)
 
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the grey."""
-        quality = {"psnr": psnr(self.values[labels], self.clean)}
+        quality = {"psnr": psnr(between(self.values, labels), self.clean)}
         if mean is not None:
             quality["psnr_mean"] = psnr(mean[..., 0], self.clean)
         quality["psnr_input"] = psnr(self.noisy, self.clean)

@@ -10,12 +10,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from mrfhw.apps.restored import Restoring
-from mrfhw.field.problem import Problem, Run
+from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.placement.temperature import coefficients
 
-__all__ = ["Cooling", "First", "Job", "LabelScale", "Truth"]
+__all__ = ["Cooling", "First", "Job", "LabelScale", "Truth", "between"]
+
+
+def between(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(H, W) float64: values (L,) at labels (H, W), whole ones or numbers between them."""
+    return np.interp(labels, np.arange(len(values)), values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +41,13 @@ class LabelScale:
     def ordered(self) -> bool:
         """Whether a mean of labels means anything."""
         return self.kind != "classes"
+
+    def at(self, labels: np.ndarray) -> np.ndarray:
+        """(H, W, D) float64: the values of labels (H, W); of D = 1 also of numbers between labels, on the line between two."""
+        if labels.dtype.kind != "f":
+            return np.asarray(self.values[labels])
+        assert self.values.shape[1] == 1
+        return between(self.values[:, 0], labels)[..., None]
 
     def __post_init__(self) -> None:
         assert self.values.ndim == 2
@@ -60,12 +72,12 @@ class Truth(Protocol):
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
         """Quality by name, such as {"bad_1": percent}; None where nothing is known.
 
-        labels: (H, W) uint8, the estimate. mean: (H, W, D) float64, the posterior mean in values, or None. median: (H, W) float64,
-        `Uncertainty.median`, or None.
+        labels: (H, W), the estimate: uint8, or float64 of a mean, between labels. mean: (H, W, D) float64, the posterior
+        mean in values, or None. median: (H, W) float64, `Uncertainty.median`, or None.
         """
 
     def error(self, labels: np.ndarray) -> np.ndarray:
-        """Each pixel's error, float64 (H, W), NaN where the truth is unknown."""
+        """Each pixel's error, float64 (H, W), NaN where the truth is unknown. labels: as of `metrics`."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,7 @@ class Job:
     """A checked problem with all that is needed to solve, draw and judge it.
 
     application: "stereo", "motion", "segment" or "denoise". inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
-    annealing: the estimate is the last sample of a cooled chain; else the mode of the samples.
+    annealing: the chain is cooled over the whole run.
     settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards.
     maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
@@ -115,7 +127,14 @@ class Job:
     @property
     def chains(self) -> int:
         """How many chains are run by default."""
-        return 1 if self.annealing else 2
+        return 1 if self.annealing or self.run.estimate == "last" else 2
+
+    def __post_init__(self) -> None:
+        scale = self.scale
+        if self.run.estimate == "mean" and not (scale.ordered and scale.values.shape[1] == 1):
+            what = ("a label is a place in the window of motions, and a mean of places is no motion" if scale.ordered
+                    else "labels are classes, not numbers, and have no mean")
+            raise ProblemError(f"estimate is mean; of {self.application} {what}: give mode or last")
 
     @property
     def cooled(self) -> bool:

@@ -82,7 +82,7 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
                  for one in (there, back))
 
     def then(results: list[Result]) -> dict[str, Any]:
-        left, right = (result.counts.argmax(-1) for result in results)
+        left, right = (result.mode.astype(np.int64) for result in results)
         occluded = unmatched(left + min_disparity, mirrored(right) + min_disparity, 0)
         final = dataclasses.replace(problem, observed=~occluded, edges=edges)
         last = dataclasses.replace(run, initial=filled(left, occluded)) if start else run

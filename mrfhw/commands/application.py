@@ -154,7 +154,8 @@ def run_command(app: Application) -> click.Command:
     return click.command(app.verb, cls=OneLineCommand, help=app.task.summary)(app.options_on(command, (
         click.option("--backend", default="model", show_default=True,
                      help=f"Who solves it: {', '.join(backends.BACKENDS)}, or a board's address such as serial:///dev/ttyUSB0."),
-        click.option("--chains", type=int, metavar="N", help="Independent chains.  [default: 2; with --anneal, 1]"),
+        click.option("--chains", type=int, metavar="N",
+                     help="Independent chains.  [default: 2; with --estimate last or --anneal, 1]"),
         VISIT,
         click.option("--clock", type=float, metavar="MHZ", help="Clock at which report.html has the machine's cycles as time."),
         click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out") / app.verb, show_default=True,
@@ -205,8 +206,14 @@ def _say_notes(job: Job) -> None:
 
 def _say_equal(job: Job, rtl: Result) -> None:
     lmem = "the same LMem, " if rtl.lmem is not None else ""  # of windows, only the histogram is kept
-    click.echo(f"equal: rtl and model have the same labels at {job.problem.sites} sites, the same histogram of "
-               f"{int(rtl.counts.sum())} samples, {lmem}{rtl.log_messages} log messages and {rtl.cycles} cycles")
-    whole = int((rtl.counts.sum(-1) == job.run.counted).sum())
-    click.echo(f"utilization {rtl.utilization or 0:.4f}, {rtl.stall_cycles} stall cycles; the histogram of {whole} of "
-               f"{job.problem.unclamped_sites} unclamped sites sums to the {job.run.counted} counted sweeps")
+    kept, whole = "", ""
+    if rtl.counts is not None:
+        kept = f"the same histogram of {int(rtl.counts.sum())} samples, "
+        full = int((rtl.counts.sum(-1) == job.run.counted).sum())
+        whole = (f"; the histogram of {full} of {job.problem.unclamped_sites} unclamped sites sums to the {job.run.counted} "
+                 "counted sweeps")
+    if rtl.sums is not None:
+        kept = f"the same sums of {int(rtl.sums[..., 1].sum())} samples, "
+    click.echo(f"equal: rtl and model have the same labels at {job.problem.sites} sites, {kept}{lmem}{rtl.log_messages} log "
+               f"messages and {rtl.cycles} cycles")
+    click.echo(f"utilization {rtl.utilization or 0:.4f}, {rtl.stall_cycles} stall cycles{whole}")

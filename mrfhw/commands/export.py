@@ -10,6 +10,7 @@ import click
 from mrfhw.commands.machine_options import OneLineCommand, given_options, machine_options
 from mrfhw.csupport.driver_files import driver_files
 from mrfhw.csupport.image import c_array, load_image
+from mrfhw.field.problem import ESTIMATES
 from mrfhw.files import check_writable, staged
 from mrfhw.generation.register_map import MemoryPort
 from mrfhw.jobs.machine import MANIFEST_HINT, read_manifest
@@ -40,17 +41,20 @@ def _port(manifest: str | None) -> MemoryPort | None:
 @click.option("--burn-in", type=int, metavar="N", help="First sweeps, which are not counted.  [default: the file's, or half]")
 @click.option("--seed", type=int, metavar="N", help="Seed of all random numbers.  [default: the file's, or 0]")
 @click.option("--initial", metavar="NAME", help="Labels to start from: random or minimum.  [default: the file's, or random]")
+@click.option("--estimate", type=click.Choice(ESTIMATES),
+              help="What is kept of the samples: mode, mean or last.  [default: the file's, or mode]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", default=Path("mrfhw_export"), show_default=True,
               help="Directory for the files.")
 @machine_options
-def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None, initial: str | None, output: Path,
-            **options: Any) -> None:
+def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None, initial: str | None,
+            estimate: str | None, output: Path, **options: Any) -> None:
     """Write the field in FIELD as a load image, and a driver in C that runs it on a machine.
 
     With the manifest of a machine with AXI ports (--machine) the driver takes the log from a ring in memory.
     """
     check_writable(output)
-    task = job(file=file, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial, given=given_options(), **options)
+    task = job(file=file, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial, estimate=estimate,
+               given=given_options(), **options)
     port = _port(options["machine"])
     with working("generating"):
         image = load_image(task.config, task.problem, task.run)

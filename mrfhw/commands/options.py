@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from mrfhw.field.problem import ESTIMATES
 from mrfhw.jobs.matching import DATA
 from mrfhw.jobs.options import COMMON
 from mrfhw.jobs.task import Task
@@ -50,7 +51,10 @@ def common_options(task: Task) -> list[Decorator]:
         click.option("--seed", type=int, default=COMMON["seed"], show_default=True, help="Seed of all random numbers."),
         click.option("--initial", default=COMMON["initial"], show_default=True, help="Labels to start from: random or minimum."),
         *_energy_options(task),
-        click.option("--anneal", is_flag=True, help="Cool over the whole run and give the last sample, not the mode."),
+        click.option("--estimate", type=click.Choice(ESTIMATES),
+                     help="What is made of the samples: mode, the most frequent label, by a histogram that also gives the "
+                          "uncertainty; mean of the counted labels; or the last ones.  [default: mode; with --anneal, last]"),
+        click.option("--anneal", is_flag=True, help="Cool over the whole run, and give the last sample unless told otherwise."),
         click.option("--final-temperature", type=float,
                      help="Cool down to this T: by the end of the burn-in, or with --anneal by the last sweep."),
         click.option("--cooling-ratio", type=float, help="Cool by this ratio a sweep, to the final temperature."),

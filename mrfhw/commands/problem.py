@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import click
+
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import own_option
+from mrfhw.field.problem import ESTIMATES
 from mrfhw.jobs.problem import SWEEPS, TASK
 
 __all__ = ["APPLICATION"]
@@ -13,4 +16,6 @@ APPLICATION = Application(TASK, (
     own_option(TASK, "burn_in", "First sweeps, which are not counted.  [default: the file's, or half]"),
     own_option(TASK, "seed", "Seed of all random numbers.  [default: the file's, or 0]"),
     own_option(TASK, "initial", "Labels to start from: random or minimum.  [default: the file's, or random]"),
+    own_option(TASK, "estimate", "What is made of the samples: mode, mean or last.  [default: the file's, or mode]",
+               type=click.Choice(ESTIMATES)),
 ))

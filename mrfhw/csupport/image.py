@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from mrfhw.field.problem import Problem, Run
+from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
 from mrfhw.generation.identity import DIGITS
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
@@ -19,14 +19,15 @@ from mrfhw.sessions.driver import Driver, NoChip
 __all__ = ["c_array", "c_constants", "load_image"]
 
 MAGIC = int.from_bytes(b"MRFI", "big")
-FORMAT = 1  # raised with every change of what an image holds
+FORMAT = 2  # raised with every change of what an image holds
 DIGEST_WORDS = DIGITS // 8
 
 
 class ImageWord(IntEnum):
     """Words of an image's head.
 
-    WORDS: of the whole image. DIGEST: first word of the circuit's digest, as its registers read. WRITES: pairs before the sites'.
+    WORDS: of the whole image. DIGEST: first word of the circuit's digest, as its registers read. BURN_IN: sweeps before labels are
+    counted, all of them where none are. ESTIMATE: place in ESTIMATES. WRITES: pairs before the sites'.
     """
 
     MAGIC = 0
@@ -38,7 +39,8 @@ class ImageWord(IntEnum):
     LABELS = COLS + 1
     SWEEPS = LABELS + 1
     BURN_IN = SWEEPS + 1
-    WRITES = BURN_IN + 1
+    ESTIMATE = BURN_IN + 1
+    WRITES = ESTIMATE + 1
 
 
 HEAD_WORDS = max(ImageWord) + 1
@@ -88,16 +90,23 @@ def load_image(config: Config, problem: Problem | Placement, run: Run) -> bytes:
     """The image of `problem` for `run` on the machine `config`: 32-bit words, lowest byte first.
 
     A head (`ImageWord`); a pair of word address and data for each write, in order; a pair for each site in raster order, the first
-    word of its LMem entry; the CRC-32 of all words before it. Raises ProblemError where the problem does not fit the machine.
+    word of its LMem entry; the CRC-32 of all words before it. Raises ProblemError where the problem does not fit the machine, and
+    where LMem does not hold the sums of the whole run.
     """
     placement = place(Derived.of(config), problem, run)
+    if placement.piece_end(0) < run.sweeps:
+        labels = placement.problem.labels
+        raise ProblemError(f"the run counts {run.counted} sweeps; LMem holds the sums of {placement.config.sum_sweeps(labels)} "
+                           f"sweeps of {labels} labels, and the driver in C does not clear them: give fewer sweeps, or a machine "
+                           "of more counter_bits")
     digest = Driver(placement.config, NoChip()).digest
     writes, sites = _pairs(placement)
     rows, cols = placement.problem.shape
     head = np.zeros(HEAD_WORDS, np.uint32)
     values = {ImageWord.MAGIC: MAGIC, ImageWord.FORMAT: FORMAT, ImageWord.WORDS: HEAD_WORDS + 2 * (len(writes) + len(sites)) + 1,
               ImageWord.ROWS: rows, ImageWord.COLS: cols, ImageWord.LABELS: placement.problem.labels,
-              ImageWord.SWEEPS: run.sweeps, ImageWord.BURN_IN: run.burn_in, ImageWord.WRITES: len(writes)}
+              ImageWord.SWEEPS: run.sweeps, ImageWord.BURN_IN: run.counts_from,
+              ImageWord.ESTIMATE: ESTIMATES.index(run.estimate), ImageWord.WRITES: len(writes)}
     for word, value in values.items():
         head[word] = value
     for number in range(DIGEST_WORDS):
@@ -112,6 +121,7 @@ def c_constants() -> str:
     lines += [f"#define MRFHW_IMAGE_HEAD_WORDS {HEAD_WORDS}", f"#define MRFHW_IMAGE_MAGIC_VALUE {MAGIC:#010x}u",
               f"#define MRFHW_IMAGE_FORMAT_VALUE {FORMAT}u", f"#define MRFHW_IMAGE_PAIR_WORDS {len(PAIR)}"]
     lines += [f"#define MRFHW_IMAGE_PAIR_{name.upper()} {number}" for number, name in enumerate(PAIR)]
+    lines += [f"#define MRFHW_ESTIMATE_{name.upper()} {number}u" for number, name in enumerate(ESTIMATES)]
     return "\n".join(lines)
 
 

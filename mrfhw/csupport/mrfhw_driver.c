@@ -121,13 +121,20 @@ mrfhw_error mrfhw_image(const uint32_t *image, size_t words, mrfhw_problem *p) {
     p->sweeps = image[MRFHW_IMAGE_SWEEPS];
     p->burn_in = image[MRFHW_IMAGE_BURN_IN];
     p->counted = p->sweeps - p->burn_in;
+    p->estimate = image[MRFHW_IMAGE_ESTIMATE];
     sites = (uint64_t)p->rows * p->cols;
     p->sites = (uint32_t)sites;
     wanted = MRFHW_IMAGE_HEAD_WORDS + MRFHW_IMAGE_PAIR_WORDS * (image[MRFHW_IMAGE_WRITES] + sites) + 1;
-    if (sites > UINT32_MAX || p->sweeps < p->burn_in || wanted != words) return MRFHW_ERROR_IMAGE;
+    if (sites > UINT32_MAX || p->sweeps < p->burn_in || p->estimate > MRFHW_ESTIMATE_LAST || wanted != words)
+        return MRFHW_ERROR_IMAGE;
     for (i = 0; i < 4; i++)
         if (image[MRFHW_IMAGE_DIGEST + i] != digest[i]) return MRFHW_ERROR_IMAGE_MACHINE;
     return MRFHW_OK;
+}
+
+/* The largest number that is counted of a site: the sweeps, or the sum of as many of the last label. */
+static uint64_t largest(const mrfhw_problem *p) {
+    return (uint64_t)p->counted * (p->estimate == MRFHW_ESTIMATE_MEAN ? p->labels - 1 : 1);
 }
 
 mrfhw_error mrfhw_load(mrfhw_machine *m, const uint32_t *image, size_t words, mrfhw_count *counts, size_t counts_size,
@@ -139,8 +146,9 @@ mrfhw_error mrfhw_load(mrfhw_machine *m, const uint32_t *image, size_t words, mr
 
     m->entries = NULL;
     TRY(mrfhw_image(image, words, p));
-    if ((uint64_t)p->sites * p->labels > counts_size || p->sites > last_size) return MRFHW_ERROR_BUFFER;
-    if (p->counted > MRFHW_COUNT_MAX) return MRFHW_ERROR_COUNT_BITS;
+    m->kept = p->estimate == MRFHW_ESTIMATE_LAST ? 0 : p->estimate == MRFHW_ESTIMATE_MEAN ? p->sites : (size_t)p->sites * p->labels;
+    if (m->kept > counts_size || p->sites > last_size) return MRFHW_ERROR_BUFFER;
+    if (largest(p) > MRFHW_COUNT_MAX) return MRFHW_ERROR_COUNT_BITS;
     TRY(get_status(m, &status));
     if (status != 0) return MRFHW_ERROR_BUSY;
 
@@ -150,7 +158,7 @@ mrfhw_error mrfhw_load(mrfhw_machine *m, const uint32_t *image, size_t words, mr
         TRY(put(m, pair[MRFHW_IMAGE_PAIR_ADDRESS], pair[MRFHW_IMAGE_PAIR_DATA]));
         if (pair >= entries) m->drawn += !(pair[MRFHW_IMAGE_PAIR_DATA] >> MRFHW_LMEM_CLAMPED_BIT & 1);
     }
-    for (i = 0; i < (size_t)p->sites * p->labels; i++) counts[i] = 0;
+    for (i = 0; i < m->kept; i++) counts[i] = 0;
     m->counts = counts;
     m->last = last;
     m->sweep = m->lines = m->filled = 0;
@@ -188,6 +196,7 @@ static mrfhw_error fold_line(mrfhw_machine *m) {
     for (i = at = 0; i < MRFHW_LINE_MESSAGES; i++, at += MRFHW_MESSAGE_WIDTH) {
         count = bits(m->line, at + MRFHW_MESSAGE_COUNT_BIT, MRFHW_COUNTER_WIDTH);
         if (count == 0) continue; /* the rest of a run's last line */
+        if (p->estimate != MRFHW_ESTIMATE_MODE) return MRFHW_ERROR_LOG;
         label = bits(m->line, at + MRFHW_MESSAGE_LABEL_BIT, MRFHW_LABEL_WIDTH);
         site = bits(m->line, at + MRFHW_MESSAGE_ADDRESS_BIT, MRFHW_RASTER_WIDTH);
         if (site >= p->sites || label >= p->labels || !add(m, site, label, count)) return MRFHW_ERROR_LOG;
@@ -199,7 +208,8 @@ static mrfhw_error fold_line(mrfhw_machine *m) {
 
 /* Fold all log that has come. */
 static mrfhw_error take_log(mrfhw_machine *m) {
-    const uint64_t most = (uint64_t)m->drawn * m->problem.counted; /* messages: one for each label that is drawn and counted */
+    /* messages: one for each label that is drawn and counted, none of sums */
+    const uint64_t most = m->problem.estimate == MRFHW_ESTIMATE_MEAN ? 0 : (uint64_t)m->drawn * m->problem.counted;
 
     for (;;) {
         const uint32_t room = MRFHW_LINE_BYTES - m->filled;
@@ -270,6 +280,17 @@ mrfhw_error mrfhw_run(mrfhw_machine *m, uint32_t patience) {
 
 /* -- the answer */
 
+/* The sum of a site's labels, in place of the counts and the second label of its LMem entry. */
+static mrfhw_error take_sum(mrfhw_machine *m, uint32_t site, uint32_t word, uint32_t other, bool clamped) {
+    uint64_t sum = other >> MRFHW_LMEM_COUNT_BIT & MASK(MRFHW_COUNTER_WIDTH);
+
+    sum = sum << MRFHW_LABEL_WIDTH | (other >> MRFHW_LMEM_LABEL_BIT & MASK(MRFHW_LABEL_WIDTH));
+    sum = sum << MRFHW_COUNTER_WIDTH | (word >> MRFHW_LMEM_COUNT_BIT & MASK(MRFHW_COUNTER_WIDTH));
+    if (sum > (clamped ? 0 : largest(&m->problem))) return MRFHW_ERROR_COUNTS;
+    m->counts[site] = (mrfhw_count)sum;
+    return MRFHW_OK;
+}
+
 /* Fold one of the two labels of a site's LMem entry. */
 static mrfhw_error fold_word(mrfhw_machine *m, uint32_t site, uint32_t word) {
     const uint32_t label = word >> MRFHW_LMEM_LABEL_BIT & MASK(MRFHW_LABEL_WIDTH);
@@ -277,6 +298,7 @@ static mrfhw_error fold_word(mrfhw_machine *m, uint32_t site, uint32_t word) {
 
     if (count == 0) return MRFHW_OK; /* the label of an empty pair means nothing */
     if (label >= m->problem.labels) return MRFHW_ERROR_LMEM;
+    if (m->problem.estimate != MRFHW_ESTIMATE_MODE) return MRFHW_ERROR_COUNTS;
     return add(m, site, label, count) ? MRFHW_OK : MRFHW_ERROR_COUNTS;
 }
 
@@ -291,8 +313,10 @@ static mrfhw_error finish_site(mrfhw_machine *m, uint32_t site, uint32_t address
     if (label >= m->problem.labels) return MRFHW_ERROR_LMEM;
     if (clamped && label != (loaded >> MRFHW_LMEM_LABEL_BIT & MASK(MRFHW_LABEL_WIDTH))) return MRFHW_ERROR_LMEM;
     m->last[site] = (uint8_t)label;
+    if (m->problem.estimate == MRFHW_ESTIMATE_MEAN) return take_sum(m, site, word, other, clamped);
     TRY(fold_word(m, site, word));
     TRY(fold_word(m, site, other));
+    if (m->problem.estimate == MRFHW_ESTIMATE_LAST) return MRFHW_OK;
     for (i = 0; i < m->problem.labels; i++) total += m->counts[(size_t)site * m->problem.labels + i];
     return total == (clamped ? 0 : m->problem.counted) ? MRFHW_OK : MRFHW_ERROR_COUNTS;
 }

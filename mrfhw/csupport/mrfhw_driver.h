@@ -22,7 +22,7 @@
 /* Words of a load image: its head, then MRFHW_IMAGE_WRITES pairs, then a pair for each site in raster order, then a CRC-32. */
 @IMAGE@
 
-/* Width of a count of the histogram, 8, 16 or 32 bits; no more sweeps can be counted than it holds. */
+/* Width of a count of the histogram, 8, 16 or 32 bits; no more sweeps can be counted, and no larger sums kept, than it holds. */
 #ifndef MRFHW_COUNT_BITS
 #define MRFHW_COUNT_BITS 32
 #endif
@@ -49,7 +49,7 @@ typedef uint8_t mrfhw_count;
     X(MRFHW_ERROR_IMAGE, "the load image is damaged, cut off or of another format: export it again") \
     X(MRFHW_ERROR_IMAGE_MACHINE, "the load image is for another circuit: export it for this machine") \
     X(MRFHW_ERROR_BUFFER, "a buffer has fewer elements than the problem needs: give a larger one") \
-    X(MRFHW_ERROR_COUNT_BITS, "more sweeps are counted than a count holds: compile with a larger MRFHW_COUNT_BITS") \
+    X(MRFHW_ERROR_COUNT_BITS, "more is counted than a count holds: compile with a larger MRFHW_COUNT_BITS") \
     X(MRFHW_ERROR_BUSY, "the machine is busy: call mrfhw_settle first") \
     X(MRFHW_ERROR_STATE, "no image is loaded, or the run has not ended: call the functions in their order") \
     X(MRFHW_ERROR_STATUS, "the status register has an impossible value: reset the machine") \
@@ -59,7 +59,7 @@ typedef uint8_t mrfhw_count;
     X(MRFHW_ERROR_LOG, "the log is damaged, or is not what the machine counted: load and run again") \
     X(MRFHW_ERROR_LOG_LONG, "the log is longer than the run's can be: drop what an earlier run left, then load and run again") \
     X(MRFHW_ERROR_LMEM, "LMem has a label that the problem lacks, or a clamped label has changed: load and run again") \
-    X(MRFHW_ERROR_COUNTS, "a site has more or fewer labels than were counted: load and run again") \
+    X(MRFHW_ERROR_COUNTS, "a site has more or fewer labels than were counted, or an impossible sum: load and run again") \
     X(MRFHW_ERROR_RING, "the machine's log ring cannot have this base or size, or something else uses it") \
     X(MRFHW_ERROR_MEMORY, "memory refused the log: give a ring that the machine may write")
 
@@ -87,9 +87,11 @@ typedef struct {
     void *log_context;
 } mrfhw_bus;
 
-/* What an image holds. sites = rows x cols; sweeps include burn_in, and counted = sweeps - burn_in. */
+/* What an image holds. sites = rows x cols; sweeps include burn_in, and counted = sweeps - burn_in. estimate: what is kept of the
+ * run. MRFHW_ESTIMATE_MODE: the histogram. MRFHW_ESTIMATE_MEAN: the sum of each site's labels, without a log. MRFHW_ESTIMATE_LAST:
+ * the last labels alone, without a log; burn_in is then sweeps. */
 typedef struct {
-    uint32_t rows, cols, sites, labels, sweeps, burn_in, counted;
+    uint32_t rows, cols, sites, labels, sweeps, burn_in, counted, estimate;
 } mrfhw_problem;
 
 /* One machine. Only fault (the word address of the last access that failed), sweep (sweeps finished at the last poll) and problem
@@ -103,6 +105,7 @@ typedef struct {
     uint32_t drawn;    /* sites that are not clamped */
     uint32_t fault;
     uint32_t sweep;
+    size_t kept;       /* elements of counts that the problem has */
     uint64_t messages; /* of the log so far */
     uint32_t lines;
     uint32_t filled;   /* bytes of the next line */
@@ -132,7 +135,8 @@ mrfhw_error mrfhw_image(const uint32_t *image, size_t words, mrfhw_problem *prob
 /* Check an image, write it to the machine, and set all counts to 0. Image and buffers must stay until the run is finished; the
  * same image may be loaded again, for the same run.
  * counts: of counts_size elements, at least sites x labels; counts[site x labels + label] will be how often the label was drawn in
- *     the counted sweeps, 0 at clamped sites; a site is row x cols + col.
+ *     the counted sweeps, 0 at clamped sites; a site is row x cols + col. Of a mean: at least sites elements; counts[site] will be
+ *     the sum of the site's labels in the counted sweeps. Of the last labels: none are needed, and counts may be NULL.
  * last: of last_size bytes, at least sites: each site's label after the last sweep.
  * Errors: IMAGE, IMAGE_MACHINE, BUFFER, COUNT_BITS, BUS, STATUS, BUSY. */
 mrfhw_error mrfhw_load(mrfhw_machine *machine, const uint32_t *image, size_t words, mrfhw_count *counts, size_t counts_size,
@@ -147,7 +151,7 @@ mrfhw_error mrfhw_start(mrfhw_machine *machine);
 mrfhw_error mrfhw_poll(mrfhw_machine *machine, bool *done);
 
 /* Read LMem after the run: fills last, adds what LMem holds to the counts, and checks that each site has as many labels as sweeps
- * were counted. Errors: STATE, BUS, LMEM, COUNTS. */
+ * were counted, or a sum that they can have. Errors: STATE, BUS, LMEM, COUNTS. */
 mrfhw_error mrfhw_finish(mrfhw_machine *machine);
 
 /* Start, poll until the run has ended, finish. patience: polls in a row without another sweep or log after which to give up;

@@ -18,7 +18,8 @@ __all__ = ["load_problem", "problem_of", "result_of", "run_of", "save_problem"]
 
 SCHEDULE: Fields = {"kind": (str,), "start": (int, float), "ratio": (int, float), "limit": (int, float), "table": (list,),
                     "stride": (int,)}
-RUN: Fields = {"sweeps": (int,), "burn_in": (int,), "seed": (int,), "initial": (str,), "partial": (bool,)}
+RUN: Fields = {"sweeps": (int,), "burn_in": (int,), "seed": (int,), "initial": (str,), "estimate": (str,),
+               "partial": (bool,)}  # the last is of files of earlier versions, where it is never true
 PROBLEM: Fields = {"labels": (int,), "singleton2_origin": (list,), "singleton": (str, list), "doubleton": (str,),
                    "alpha": (int, float, list), "singleton_max": (int, float, list, type(None)),
                    "beta": (int, float), "tau": (int, float, type(None)), "energy_shift": (int,), "out_of_range": (int,),
@@ -57,6 +58,7 @@ def problem_of(record: Record, path: object) -> tuple[Problem, Run | None]:
 
 def _run(path: object, found: Mapping[str, Any], initial: np.ndarray | None) -> Run:
     scalars = take(path, "the run", found, RUN, ("sweeps",))
+    scalars.pop("partial", None)
     if initial is not None:
         if "initial" in scalars:
             raise ProblemError(f"{path}: the run has initial labels and a name for them: leave out one")
@@ -87,14 +89,15 @@ def result_of(record: Record, path: object) -> Result:
     fields: Fields = {"backend": (str,), **{name: (int, float, type(None)) for name in NUMBERS}}
     scalars = take(path, "the result", record.scalars, fields, ("backend", "label_evaluations", "wall_seconds"))
     arrays = record.arrays
-    _check_arrays(path, "a result", arrays, ARRAYS, ("counts", "last", "initial"))
-    counts = arrays["counts"]
-    grid = counts.shape[:2]
+    _check_arrays(path, "a result", arrays, ARRAYS, ("last", "initial"))
+    last = arrays["last"]
+    grid = last.shape[:2]
     wanted: dict[str, tuple[int | None, ...]] = {
-        "counts": (None, None, None), "last": grid, "initial": grid, "messages": (None, 3), "lmem": (*grid, 4)}
+        "last": (None, None), "initial": grid, "counts": (*grid, None), "sums": (*grid, 2), "messages": (None, 3),
+        "lmem": (*grid, 4)}
     for name, array in arrays.items():
         if array.ndim != len(wanted[name]) or any(w not in (None, n) for w, n in zip(wanted[name], array.shape, strict=True)):
-            raise ProblemError(f"{path}: {name} has shape {array.shape}; with counts of {counts.shape} it must be "
+            raise ProblemError(f"{path}: {name} has shape {array.shape}; with labels of {last.shape} it must be "
                                f"{tuple('n' if w is None else w for w in wanted[name])}: give a saved result")
     values: dict[str, Any] = {**scalars, **arrays}
     return Result(**values)

@@ -16,12 +16,13 @@ from mrfhw.field.schedule import Schedule
 from mrfhw.field.terms import CHANNELS_MAX, DOUBLETONS, Channel, channels_of, check_edges
 
 __all__ = [
-    "DATA", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SEEDS", "SPOKEN", "WHOLE_NUMBERS", "Problem", "ProblemError", "Run",
-    "Schedule", "check_labels", "check_one_size",
+    "DATA", "ESTIMATES", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SEEDS", "SPOKEN", "WHOLE_NUMBERS", "Problem",
+    "ProblemError", "Run", "Schedule", "check_labels", "check_one_size",
 ]
 
 LABELS_MIN, LABELS_MAX = 2, 256
 SEEDS = 1 << 64
+ESTIMATES = ("mode", "mean", "last")  # what is made of the samples; the first by default
 VECTOR_BITS = 16  # of a component at most, so that no squared distance overflows
 WHOLE_NUMBERS = ("beta", "energy_shift", "out_of_range", "tau")
 DATA = ("singleton1", "singleton2", "offsets", "constants", "unary", "vectors", "pairwise", "edges")  # arrays of numbers
@@ -252,10 +253,11 @@ class Problem(Recorded):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Run(Recorded):
-    """How long a problem is sampled. Sweeps include the burn-in; the rest is counted into the histogram.
+    """How long a problem is sampled, and what is kept of it. Sweeps include the burn-in; the labels of the rest are counted.
 
     initial: "random", "minimum" (of the singleton) or an (H, W) array of labels, checked and kept as `Problem` keeps its arrays.
-    partial: a piece of a longer run, in which nothing need be counted.
+    estimate: of ESTIMATES. "mode": the histogram of the counted labels. "mean": their sums. "last": the labels of the last sweep
+    alone; none are counted.
     Equal where all values are.
     """
 
@@ -263,11 +265,11 @@ class Run(Recorded):
     burn_in: int = 0
     seed: int = 0
     initial: str | np.ndarray = "random"
-    partial: bool = False
+    estimate: str = "mode"
 
     def __post_init__(self) -> None:
         sweeps = whole_number("sweeps", self.sweeps, 1, (1 << 31) - 1, "give a number between them", "the limits are 1 to 2^31 - 1")
-        burn_in = whole_number("burn_in", self.burn_in, 0, sweeps - (not self.partial),
+        burn_in = whole_number("burn_in", self.burn_in, 0, sweeps - 1,
                                "give fewer burn-in sweeps or more sweeps",
                                f"with {sweeps} sweeps it must be 0 to {sweeps - 1}, so that at least one sweep is counted")
         seed = whole_number("seed", self.seed, 0, SEEDS - 1, "give one between them", "the limits are 0 to 2^64 - 1")
@@ -278,10 +280,27 @@ class Run(Recorded):
         elif self.initial not in ("random", "minimum"):
             raise ProblemError(f"initial is {short(repr(self.initial))}; it must be random, minimum or an array of labels: "
                                "choose one")
+        if self.estimate not in ESTIMATES:
+            raise ProblemError(f"estimate is {short(repr(self.estimate))}; it must be one of {', '.join(ESTIMATES)}: choose one")
+
+    @property
+    def after_burn_in(self) -> int:
+        """Sweeps after the burn-in."""
+        return self.sweeps - self.burn_in
+
+    @property
+    def counts_from(self) -> int:
+        """The sweep from which labels are counted; the run's end where none are."""
+        return self.sweeps if self.estimate == "last" else self.burn_in
 
     @property
     def counted(self) -> int:
-        return self.sweeps - self.burn_in
+        """Sweeps whose labels are counted."""
+        return self.sweeps - self.counts_from
+
+    def counted_of(self, sweeps: int) -> int:
+        """Of its first `sweeps` sweeps, those whose labels are counted."""
+        return max(0, sweeps - self.counts_from)
 
     def of_chain(self, number: int) -> Run:
         """The run of one of several independent chains: the first, 0, has this seed, the next one the seed after it."""

@@ -35,10 +35,12 @@ def _number(adding: Adding) -> Any:
 class Result(Recorded):
     """Outcome of one run of one backend. What a backend does not have is None.
 
-    counts: (H, W, L) uint32, how often each label was drawn after the burn-in; 0 at clamped sites.
-    last: (H, W) uint8, the last sample. initial: (H, W) uint8.
+    counts: (H, W, L) uint32, how often each label was drawn after the burn-in; 0 at clamped sites; of runs whose estimate is the
+    mode. sums: (H, W, 2) int64, the sum of the labels drawn after the burn-in, and their number; 0 at clamped sites; of runs whose
+    estimate is the mean. last: (H, W) uint8, the last sample. initial: (H, W) uint8.
     messages: (n, 3) int64 rows (address, label, count) in the order of arrival; None where there is no log, or too long a one.
-    lmem: (H, W, 4) int32, what is left in LMem: current label and count, the other label and count; None of windows.
+    lmem: (H, W, 4) int32, what is left in LMem: current label and count, the other label and count, or in place of the last three
+    a sum (`mrfhw.machine.entry_sums`); None of windows.
     label_evaluations: L x unclamped sites x sweeps. lanes: label evaluations a cycle at most.
     cycles: from start to the last write-back, stalls included; of windows all visits'.
     stall_cycles, gap_cycles: cycles waiting for the log, cycles of no labels between colours.
@@ -53,11 +55,12 @@ class Result(Recorded):
     """
 
     backend: str
-    counts: np.ndarray
     last: np.ndarray
     initial: np.ndarray
     label_evaluations: int = field(metadata={"adding": Adding.SUM})
     wall_seconds: float = field(metadata={"adding": Adding.SUM})
+    counts: np.ndarray | None = None
+    sums: np.ndarray | None = None
     messages: np.ndarray | None = None
     lmem: np.ndarray | None = None
     cycles: int | None = _number(Adding.SUM)
@@ -82,8 +85,9 @@ class Result(Recorded):
     @property
     def mode(self) -> np.ndarray:
         """(H, W) uint8: the most frequent label, the lowest on ties; the last label where nothing was counted."""
-        mode = self.counts.argmax(-1).astype(np.uint8)
-        return np.where(self.counts.any(-1), mode, self.last)
+        if self.counts is None:
+            return self.last
+        return np.where(self.counts.any(-1), self.counts.argmax(-1).astype(np.uint8), self.last)
 
     @property
     def log_messages(self) -> int | None:
@@ -121,7 +125,7 @@ class Result(Recorded):
         return result_of(read_record(path, "result"), path)
 
 
-ARRAYS = ("counts", "last", "initial", "messages", "lmem")
+ARRAYS = ("counts", "sums", "last", "initial", "messages", "lmem")
 SECONDS = ("wall_seconds", "loading_seconds", "reading_seconds")  # a run again takes others
 NUMBERS: dict[str, Adding] = {one.name: one.metadata["adding"] for one in dataclasses.fields(Result) if "adding" in one.metadata}
 
@@ -149,9 +153,13 @@ def added(several: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def first_difference(a: Result, b: Result) -> str | None:
-    """One line that says where two results first differ; None if labels, histogram, LMem, messages and cycles are equal."""
+    """One line that says where two results first differ; None if labels, histogram or sums, LMem, messages and cycles are equal."""
     names = f"{a.backend} and {b.backend}"
-    for what, x, y in (("last sample", a.last, b.last), ("histogram", a.counts, b.counts)):
+    for what, x, y in (("last sample", a.last, b.last), ("histogram", a.counts, b.counts), ("sums", a.sums, b.sums)):
+        if x is None or y is None:
+            if x is not y:
+                return f"{names} differ: only one has a {what}"
+            continue
         if x.shape != y.shape:
             return f"{names} differ in the shape of the {what}: {x.shape}, {y.shape}"
         if not np.array_equal(x, y):

@@ -20,12 +20,13 @@ from mrfhw.host.requests import Limits, Requests
 from mrfhw.host.watch import Watch
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.entry_sums import sums_of_entries
 from mrfhw.machine.link_protocol import POSITIONS, Operation, Status, segments
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
 from mrfhw.progress import working
 from mrfhw.sessions.driver import ChipError, Driver, is_busy
-from mrfhw.sessions.readout import Done, check_counters, check_sweep, most_lines, read_result
+from mrfhw.sessions.readout import Done, carried, check_counters, check_sweep, most_lines, read_result
 from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
 
 __all__ = ["RemoteChip", "RemoteRun", "RemoteSession", "connect", "link_limits", "opened"]
@@ -83,7 +84,8 @@ class RemoteRun:
 
     See `mrfhw.sessions.session.ActiveRun`. sweeps: finished sweeps. baseline: the counters when this board began or continued it.
     counters: the chip's counters at its end or pause. taken: lines of the log up to the previous pause; log: the bytes since then,
-    once all have arrived.
+    once all have arrived. past: (H, W) int64, of a run of sums those that LMem does not hold; uncleared: the labels (H, W) with
+    which it is to be written where it can hold no larger ones.
     """
 
     session: RemoteSession
@@ -105,6 +107,30 @@ class RemoteRun:
     counters: dict[str, int] | None = None
     lmem: np.ndarray | None = None
     log: bytes | None = None
+    past: np.ndarray | None = None
+    uncleared: np.ndarray | None = None
+
+    @property
+    def end(self) -> int:
+        """The sweep at which the run pauses or ends."""
+        end = self.placement.piece_end(self.sweeps)
+        return end if self.pauses is None else self.pauses.limit(end)
+
+    @property
+    def full(self) -> bool:
+        """Whether it has stopped for its sums to be cleared, and for nothing else."""
+        due = self.pauses is not None and self.pauses.now(self.sweeps)
+        return self.placement.sums_end(self.sweeps) and not self.finished and not due
+
+    def go_on(self) -> None:
+        """Prepare the next piece of the run, when LMem and log of this one are here."""
+        assert self.log is not None
+        assert self.lmem is not None
+        if self.placement.sums_end(self.sweeps):
+            sums = sums_of_entries(self.placement.config, self.lmem)
+            self.past, self.uncleared = sums if self.past is None else self.past + sums, self.lmem[..., 0]
+        self.taken, self.log = self.taken + self.log, None
+        self.counters, self.lmem, self.started = None, None, False
 
     @property
     def log_bytes(self) -> int:
@@ -206,9 +232,7 @@ class RemoteSession(BaseSession):
     def go_on(self, run: RemoteRun) -> None:
         """From a pause to the next one or the end; the log up to the pause is taken first."""
         self._take_up_to(run)
-        assert run.log is not None
-        run.taken, run.log = run.taken + run.log, None
-        run.counters, run.lmem, run.started = None, None, False
+        run.go_on()
         self._running = run
         self._advance(run)
 
@@ -260,7 +284,15 @@ class RemoteSession(BaseSession):
         return Watch(limits.progress, link.clock, lambda: link.reconnections, limits.breaks)
 
     def _advance(self, run: RemoteRun) -> None:
-        """Do the remaining steps of a run, up to reading LMem. After a LinkError it may be called again."""
+        """Do the remaining steps of a run up to its end or pause and reading LMem. After a LinkError it may be called again."""
+        self._piece(run)
+        while run.full:
+            self._take_up_to(run)
+            run.go_on()
+            self._piece(run)
+
+    def _piece(self, run: RemoteRun) -> None:
+        """Do the remaining steps of a run up to where it stops, and read LMem."""
         driver = self.driver
         if not run.loaded:
             began = time.perf_counter()
@@ -280,11 +312,17 @@ class RemoteSession(BaseSession):
                     run.loading_cycles = driver.load(run.placement, generators=run.fresh)
                 else:
                     assert run.before.generators is not None
-                    run.loading_cycles = driver.load(run.placement, run.before.generators, run.before.so_far.lmem)
+                    run.past, lmem = carried(run.placement, run.before)
+                    run.loading_cycles = driver.load(run.placement, run.before.generators, lmem)
+                    if lmem is not None and run.placement.sums_end(run.sweeps) and not run.finished:
+                        run.past, run.uncleared = run.past + sums_of_entries(self.config, lmem), lmem[..., 0]
             run.loaded, run.loading = True, time.perf_counter() - began
         if not run.started:
-            if run.pauses is not None:
-                driver.set(sweeps=run.pauses.limit(run.placement.run.sweeps))
+            if run.uncleared is not None:
+                driver.clear(run.placement, run.uncleared)
+                run.uncleared = None
+            if run.end < run.placement.run.sweeps or run.pieces:
+                driver.set(sweeps=run.end)
             # A start that a LinkError cuts off is completed before the run goes on.
             self._idle, run.started = False, True
             driver.start(resume=run.sweeps > 0)
@@ -318,7 +356,7 @@ class RemoteSession(BaseSession):
         while True:
             status, sweep = self.driver.get("status", "sweep")
             busy = is_busy(status)
-            check_sweep(run.placement, max(sweeps, run.sweeps), sweep, ended=not busy and run.pauses is None)
+            check_sweep(run.placement, max(sweeps, run.sweeps), sweep, None if busy or run.pauses is not None else run.end)
             if run.progress and sweep != sweeps:
                 run.progress(sweep)
             sweeps = sweep
@@ -341,7 +379,7 @@ class RemoteSession(BaseSession):
         check_counters(run.counted, run.placement, run.done)
         self._idle = True
         self._unread.append(run)
-        run.wall = time.perf_counter() - began
+        run.wall += time.perf_counter() - began
 
     def _listen(self, seconds: float, quiet: float) -> bool:
         """Take log for some seconds, or until none has come for `quiet`; whether some came."""
@@ -390,7 +428,7 @@ class RemoteSession(BaseSession):
         assert run.lmem is not None
         measured = {name: count - self._told.get(name, 0) for name, count in self._totals().items()}
         return read_result(run.counted, run.placement, run.taken + run.log, run.lmem, wall=run.wall,
-                           before=run.before, done=run.done,
+                           before=run.before, done=run.done, past=run.past,
                            measured={"loading_seconds": run.loading, "reading_seconds": run.reading,
                                      "loading_cycles": run.loading_cycles,
                                      "reading_cycles": self.driver.reading_cycles(run.placement), **measured})

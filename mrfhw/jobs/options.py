@@ -14,7 +14,7 @@ import numpy as np
 from mrfhw.apps.descriptors import edge_weights
 from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
 from mrfhw.apps.job import Cooling
-from mrfhw.field.problem import WHOLE_NUMBERS, ProblemError, Run, check_labels
+from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, ProblemError, Run, check_labels
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.machine import config_from_options, split_options
 from mrfhw.machine.bits import bits_for
@@ -40,6 +40,7 @@ class CommonOptions:
     burn_in: int | None = None
     seed: int = 0
     initial: str = "random"
+    estimate: str | None = None
     anneal: bool = False
     final_temperature: float | None = None
     cooling_ratio: float | None = None
@@ -116,14 +117,17 @@ class Common:
         if burn_in is None:
             # Where the run anneals, the histogram is that of its cold end.
             burn_in = max(0, number - max(1, number // 10)) if anneal else number // 2
-        options = {**options, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"]}
+        estimate = options["estimate"]
+        if estimate is None:
+            estimate = "last" if anneal else ESTIMATES[0]
+        options = {**options, "estimate": estimate, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"]}
         energy = {name: options[name] for name in ENERGIES
                   if name != "temperature" and options.get(name) is not None}
         for name in ("alpha", *WHOLE_NUMBERS):  # before anything is computed from them
             if name in energy:
                 check_number(config, name, energy[name])
         return cls(config=config,
-                   run=Run(sweeps=number, burn_in=burn_in, seed=options["seed"], initial=options["initial"]),
+                   run=Run(sweeps=number, burn_in=burn_in, seed=options["seed"], initial=options["initial"], estimate=estimate),
                    window=cls.window_of(options), anneal=anneal,
                    energy=energy, options=options)
 
@@ -165,7 +169,7 @@ class Common:
 
     def settings(self, problem: str, shape: tuple[int, int], schedule: Schedule, **others: Any) -> dict[str, Any]:
         """Every option, for the report; `others` are the application's own."""
-        used = ("anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", "depth", "stretch")
+        used = ("estimate", "anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", "depth", "stretch")
         return {"problem": problem, **others, **self.energy, "schedule": dataclasses.asdict(schedule),
                 **{name: self.options[name] for name in used if name in self.options}, "rows": shape[0], "columns": shape[1]}
 

@@ -100,6 +100,15 @@ class Derived(Config):
         return 1 << self.label_bits
 
     @property
+    def sum_bits(self) -> int:
+        """Bits of an LMem entry that hold a sum of labels in place of two counts and a label."""
+        return 2 * self.counter_bits + self.label_bits
+
+    def sum_sweeps(self, labels: int) -> int:
+        """Counted sweeps of a field of so many labels whose sums an LMem entry holds."""
+        return ((1 << self.sum_bits) - 1) // (labels - 1)
+
+    @property
     def min_slots(self) -> int:
         """Fewest slots of a site: those of two labels."""
         return self.slots(2)

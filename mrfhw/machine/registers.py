@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 IDENTITY = int.from_bytes(b"MRFH", "big")
-INTERFACE_VERSION = 7  # raised with every change of a circuit (rtl_out/golden/history.json)
+INTERFACE_VERSION = 8  # raised with every change of a circuit (rtl_out/golden/history.json)
 
 TEMPERATURE_TABLE = 0x400
 LABEL_TABLE = 0x800
@@ -73,7 +73,8 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("mode", "rw", "Bit 0 squared singleton. Bit 1 one singleton-2 constant a label. Bits 3:2 doubleton: "
                    "0 absolute, 1 squared, 2 Potts, 3 table. Bits 5:4 squared singleton of the second and the third channel. Bit 6 "
                    "the first channel's singleton is the number of unlike bits. Machines with several lanes: bit 7 singleton-2 "
-                   "words of a tile's row lie from right to left. Bit 8 they are costs, a word of each lane for a site and slot."),
+                   "words of a tile's row lie from right to left. Bit 8 they are costs, a word of each lane for a site and slot. "
+                   "Bit 9 LMem entries hold sums of the counted labels, and no messages are sent."),
     ("temperature", "rw", "Coefficient of sweep 0: T (race) or log2(e)/T (cdf), fixed point."),
     ("temperature_mode", "rw", "0 constant, 1 geometric, 2 table."),
     ("temperature_ratio", "rw", "Geometric: factor a sweep, fixed point (ratio_fraction_bits)."),
@@ -106,7 +107,7 @@ REGISTERS: dict[str, Register] = {
 CONTROL_BITS = {"start": 0, "resume": 1, "stop": 2}
 STATUS_BITS = {"running": 0, "busy": 1}
 MODE_BITS = {"squared": 0, "constant": 1, "doubleton": 2, "squared_2": 4, "squared_3": 5, "hamming": 6, "mirrored": 7,
-             "unary": 8}
+             "unary": 8, "sums": 9}
 MODE_WIDTHS = {"doubleton": 2}  # of fields that have more than one bit
 DOUBLETON_CODES = {"absolute": 0, "squared": 1, "potts": 2, "table": 3}
 

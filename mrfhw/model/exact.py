@@ -6,6 +6,7 @@ sites ((row + column) even) and then for all white ones. Energies are whole numb
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import math
@@ -121,7 +122,8 @@ class FloatTables:
 class Chain:
     """A chain of `problem` in float64, advanced sweep by sweep. Arguments: as of `solve`; tables: those of another chain of it.
 
-    After construction nothing has run. labels: (H, W) uint8, the sample. counts: (H, W, L) uint32, the histogram so far.
+    After construction nothing has run. labels: (H, W) uint8, the sample. counts: (H, W, L) uint32, the histogram so far, or None.
+    sums: (H, W, 2) int64, the sums of labels and their numbers so far, or None.
     """
 
     def __init__(self, problem: Problem, run: Run, *, config: Config | None = None, uniforms: str = "pcg64",
@@ -138,7 +140,8 @@ class Chain:
             self._hardware = _HardwareUniforms(Placement(config, problem, run), self._tables.row_col)
             self._race = isinstance(config.sampler, Race)
             self._weights = _gumbel(config) if self._race else self._weights
-        self.counts = np.zeros((*problem.shape, problem.labels), np.uint32)
+        self.counts = np.zeros((*problem.shape, problem.labels), np.uint32) if run.estimate == "mode" else None
+        self.sums = np.zeros((*problem.shape, 2), np.int64) if run.estimate == "mean" else None
         self._temperatures = temperatures(problem, config)
         self._last = math.nan
 
@@ -154,9 +157,12 @@ class Chain:
                          else self._hardware.next(self.sweeps, colour))
                 draw(t.sites[colour], self.problem.shape[1], temperature, self._weights, t.singles[colour], t.doubles,
                      t.edges, t.flags.reshape(-1), flat, drawn)
-        if self.sweeps >= self.run.burn_in:
+        if self.counts is not None and self.sweeps >= self.run.counts_from:
             for sites in t.sites:
                 count_labels(self.counts.reshape(-1, self.problem.labels), sites, flat)
+        if self.sums is not None and self.sweeps >= self.run.counts_from:
+            for sites in t.sites:
+                self.sums.reshape(-1, 2)[sites] += np.stack([flat[sites], np.ones(len(sites), np.int64)], -1)
         self.sweeps += 1
 
     @property
@@ -167,19 +173,20 @@ class Chain:
     def result(self, wall: float) -> Result:
         """The result of the chain so far, after `wall` seconds."""
         made = self._tables.order.label_evaluations(self.problem.unclamped_sites, self.sweeps)
-        return Result(backend="float", counts=self.counts, last=self.labels, initial=self.initial, wall_seconds=wall,
-                      label_evaluations=made)
+        return Result(backend="float", counts=self.counts, sums=self.sums, last=self.labels, initial=self.initial,
+                      wall_seconds=wall, label_evaluations=made)
 
     def state(self, wall: float = 0.0) -> RunState:
         """The state of the chain, as a copy that later sweeps do not change. Only for NumPy's uniforms."""
-        found = dataclasses.replace(self.result(wall), counts=self.counts.copy(), last=self.labels.copy())
+        found = dataclasses.replace(self.result(wall), counts=copy.copy(self.counts), sums=copy.copy(self.sums),
+                                    last=self.labels.copy())
         return RunState(sweeps=self.sweeps, so_far=found, random=self._rng.bit_generator.state)
 
     def restore(self, state: RunState) -> None:
         """Continue from the state of a chain with the same problem and run."""
         assert state.random is not None
         self.initial, self.sweeps = state.so_far.initial, state.sweeps
-        self.labels[...], self.counts[...] = state.so_far.last, state.so_far.counts
+        self.labels[...], self.counts, self.sums = state.so_far.last, copy.copy(state.so_far.counts), copy.copy(state.so_far.sums)
         self._rng.bit_generator.state = state.random
         self._temperatures = itertools.islice(temperatures(self.problem, self.config), state.sweeps, None)
 

@@ -167,8 +167,8 @@ def _issue_groups(ready: int, interval: int, enters: int, events: np.ndarray, st
 class LogTiming:
     """Cycle counts of a run with an always-ready log, equal to the hardware's counters.
 
-    colour(events, any): one colour's groups, events (groups, tiles x units) uint8. finish(): after the
-    last. cycles, stall_cycles, gap_cycles: then.
+    colour(events, any): one colour's groups, events (groups, tiles x units) uint8. pause(): the run ends before the next colour and
+    is resumed, with an empty log. finish(): after the last. cycles, stall_cycles, gap_cycles: then.
     """
 
     def __init__(self, config: Config, placement: Placement):
@@ -180,7 +180,7 @@ class LogTiming:
         self.gap_cycles = 0
         self.cycles = 0
         self._issue = -1
-        self._drained = False
+        self._paused = False
         self._build_network(c)
         self._state = np.zeros(5, np.int64)
         self._seen_after = c.latency.stall_seen(c.tree_levels)
@@ -253,10 +253,11 @@ class LogTiming:
         c = self.config
         if self._issue < 0:
             ready = self._begin(0)
-        elif self.overlap:
+        elif self.overlap and not self._paused:
             ready = self._issue + self.interval - 1
         else:
             ready = self._begin(self._drain() + 1)
+        self._paused = False
         quiet = not any_sent and not self._state[_COUNT] and not self._state[_WAITING]
         if quiet or self._never_stalls:
             # Every group starts an interval after the last.
@@ -269,6 +270,10 @@ class LogTiming:
             ready, self.interval, self.delay + self._enters, events.reshape(-1, c.spes, c.spus), self._state,
             self._levels, self._served, self._first, self._children, self._given, self._stalled, self._pending_cycle,
             self._pending, self._packers, self._sizes, c.log_depth - c.log_reserve, self._seen_after)
+
+    def pause(self) -> None:
+        """The pipeline runs empty, and the next colour starts as a run's first one does."""
+        self._paused = True
 
     def finish(self) -> None:
         """End of the run: wait for the last write-back."""

@@ -18,6 +18,7 @@ from mrfhw.field.state import RunState
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.entry_sums import entries_of_sums, sums_of_entries
 from mrfhw.machine.samplers import Race
 from mrfhw.model.data import compiling, doubles, edges, energy_bound, singles
 from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race
@@ -110,8 +111,8 @@ class Machine:
     """A machine of `config` with a problem loaded, advanced sweep by sweep.
 
     The constructor runs no sweep; `sweep()` runs one. `labels`, `mrp_count`, `lrp_label` and
-    `lrp_count` are LMem on the padded grid, `random` the (generators, 4) uint32 states, `messages`
-    what has been sent, `timing` the cycles.
+    `lrp_count` are LMem on the padded grid, where the run's estimate is the mean `labels` and `label_sums` (int64);
+    `random` the (generators, 4) uint32 states, `messages` what has been sent, `timing` the cycles.
     problem: placed anew, or placed already (its run is `run` from here on).
     threads: cores to use at most; None for the environment's MRFHW_THREADS or, without it, all that the process
     may use. Nothing but the speed depends on it.
@@ -152,6 +153,10 @@ class Machine:
         self.labels = p.pad(p.initial)
         self.mrp_count, self.lrp_count = (np.zeros(p.padded_shape, np.int32) for _ in range(2))
         self.lrp_label = np.zeros(p.padded_shape, np.uint8)
+        self.label_sums = np.zeros(p.padded_shape, np.int64)
+        self._drawn = p.exists & ~p.clamped
+        self._past = np.zeros((*problem.shape, 2), np.int64)  # sums that LMem holds no more; labels counted before a restore
+        self._restored = 0  # the sweep of the last restore
         states = lane_states(run.seed, c.generators) if random is None else np.array(random, np.uint32)
         self.random = states.reshape(c.generators, 4)
         self.timing = LogTiming(config, p)
@@ -186,16 +191,24 @@ class Machine:
         assert found.lmem is not None
         assert state.generators is not None
         fields: tuple[np.ndarray, ...] = (self.labels, self.mrp_count, self.lrp_label, self.lrp_count)
+        if self.run.estimate == "mean":
+            assert found.sums is not None
+            held_sums = sums_of_entries(self.config, found.lmem)
+            self.labels[...], self.label_sums[...] = p.pad(found.lmem[..., 0].astype(np.uint8)), p.pad(held_sums)
+            self._past, self._restored = found.sums.copy(), state.sweeps
+            self._past[..., 0] -= held_sums
+            fields = ()
         for number, held in enumerate(fields):
             held[...] = p.pad(found.lmem[..., number].astype(held.dtype))
         self.random[...] = state.generators
         self.timing.restore(state.timing)
         self.initial, self.sweeps = found.initial, state.sweeps
         self._messages, self._held, self._sent = [], 0, found.messages_counted or 0
-        if found.messages is None:
+        if self.run.estimate == "mode" and found.messages is None:
+            assert found.counts is not None
             rest = histogram(self.problem.labels, np.empty((0, 3), np.int64), found.lmem)
             self._folded = (found.counts - rest).reshape(-1)
-        elif len(found.messages):
+        elif found.messages is not None and len(found.messages):
             self._messages, self._held = [np.asarray(found.messages, np.int64)], len(found.messages)
             self._sent -= self._held
         self._coefficients = itertools.islice(coefficients(self.config, self.problem), state.sweeps, None)
@@ -240,16 +253,22 @@ class Machine:
 
     def sweep(self) -> None:
         """Update every site once: black, then white."""
-        counted = self.sweeps >= self.run.burn_in
+        counted, mean = self.sweeps >= self.run.counts_from, self.run.estimate == "mean"
+        if self.placement.sums_end(self.sweeps):
+            self._past[..., 0] += self.image(self.label_sums)
+            self.label_sums.fill(0)
+            self.timing.pause()
         with compiling(self.config.sampler, self._wide):
             self._set_temperature(next(self._coefficients))
             for colour in COLOURS:
-                sent = [part for part in self._colour(colour, counted) if len(part)]
+                sent = [part for part in self._colour(colour, counted and not mean) if len(part)]
                 self._messages += sent
                 self._held += sum(map(len, sent))
                 if self._held > _KEPT:
                     self._fold()
                 self.timing.colour(self._events, bool(sent))
+        if counted and mean:  # each site has been written once
+            np.add(self.label_sums, self.labels, out=self.label_sums, where=self._drawn)
         self.sweeps += 1
 
     def _fold(self) -> None:
@@ -278,17 +297,29 @@ class Machine:
 
     @property
     def lmem(self) -> np.ndarray:
-        """(H, W, 4) int32: current label and count, the other label and count."""
+        """(H, W, 4) int32: current label and count, the other label and count, or a sum in place of the last three."""
+        if self.run.estimate == "mean":
+            return entries_of_sums(self.config, self.image(self.labels), self.image(self.label_sums))
         fields = (self.labels, self.mrp_count, self.lrp_label, self.lrp_count)
         return np.stack([self.image(field) for field in fields], -1).astype(np.int32)
 
     @property
-    def counts(self) -> np.ndarray:
-        """(H, W, L) uint32: how often each label was drawn in counted sweeps."""
+    def counts(self) -> np.ndarray | None:
+        """(H, W, L) uint32: how often each label was drawn in counted sweeps; None where the run's estimate needs no histogram."""
+        if self.run.estimate != "mode":
+            return None
         counts = histogram(self.problem.labels, self.messages, self.lmem)
         if self._folded is not None:
             counts += self._folded.reshape(counts.shape)
         return counts
+
+    @property
+    def sums(self) -> np.ndarray | None:
+        """(H, W, 2) int64: the sum of the labels drawn in counted sweeps, and their number; None for another estimate."""
+        if self.run.estimate != "mean":
+            return None
+        counted = self.run.counted_of(self.sweeps) - self.run.counted_of(self._restored)
+        return np.asarray(self._past + np.stack([self.image(self.label_sums), counted * self.image(self._drawn)], -1))
 
     def image(self, padded: np.ndarray) -> np.ndarray:
         """The image's part of a padded grid."""
@@ -313,7 +344,8 @@ def outcome(machine: Machine, wall: float) -> Result:
     """The result of a machine so far, after `wall` seconds. `cycles` is right only after the run's timing is finished."""
     problem, timing = machine.problem, machine.timing
     return Result(
-        backend="model", counts=machine.counts, last=machine.image(machine.labels).copy(), initial=machine.initial,
+        backend="model", counts=machine.counts, sums=machine.sums, last=machine.image(machine.labels).copy(),
+        initial=machine.initial,
         label_evaluations=machine.placement.order.label_evaluations(problem.unclamped_sites, machine.sweeps), wall_seconds=wall,
         messages=None if machine.folded else machine.messages,
         lmem=machine.lmem, cycles=timing.cycles, stall_cycles=timing.stall_cycles, gap_cycles=timing.gap_cycles,

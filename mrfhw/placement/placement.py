@@ -183,6 +183,22 @@ class Placement:
     def overlap(self) -> bool:
         return self.config.overlaps(self.tile_rows, self.order.groups_per_row, self.slots)
 
+    def piece_end(self, sweeps: int) -> int:
+        """The sweep up to which a machine that has done `sweeps` runs: the run's end, or where LMem can hold no larger sums.
+
+        There they are read and cleared, and the machine goes on.
+        """
+        run = self.run
+        if run.estimate != "mean":
+            return run.sweeps
+        most = self.config.sum_sweeps(self.problem.labels)
+        return min(run.sweeps, run.burn_in + most * (run.counted_of(sweeps) // most + 1))
+
+    def sums_end(self, sweeps: int) -> bool:
+        """Whether the sums after `sweeps` are cleared before the next sweep."""
+        counted = self.run.counted_of(sweeps)
+        return self.run.estimate == "mean" and counted > 0 and counted % self.config.sum_sweeps(self.problem.labels) == 0
+
     @property
     def interval(self) -> int:
         return self.config.interval(self.slots)

@@ -56,23 +56,23 @@ def _picture(values: np.ndarray, white: float) -> bytes:
     return _png(Image.fromarray(values))
 
 
-def _measures(uncertainty: Uncertainty) -> dict[str, bytes]:
-    found = {"entropy.pfm": pfm_bytes(uncertainty.entropy)}
-    if uncertainty.mean is not None and uncertainty.mean.shape[2] == 1:
-        found["mean.pfm"] = pfm_bytes(uncertainty.mean[..., 0])
-    return found if uncertainty.std is None else {**found, "std.pfm": pfm_bytes(uncertainty.std)}
+def _measures(uncertainty: Uncertainty | None, mean: np.ndarray | None) -> dict[str, bytes]:
+    found = {} if uncertainty is None else {"entropy.pfm": pfm_bytes(uncertainty.entropy)}
+    if mean is not None and mean.shape[2] == 1:
+        found["mean.pfm"] = pfm_bytes(mean[..., 0])
+    return found if uncertainty is None or uncertainty.std is None else {**found, "std.pfm": pfm_bytes(uncertainty.std)}
 
 
 def exchanged(job: Job, analysis: Analysis) -> dict[str, bytes]:
     """The files by name.
 
-    entropy.pfm, mean.pfm of one component, std.pfm: float32 (H, W) in the units of `Uncertainty`.
+    entropy.pfm, mean.pfm of one component, std.pfm: float32 (H, W) in the units of `Uncertainty`, where the run has them.
 
     disparity.pfm: float32 (H, W) pixels. disparity.png: uint16 (H, W), DISPARITY_UNIT a pixel of disparity, at least 1; left out
     where a disparity is negative or too large. flow.flo: float32 (H, W, 2), along columns and along rows, pixels. denoised.png:
     the picture in its own size, depth and colours (colours of 16 bits with 8). classes.png: uint8 (H, W) labels with a palette.
     """
-    return {**_measures(analysis.uncertainty), **_answer(job, analysis)}
+    return {**_measures(analysis.uncertainty, analysis.mean), **_answer(job, analysis)}
 
 
 def _answer(job: Job, analysis: Analysis) -> dict[str, bytes]:

@@ -111,11 +111,17 @@ def _section(title: str, *parts: str) -> str:
     return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
 
 
+def _estimate_name(job: Job) -> str:
+    if job.run.estimate == "last":
+        return "last sample of annealing" if job.annealing else "last sample"
+    return {"mode": "most frequent label", "mean": "mean of the counted labels"}[job.run.estimate]
+
+
 def _answer(job: Job, report: Mapping[str, Any]) -> str:
     """The run in one sentence."""
     chains = len(report["chains"])
     how = f"{_count(report['sweeps'], 'sweep')}" + (f" in each of {chains} chains" if chains > 1 else "")
-    words = (f"The {'last sample of annealing' if job.annealing else 'most frequent label'} at {_count(job.problem.sites, 'site')} "
+    words = (f"The {_estimate_name(job)} at {_count(job.problem.sites, 'site')} "
              f"({report['columns']}x{report['rows']}), of {report['labels']} labels, after {how} by the backend "
              f"\N{LEFT DOUBLE QUOTATION MARK}{report['backend']}\N{RIGHT DOUBLE QUOTATION MARK}")
     found = report["calibration"]
@@ -125,7 +131,7 @@ def _answer(job: Job, report: Mapping[str, Any]) -> str:
         area = found["auroc"].get("entropy")
         if area is not None:
             words += f", and a wrong one has the larger entropy in {_percent(area)} of the pairs with a right one"
-    else:
+    elif report["uncertainty"] is not None:
         mean = report["uncertainty"]["mean_entropy"]
         words += "" if mean is None else f", with {mean:.3g} bits of entropy a site on average"
     return f'<p class="lead">{escape(words)}.</p>'
@@ -139,7 +145,9 @@ def _estimate(job: Job, drawn: Mapping[str, bytes]) -> str:
     return _section("Estimate", _figures(parts), wide)
 
 
-def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, bytes], found: Uncertainty) -> str:
+def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, bytes], found: Uncertainty | None) -> str:
+    if found is None:
+        return ""
     numbers, level = report["uncertainty"], f"{100 * found.level:g} %"
     shown = [_figure(drawn["entropy.png"], "Entropy of each site's histogram of labels; 0 where a site never moved.")]
     if "std.png" in drawn and found.width is not None:
@@ -276,7 +284,7 @@ def _reproduce(report: Mapping[str, Any], command: str | None) -> str:
                     f"<p>Files beside this one: {escape(', '.join(report['files']))}.</p>")
 
 
-def page(job: Job, report: Mapping[str, Any], drawn: Mapping[str, bytes], uncertainty: Uncertainty, *,
+def page(job: Job, report: Mapping[str, Any], drawn: Mapping[str, bytes], uncertainty: Uncertainty | None, *,
          command: str | None = None, clock_hz: float | None = None) -> str:
     """The page. report: of `outputs.report`, infinities allowed, with "files". drawn: PNG files by the names of outputs."""
     title = f"{TITLES.get(job.application, job.application)}: {job.scale.name}"

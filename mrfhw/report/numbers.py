@@ -74,9 +74,9 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
     cycles, stall_cycles, gap_cycles, label_evaluations, log_messages, wall_seconds: of all chains added; "chains" has
     those of each. first: the same of what was sampled before (`Job.first`), which is not in these. metrics: those of the
     application's truth, else empty. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
-    `Calibration.summary`; None where there is no trace or truth. at_an_end: share of the pixels whose label is at an end of
-    its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. speed: label evaluations, and for `rtl`
-    also cycles, a second of wall-clock time.
+    `Calibration.summary`; None where there is no histogram, trace or truth. at_an_end: share of the pixels whose label is at an
+    end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. speed: label evaluations, and for
+    `rtl` also cycles, a second of wall-clock time.
     """
     run, results = job.run, solution.results
     at_an_end = None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean())
@@ -89,10 +89,11 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "version": __version__, "application": job.application, "backend": results[0].backend,
         "config_digest": Derived.of(job.config).digest, **_hardware(results), "first": _first(job),
         "metrics": analysis.metrics,
-        "uncertainty": analysis.uncertainty.summary(), "convergence": analysis.convergence,
+        "uncertainty": None if analysis.uncertainty is None else analysis.uncertainty.summary(),
+        "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
         "at_an_end": at_an_end, "warnings": _warnings(job, solution, analysis, at_an_end),
-        "estimate": "last sample" if job.annealing else "mode", "rows": job.problem.shape[0],
+        "estimate": "last sample" if run.estimate == "last" else run.estimate, "rows": job.problem.shape[0],
         "columns": job.problem.shape[1], "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
         "sweeps_asked": solution.asked,
         "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,
@@ -103,11 +104,12 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
     """What of a run makes its answer doubtful, one line each."""
     lines, convergence = [], analysis.convergence
     if solution.asked is not None:
-        nothing = not analysis.uncertainty.counted.any()
+        counted = solution.sums if solution.counts is None else solution.counts
+        nothing = counted is not None and not counted.any()
         lines.append(f"stopped after {job.run.sweeps} of {solution.asked} sweeps"
                      + (", before the temperature was at its end" if job.annealing else "")
                      + (", within the burn-in: nothing was counted, and entropy, deviation and intervals mean nothing" if nothing
-                        else ""))
+                        and solution.counts is not None else ", within the burn-in: nothing was counted" if nothing else ""))
     if job.ends is not None and at_an_end is not None and at_an_end > MANY_AT_AN_END:
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:

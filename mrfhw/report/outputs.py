@@ -19,8 +19,10 @@ from mrfhw.report.numbers import plain, report
 
 __all__ = ["ALL_FILES", "FILES", "write_outputs"]
 
-# Of every run; of ordered labels; where there is truth; where the sweeps were seen.
+# Of every run whose histogram is kept, and those of them that others have not; of ordered labels; where there is truth; where the
+# sweeps were seen.
 FILES = ("estimate.png", "entropy.png", "labels.npy", "last.npy", "entropy.npy", "histogram.npz", "report.json", "report.html")
+HISTOGRAM_FILES = ("entropy.png", "entropy.npy", "histogram.npz")
 PAGE_FILES = ("estimate.png", "entropy.png", "report.html")
 ORDERED_FILES = ("std.png", "mean.npy", "std.npy", "interval.npy", "median.npy")
 TRUTH_FILES = ("truth.png", "error.png", "sparsification.png")
@@ -33,18 +35,18 @@ def _draw(job: Job, solution: Solution, analysis: Analysis) -> dict[str, bytes]:
     """PNG files by name."""
     scale, found = job.scale, analysis.uncertainty
     name = f"{job.application}, {job.problem.shape[1]}x{job.problem.shape[0]}"
-    estimate = scale.values[analysis.labels]
-    drawn = {"estimate.png": pictures.labelled({f"{name}: estimate": estimate}, scale),
-             "entropy.png": pictures.measure(found.entropy, f"{name}: entropy", "entropy (bits)",
-                                             high=float(np.log2(job.problem.labels)))}
-    if found.std is not None:
+    drawn = {"estimate.png": pictures.labelled({f"{name}: estimate": analysis.values}, scale)}
+    if found is not None:
+        drawn["entropy.png"] = pictures.measure(found.entropy, f"{name}: entropy", "entropy (bits)",
+                                                high=float(np.log2(job.problem.labels)))
+    if found is not None and found.std is not None:
         drawn["std.png"] = pictures.measure(found.std, f"{name}: standard deviation", f"standard deviation of {scale.name}",
                                             colours="viridis")
     if job.truth is not None and analysis.error is not None:
-        drawn["truth.png"] = pictures.labelled({"truth": job.truth.picture, "estimate": estimate}, scale)
+        drawn["truth.png"] = pictures.labelled({"truth": job.truth.picture, "estimate": analysis.values}, scale)
         drawn["error.png"] = pictures.errors(analysis.error, f"{name}: error", job.truth.error_name, job.truth.wrong_above)
-        drawn["sparsification.png"] = pictures.sparsification(
-            {} if analysis.calibration is None else analysis.calibration.sparsification, job.truth.error_name)
+        if analysis.calibration is not None:
+            drawn["sparsification.png"] = pictures.sparsification(analysis.calibration.sparsification, job.truth.error_name)
     if solution.trace is not None and len(solution.trace.sweeps):
         drawn["energy.png"] = pictures.energy_by_sweep(solution.trace)
     return drawn
@@ -52,8 +54,9 @@ def _draw(job: Job, solution: Solution, analysis: Analysis) -> dict[str, bytes]:
 
 def _arrays(solution: Solution, analysis: Analysis) -> dict[str, np.ndarray]:
     found = analysis.uncertainty
-    arrays = {"labels.npy": analysis.labels, "last.npy": solution.last, "entropy.npy": found.entropy, "mean.npy": found.mean,
-              "std.npy": found.std, "interval.npy": found.interval, "median.npy": found.median,
+    of_histogram = {} if found is None else {"entropy.npy": found.entropy, "std.npy": found.std, "interval.npy": found.interval,
+                                             "median.npy": found.median}
+    arrays = {"labels.npy": analysis.labels, "last.npy": solution.last, "mean.npy": analysis.mean, **of_histogram,
               **{f"{name}.npy": array for name, array in analysis.maps.items()}}
     return {name: array for name, array in arrays.items() if array is not None}
 
@@ -62,10 +65,11 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
                   page: bool = True, analysis: Analysis | None = None) -> dict[str, Any]:
     """Write the files of a run into `directory`, all or none, and return the report.
 
-    FILES are always written, the others of ALL_FILES where they mean something, and the report lists them; files of
+    FILES are always written, but for HISTOGRAM_FILES of a run without a histogram, which has mean.npy where it has sums; the others
+    of ALL_FILES where they mean something, and the report lists them; files of
     those names from an earlier run that this one has no use for are removed.
-    labels.npy, last.npy: (H, W) uint8 label indices, the estimate (the mode, of annealing the last sample) and the
-    last sample of the first chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
+    labels.npy, last.npy: (H, W) uint8 label indices, the estimate (of a mean, the nearest label) and the last sample of the first
+    chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
     (H, W), interval.npy (H, W, D, 2) and, of D = 1, median.npy (H, W) float64, see `Uncertainty`. histogram.npz: `counts`
     (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). occluded: bool (H, W),
     segments: int32 (H, W), each as .npy and as a picture of the same numbers. EXCHANGE_FILES: of `exchanged`.
@@ -80,7 +84,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     figures = _draw(job, solution, analysis) if page else {}
     written = {**figures, **{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()},
                **exchanged(job, analysis)}
-    always = [name for name in FILES if page or name not in PAGE_FILES]
+    counts = solution.counts
+    always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
     what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays]
     kept = plain(what)
     if page:
@@ -92,8 +97,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
             (scratch / name).write_bytes(data)
         for name, array in arrays.items():
             np.save(scratch / name, array)
-        counts = solution.counts
-        np.savez_compressed(scratch / "histogram.npz", counts=counts.astype(np.min_scalar_type(int(counts.max(initial=0)))))
+        if counts is not None:
+            np.savez_compressed(scratch / "histogram.npz", counts=counts.astype(np.min_scalar_type(int(counts.max(initial=0)))))
     for name in ALL_FILES:
         if name not in what["files"]:
             with contextlib.suppress(OSError):

@@ -10,11 +10,12 @@ from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
+from mrfhw.machine.entry_sums import sums_of_entries
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
 from mrfhw.progress import working
 from mrfhw.sessions.driver import Driver
-from mrfhw.sessions.readout import Done, read_result
+from mrfhw.sessions.readout import Done, carried, read_result
 from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
 
 __all__ = ["ChipRun", "DrivenSession"]
@@ -63,6 +64,7 @@ class ChipRun:
         self._baseline: dict[str, int] = {}  # the counters' values before the first sweep
         self._log, self._wall, self._simulated, self._pieces = bytearray(), 0.0, 0, 0
         self._outcome: Result | None = None
+        self._past, self._lmem = carried(placement, state)
         self._begin()
 
     @property
@@ -88,16 +90,37 @@ class ChipRun:
                 stated = driver.load(self.placement, generators=self.fresh)
             else:
                 assert state.generators is not None
-                stated = driver.load(self.placement, state.generators, state.so_far.lmem)
+                stated = driver.load(self.placement, state.generators, self._lmem)
         measured = _since(cycles, session.bus_cycles())
         self._loading_seconds, self._loading_cycles = time.perf_counter() - began, stated if measured is None else measured
-        self._go(resume=self.sweeps > 0)
+        self._go()
 
-    def _go(self, resume: bool) -> None:
-        driver, run = self.session.driver, self.placement.run
+    def _go(self) -> None:
+        """To the next pause or the end, with a stop where the sums are cleared."""
+        while True:
+            self._clear()
+            end = self.placement.piece_end(self.sweeps)
+            self._run_to(end if self._pauses is None else self._pauses.limit(end))
+            if self.finished or self.sweeps < end or (self._pauses is not None and self._pauses.now(end)):
+                break
+        if self._progress and self.finished:
+            self._progress(self.placement.run.sweeps)
+
+    def _clear(self) -> None:
+        """Where LMem can hold no larger sums, take them and clear them."""
+        driver, p = self.session.driver, self.placement
+        if p.sums_end(self.sweeps) and not self.finished:
+            with working("reading the chip"):
+                lmem = driver.lmem(p)
+                self._past = self._past + sums_of_entries(p.config, lmem)
+                driver.clear(p, lmem[..., 0])
+
+    def _run_to(self, end: int) -> None:
+        """Sweep to `end`, or until a pause is due."""
+        driver, run, resume = self.session.driver, self.placement.run, self.sweeps > 0
         lines = driver.get("lines")[0] if resume else 0
-        if self._pauses is not None:
-            driver.set(sweeps=self._pauses.limit(run.sweeps))
+        if end < run.sweeps or self._pieces:
+            driver.set(sweeps=end)
         began = time.perf_counter()
         driver.start(resume)
         self._pieces += 1
@@ -106,13 +129,11 @@ class ChipRun:
         self._log += log
         self._simulated += simulated or 0
         self._simulates = simulated is not None
-        self.sweeps = run.sweeps if self._pauses is None else driver.get("sweep")[0]
-        if self._progress and self.finished:
-            self._progress(run.sweeps)
+        self.sweeps = end if self._pauses is None else driver.get("sweep")[0]
 
     def advance(self) -> None:
         self._outcome = None
-        self._go(resume=True)
+        self._go()
 
     def _read(self) -> Result:
         """The result of the chip so far."""
@@ -125,7 +146,7 @@ class ChipRun:
             counters = {name: count - self._baseline.get(name, 0) for name, count in driver.counters().items()}
             read = driver.reading_cycles(self.placement) if read is None else read
             result = read_result(counters, self.placement, self._log, lmem, wall=self._wall, backend=session.backend,
-                                 before=self.before,
+                                 before=self.before, past=self._past,
                                  done=Done(0 if self.before is None else self.before.sweeps, self.sweeps, self._pieces),
                                  measured={"loading_seconds": self._loading_seconds, "reading_seconds": reading,
                                            "loading_cycles": self._loading_cycles, "reading_cycles": read,

@@ -217,7 +217,7 @@ class Driver:
             slots=p.slots, tile_rows=rows, tile_groups=p.order.groups_per_row,
             label_stride=half if one else half // 2, label_wrap=(rows - 1) * half if one else (rows - 1) // 2 * (half // 2),
             site_stride=half, raster_stride=problem.shape[1], overlap=int(p.overlap), sweeps=p.run.sweeps,
-            burn_in=p.run.burn_in, alpha=problem.channels[0].alpha, beta=problem.beta,
+            burn_in=p.run.counts_from, alpha=problem.channels[0].alpha, beta=problem.beta,
             energy_shift=shift,
             out_of_range=problem.out_of_range,
             mode=self._mode(p),
@@ -232,7 +232,7 @@ class Driver:
         functions = p.config.doubletons == "functions"
         fields = {"constant": problem.constants is not None, "doubleton": DOUBLETON_CODES[problem.doubleton] if functions else 0,
                   "hamming": problem.channels[0].singleton == "hamming", "mirrored": p.label_groups.mirrored,
-                  "unary": several and problem.unary is not None}
+                  "unary": several and problem.unary is not None, "sums": p.run.estimate == "mean"}
         for number, channel in enumerate(problem.channels):
             fields[of_channel("squared", number)] = channel.singleton == "squared"
         return sum(int(value) << MODE_BITS[name] for name, value in fields.items())
@@ -290,7 +290,14 @@ class Driver:
             self._write(self.map.tile(tile, Region.EDGES, p.site_address(row, col)), p.edge_words)
         for bank, address, words in p.s2_loads():
             self._write(self.map.tile(tile, Region.S2, (bank << c.s2_address_bits) + address), words)
-        labels = p.initial if lmem is None else lmem[..., 0]
+        self._load_lmem(p, p.initial if lmem is None else lmem[..., 0], lmem)
+
+    def clear(self, p: Placement, labels: np.ndarray) -> None:
+        """Write the sites' labels (H, W), with empty counts or sums, between two sweeps. A `Chip`'s errors."""
+        self._load_lmem(p, labels, None)
+
+    def _load_lmem(self, p: Placement, labels: np.ndarray, lmem: np.ndarray | None) -> None:
+        tile, row, col = np.meshgrid(np.arange(self.config.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
         word = (p.tiles(p.pad(labels)).astype(np.uint32) << LmemWord.LABEL
                 | p.tiles(p.exists).astype(np.uint32) << LmemWord.EXISTS
                 | p.tiles(p.clamped).astype(np.uint32) << LmemWord.CLAMPED)
@@ -330,7 +337,7 @@ class Driver:
     # -- read
 
     def lmem(self, p: Placement) -> np.ndarray:
-        """(H, W, 4) int32, LMem of the image's sites: current label and count, the other label and count."""
+        """(H, W, 4) int32, LMem of the image's sites, as of `mrfhw.field.result.Result`."""
         c = self.config
         tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
         first = self._label_addresses(p, tile, row, col)

@@ -12,12 +12,13 @@ from mrfhw.field.result import Result, added, numbers
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.entry_sums import sums_of_entries
 from mrfhw.model.machine import histogram
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.sessions.driver import ChipError, unpack_lines
 
-__all__ = ["Done", "check_counters", "check_sweep", "most_lines", "read_result"]
+__all__ = ["Done", "carried", "check_counters", "check_sweep", "most_lines", "read_result"]
 
 
 def _lines(config: Config, messages: int) -> range:
@@ -32,17 +33,20 @@ def _lines(config: Config, messages: int) -> range:
 
 
 def most_lines(placement: Placement) -> int:
-    """Log lines that a run can have: a message for each label that is drawn and counted."""
-    return _lines(placement.config, placement.problem.unclamped_sites * placement.run.counted)[-1]
+    """Log lines that a run can have: a message for each label that is drawn and counted, or the last lines of each piece."""
+    run, packers = placement.run, Derived.of(placement.config).packers
+    if run.estimate != "mean":
+        return _lines(placement.config, placement.problem.unclamped_sites * run.counted)[-1]
+    return packers * (run.counted // Derived.of(placement.config).sum_sweeps(placement.problem.labels) + 1)
 
 
-def check_sweep(placement: Placement, before: int, sweep: int, ended: bool) -> None:
-    """Raise ChipError where the run is not between `before` and its last sweep, or has ended elsewhere."""
+def check_sweep(placement: Placement, before: int, sweep: int, end: int | None) -> None:
+    """Raise ChipError where the run is not between `before` and its last sweep, or has ended elsewhere than at `end`, if given."""
     sweeps = placement.run.sweeps
     if not before <= sweep <= sweeps:
         raise ChipError(f"the chip is at sweep {sweep} of {sweeps}, after sweep {before}: reset it, then solve again")
-    if ended and sweep != sweeps:
-        raise ChipError(f"the chip has stopped at sweep {sweep} of {sweeps}: see that no other program uses it, then solve again")
+    if end is not None and sweep != end:
+        raise ChipError(f"the chip has stopped at sweep {sweep} of {end}: see that no other program uses it, then solve again")
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ def check_counters(counters: Mapping[str, int], placement: Placement, done: Done
     done = Done.all(placement) if done is None else done
     groups = len(COLOURS) * placement.order.turns * (done.last - done.first)
     waiting = counters["gap_cycles"] + counters["stall_cycles"]
-    most = placement.problem.unclamped_sites * max(0, done.last - max(done.first, run.burn_in))
+    logged = 0 if run.estimate == "mean" else run.counted_of(done.last) - run.counted_of(done.first)
+    most = placement.problem.unclamped_sites * logged
     cycles = groups * placement.interval + waiting
     wanted = {"label_cycles": range(groups * placement.slots, groups * placement.slots + 1), "cycles": range(cycles, cycles + 1)}
     if done.pieces == 1:  # otherwise each pause may end a line before it is full
@@ -85,7 +90,9 @@ def _clamped(placement: Placement) -> np.ndarray:
 def _check_labels(placement: Placement, lmem: np.ndarray) -> None:
     """Raise ChipError for labels that no run of the placement ends with."""
     problem = placement.problem
-    held = np.concatenate([lmem[..., 0].ravel(), lmem[..., 2][lmem[..., 3] > 0]])
+    held = lmem[..., 0].ravel()
+    if placement.run.estimate != "mean":
+        held = np.concatenate([held, lmem[..., 2][lmem[..., 3] > 0]])
     if (held >= problem.labels).any():
         raise ChipError(f"LMem has label {held.max()}; the problem has {problem.labels} labels: build the chip again")
     wrong = (lmem[..., 0] != placement.initial) & _clamped(placement)
@@ -93,9 +100,40 @@ def _check_labels(placement: Placement, lmem: np.ndarray) -> None:
         raise ChipError(f"the labels of {wrong.sum()} clamped sites have changed: solve the problem again")
 
 
-def _check_counts(placement: Placement, counts: np.ndarray, sweeps: int) -> None:
-    """Raise ChipError where a site has more or fewer labels than were counted in `sweeps`."""
-    wanted = np.where(_clamped(placement), 0, max(0, sweeps - placement.run.burn_in))
+def _numbers(placement: Placement, before: RunState | None, done: Done) -> np.ndarray:
+    """(H, W) int64: labels of each site that are counted when `done` is done."""
+    run, already = placement.run, np.zeros(placement.problem.shape, np.int64)
+    if before is not None:
+        found = before.so_far
+        already = already if found.counts is None else found.counts.sum(-1, dtype=np.int64)
+        already = already if found.sums is None else found.sums[..., 1]
+    return already + np.where(_clamped(placement), 0, run.counted_of(done.last) - run.counted_of(done.first))
+
+
+def _check_sums(placement: Placement, sums: np.ndarray) -> None:
+    """Raise ChipError where a site's labels have a sum that no labels have; sums: (H, W, 2) as of `Result`."""
+    wrong = (sums[..., 0] < 0) | (sums[..., 0] > (placement.problem.labels - 1) * sums[..., 1])
+    if wrong.any():
+        row, col = np.argwhere(wrong)[0]
+        total, number = sums[row, col]
+        raise ChipError(f"LMem has the sum {total} of {number} labels of the site in row {row} and column {col}, and there are "
+                        f"{placement.problem.labels} labels ({wrong.sum()} such sites): solve the problem again")
+
+
+def carried(placement: Placement, state: RunState | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """What a chip goes on from: (H, W) int64, the sums of a run of sums that LMem does not hold, and LMem; None for a new run's."""
+    past = np.zeros(placement.problem.shape, np.int64)
+    if state is None:
+        return past, None
+    lmem = state.so_far.lmem
+    assert lmem is not None
+    if state.so_far.sums is not None:
+        past = state.so_far.sums[..., 0] - sums_of_entries(placement.config, lmem)
+    return past, lmem
+
+
+def _check_counts(wanted: np.ndarray, counts: np.ndarray) -> None:
+    """Raise ChipError where a site has more or fewer labels than the `wanted` (H, W)."""
     found = counts.sum(-1)
     if (found != wanted).any():
         row, col = np.argwhere(found != wanted)[0]
@@ -105,12 +143,13 @@ def _check_counts(placement: Placement, counts: np.ndarray, sweeps: int) -> None
 
 def read_result(counters: Mapping[str, int], placement: Placement, log: bytes | bytearray, lmem: np.ndarray, *, wall: float,
                 backend: str = "board", before: RunState | None = None, done: Done | None = None,
-                measured: Mapping[str, Any] | None = None) -> Result:
+                measured: Mapping[str, Any] | None = None, past: np.ndarray | None = None) -> Result:
     """The result of a run that has ended, or pauses.
 
     counters: as `Driver.counters` gives them, once labels are no longer drawn. log: its lines. lmem: as `Driver.lmem` gives it.
     wall: seconds of the run. before: where the run stood when this chip took it up; its messages and numbers are added to the
-    chip's. done: what the chip did of the run, all by default. measured: numbers by name that are known in another way.
+    chip's. done: what the chip did of the run, all by default. measured: numbers by name that are known in another way. past:
+    (H, W) int64, of a run of sums those that were cleared from LMem.
     Raises ChipError in one line where the log is not as long as the chip says, counters, log or LMem have what the problem does
     not, or a site has more or fewer labels than were counted.
     """
@@ -129,7 +168,7 @@ def read_result(counters: Mapping[str, int], placement: Placement, log: bytes | 
                         f"{problem.sites} sites and {problem.labels} labels: build the chip again")
     _check_labels(placement, lmem)
     found = Result(
-        backend=backend, counts=np.empty((0, 0, 0), np.uint32), last=lmem[..., 0].astype(np.uint8), lmem=lmem,
+        backend=backend, last=lmem[..., 0].astype(np.uint8), lmem=lmem,
         initial=placement.initial, wall_seconds=wall,
         label_evaluations=placement.order.label_evaluations(problem.unclamped_sites, done.last - done.first),
         messages=messages, cycles=counters["cycles"], stall_cycles=counters["stall_cycles"], gap_cycles=counters["gap_cycles"],
@@ -137,11 +176,11 @@ def read_result(counters: Mapping[str, int], placement: Placement, log: bytes | 
     for name, value in (measured or {}).items():
         if value is not None:
             setattr(found, name, value)
-    return _joined(placement, found, before, done)
+    return _joined(placement, found, before, done, past)
 
 
-def _joined(placement: Placement, found: Result, before: RunState | None, done: Done) -> Result:
-    """What a chip found of a run, with what was there `before` it took the run up, and with the histogram of all messages."""
+def _joined(placement: Placement, found: Result, before: RunState | None, done: Done, past: np.ndarray | None) -> Result:
+    """What a chip found of a run, with what was there `before` it took the run up, and with histogram or sums of all of it."""
     assert found.lmem is not None
     messages = found.messages
     assert messages is not None
@@ -151,6 +190,13 @@ def _joined(placement: Placement, found: Result, before: RunState | None, done: 
         assert before.so_far.messages is not None
         messages = np.concatenate([np.asarray(before.so_far.messages, np.int64), messages])
         found.messages, found.initial = messages, before.so_far.initial
-    found.counts = histogram(placement.problem.labels, messages, found.lmem)
-    _check_counts(placement, found.counts, done.last)
+    counted = _numbers(placement, before, done)
+    if placement.run.estimate == "mean":
+        sums = sums_of_entries(placement.config, found.lmem) + (0 if past is None else past)
+        found.sums = np.stack([sums, counted], -1)
+        _check_sums(placement, found.sums)
+        return found
+    counts = histogram(placement.problem.labels, messages, found.lmem)
+    _check_counts(counted, counts)
+    found.counts = counts if placement.run.estimate == "mode" else None
     return found

@@ -112,8 +112,10 @@ class _Chains:
     def _add(self) -> None:
         """Count the last chain's histogram into the total, and let it go."""
         last = self.results[-1]
+        if last.counts is None:
+            return
         self.total = last.counts if self.total is None else np.add(self.total, last.counts, out=self.total)
-        last.counts = last.counts[:0]
+        last.counts = None
 
     def _one(self, session: Session, chain: int) -> Result:
         def advance(done: int) -> None:
@@ -139,7 +141,7 @@ class _Chains:
 def visit_of(config: Config, run: Run, chains: int) -> int:
     """Sweeps of a window at a time by default: few enough for the convergence of the chains to be seen."""
     # One look more, as the burn-in may end within a round.
-    return max(1, min(backends.VISIT, config.temperature_table, run.counted // (least_looks(chains) + 1)))
+    return max(1, min(backends.VISIT, config.temperature_table, run.after_burn_in // (least_looks(chains) + 1)))
 
 
 def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,

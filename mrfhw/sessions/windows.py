@@ -8,6 +8,7 @@ one of them, so this is a Gibbs sampler of the whole grid with another order of 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import time
 from dataclasses import dataclass
@@ -212,8 +213,10 @@ class WindowRun:
         problem = plan.problem
         self.initial = initial_labels(problem, run) if state is None else state.so_far.initial
         self._labels = self.initial.copy() if state is None else state.so_far.last.astype(np.uint8)
-        self._counts = (np.zeros((*problem.shape, problem.labels), np.uint32) if state is None
-                        else state.so_far.counts.astype(np.uint32))
+        self._counts = (copy.copy(state.so_far.counts) if state is not None
+                        else np.zeros((*problem.shape, problem.labels), np.uint32) if run.estimate == "mode" else None)
+        self._sums = (copy.copy(state.so_far.sums) if state is not None
+                      else np.zeros((*problem.shape, 2), np.int64) if run.estimate == "mean" else None)
         self._backend, self._numbers = ("", {}) if state is None else (state.so_far.backend, numbers(state.so_far))
         self._wall = float(self._numbers.get("wall_seconds", 0.0))
         self._fresh: Fresh = True
@@ -223,7 +226,7 @@ class WindowRun:
         self._coefficients = islice(coefficients(plan.config, problem), self.sweeps, None)
         self._schedule = problem.schedule
         self._round = 0  # sweeps of the round under way
-        self._unread: tuple[Window, ActiveRun, bool] | None = None
+        self._unread: tuple[Window, ActiveRun] | None = None
         self.advance()
 
     @property
@@ -244,23 +247,27 @@ class WindowRun:
 
     def _visit(self, number: int) -> None:
         window, placed, sweeps = self.plan.windows[number], self.plan.placements[number], self._round
-        burn_in = min(max(self.run.burn_in - self.sweeps, 0), sweeps)
-        piece = Run(sweeps=sweeps, burn_in=burn_in, seed=self.run.seed, initial=self._labels[window.held], partial=True)
+        burn_in = max(self.run.counts_from - self.sweeps, 0)
+        counted = burn_in < sweeps
+        piece = Run(sweeps=sweeps, burn_in=burn_in if counted else 0, seed=self.run.seed, initial=self._labels[window.held],
+                    estimate=self.run.estimate if counted else "last")
         begun = self.session.begin(placed.again(piece, self._schedule), piece, fresh=self._fresh)
         self._fresh = False
         self._labels[window.drawn] = begun.last[window.interior]
         # The next window needs only the labels, so the log of the previous visit may arrive during this visit.
         self._add()
-        self._unread = window, begun, burn_in < sweeps
+        self._unread = window, begun
 
     def _add(self) -> None:
         """Add the result of the last visit, waiting for log that has not arrived yet."""
         if self._unread is None:
             return
-        (window, begun, counted), self._unread = self._unread, None
+        (window, begun), self._unread = self._unread, None
         result = begun.result()
-        if counted:
+        if self._counts is not None and result.counts is not None:
             self._counts[window.drawn] += result.counts[window.interior]
+        if self._sums is not None and result.sums is not None:
+            self._sums[window.drawn] += result.sums[window.interior]
         self._backend = result.backend
         self._numbers = added([*([self._numbers] if self._numbers else []), numbers(result)])
 
@@ -283,7 +290,7 @@ class WindowRun:
         self._wall += time.perf_counter() - began
 
     def _so_far(self, **others: int) -> Result:
-        return Result(backend=self._backend, counts=self._counts, last=self._labels, initial=self.initial,
+        return Result(backend=self._backend, counts=self._counts, sums=self._sums, last=self._labels, initial=self.initial,
                       **{**self._numbers, "wall_seconds": self._wall, **others})
 
     def state(self) -> RunState:
@@ -291,7 +298,8 @@ class WindowRun:
         begun = self._unread[1]
         generators = begun.state().generators
         self._add()
-        found = dataclasses.replace(self._so_far(), counts=self._counts.copy(), last=self._labels.copy())
+        found = dataclasses.replace(self._so_far(), counts=copy.copy(self._counts), sums=copy.copy(self._sums),
+                                    last=self._labels.copy())
         return RunState(sweeps=self.sweeps, window=self._window, so_far=found, generators=generators)
 
     def result(self) -> Result:

@@ -12,7 +12,7 @@ from mrfhw.sim.support.runner import run_bench
 @pytest.mark.parametrize(("label_bits", "counter_bits"), [(2, 2), (2, 1), (6, 8)])
 def test_label_update(label_bits: int, counter_bits: int) -> None:
     config = Config.preset("smallest", label_bits=label_bits, counter_bits=counter_bits)
-    assert run_bench(LabelUpdate(config), "label_update", "mrfhw.sim.benches.bench_label_update") == 3
+    assert run_bench(LabelUpdate(config), "label_update", "mrfhw.sim.benches.bench_label_update") == 4
 
 
 @pytest.mark.parametrize("banks", [1, 4])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
@@ -10,7 +12,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.placement.placement import Placement
 
-__all__ = ["random_config", "random_placement"]
+__all__ = ["random_config", "random_placement", "with_estimates"]
 
 
 def random_config(rng: np.random.Generator) -> Config:
@@ -93,3 +95,9 @@ def random_placement(rng: np.random.Generator, config: Config) -> Placement:
             # Only limits that a random draw may meet.
             if not any(word in str(error) for word in ("temperature", "patches", "slots")):
                 raise
+
+
+def with_estimates(placement: Placement) -> Placement:
+    """The same problem with another estimate in three of five runs, by the run's seed: the mean, or the last sample."""
+    estimate = ("mode", "mean", "mode", "mean", "last")[placement.run.seed % 5]
+    return placement.again(dataclasses.replace(placement.run, estimate=estimate))

@@ -69,7 +69,7 @@ def site(config: Config) -> data.StructLayout:
 
 
 def parameters(config: Config) -> data.StructLayout:
-    """Run-time parameters of the SPUs; `temperature` changes from sweep to sweep, the others are constant during a run."""
+    """Run-time parameters of the tiles; `temperature` changes from sweep to sweep, the others are constant during a run."""
     config = Derived.of(config)
     more: dict[str, int] = {}
     for number in range(len(config.channel_bits)):
@@ -83,7 +83,7 @@ def parameters(config: Config) -> data.StructLayout:
         "alpha": config.weight_bits, "beta": config.weight_bits,
         **({"tau": config.doubleton_bits, "doubleton": 2} if config.doubletons == "functions" else {}),
         **({"shift": config.shift_bits} if config.shift_bits else {}), "out_of_range": config.singleton_bits,
-        "squared": 1, "constant": 1, "temperature": config.temperature_bits, **more,
+        "squared": 1, "constant": 1, "sums": 1, "temperature": config.temperature_bits, **more,
     })
 
 

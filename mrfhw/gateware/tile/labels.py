@@ -17,7 +17,10 @@ __all__ = ["LabelMemory", "LabelSwitch", "LabelUpdate", "Prefetch", "entry_layou
 
 
 def entry_layout(config: Config) -> data.StructLayout:
-    """An LMem entry: the current (most recently picked) label and its count, the one before and its count."""
+    """An LMem entry: the current (most recently picked) label and its count, the one before and its count.
+
+    In runs of sums the last three are one number (`mrfhw.machine.entry_sums`), so they lie side by side.
+    """
     return data.StructLayout({
         "mrp_label": config.label_bits, "exists": 1, "clamped": 1, "mrp_count": config.counter_bits,
         "lrp_label": config.label_bits, "lrp_count": config.counter_bits,
@@ -29,6 +32,7 @@ class LabelUpdate(wiring.Component):
 
     counted: after the burn-in. During the burn-in only the label changes. The entry of a site that does not exist or is clamped
     does not change. A count of 0 marks an empty pair, which is never sent.
+    sums: the label is added to the entry's sum instead, modulo 2^`Derived.sum_bits`, and nothing is sent.
     updated: the new entry. send, send_label, send_count: the message. Combinational.
     """
 
@@ -36,7 +40,7 @@ class LabelUpdate(wiring.Component):
         config = Derived.of(config)
         self.config = config
         super().__init__({
-            "entry": In(entry_layout(config)), "label": In(config.label_bits), "counted": In(1),
+            "entry": In(entry_layout(config)), "label": In(config.label_bits), "counted": In(1), "sums": In(1),
             "updated": Out(entry_layout(config)), "send": Out(1), "send_label": Out(config.label_bits),
             "send_count": Out(config.counter_bits),
         })
@@ -51,7 +55,10 @@ class LabelUpdate(wiring.Component):
         m.d.comb += [new.eq(e), self.send_label.eq(Mux(same, e.mrp_label, e.lrp_label)), self.send_count.eq(hit_count)]
         with m.If(e.exists & ~e.clamped):
             m.d.comb += new.mrp_label.eq(self.label)
-            with m.If(self.counted):
+            with m.If(self.counted & self.sums):
+                added = Cat(e.mrp_count, e.lrp_label, e.lrp_count) + self.label
+                m.d.comb += Cat(new.mrp_count, new.lrp_label, new.lrp_count).eq(added)
+            with m.Elif(self.counted):
                 m.d.comb += [new.mrp_count.eq(Mux(hit & ~full, hit_count + 1, 1)),
                              self.send.eq(Mux(hit, full, e.lrp_count != 0))]
                 with m.If(~same):

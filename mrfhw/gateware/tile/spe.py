@@ -143,7 +143,7 @@ class Spe(wiring.Component):
         m.d.comb += [
             update.entry.as_value().eq(entries[operation.bank] if c.lmem_banks > 1 else entries[0]),
             update.label.eq(Array(results)[operation.lane] if c.spus > 1 else results[0]),
-            update.counted.eq(operation.counted),
+            update.counted.eq(operation.counted), update.sums.eq(self.down.parameters.sums),
         ]
         write = Signal(_lmem_write(c))
         message = Signal(LogMessage(c, 0))

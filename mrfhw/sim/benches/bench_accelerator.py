@@ -143,6 +143,7 @@ async def stop_and_resume(dut: Any) -> None:
     messages = np.concatenate([unpack_lines(p.config, x) for x in lines])
     assert wanted.lmem is not None
     assert np.array_equal(lmem, wanted.lmem)
+    assert wanted.counts is not None
     assert np.array_equal(histogram(p.problem.labels, messages, lmem), wanted.counts)
     # Resumed at its end, the run has no sweep left: it ends with a line of the log that is empty, and nothing has changed.
     await blocking(machine.driver.start, True)

@@ -1,4 +1,4 @@
-"""LabelUpdate against Algorithm 1, and the histogram that its messages add up to. Combinational."""
+"""LabelUpdate against Algorithm 1 and against sums, and what they add up to: histogram and sum. Combinational."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mrfhw.gateware.tile.labels import LabelUpdate
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.sim.support.fields import Bench
-from mrfhw.sim.support.references import algorithm_1
+from mrfhw.sim.support.references import added_label, algorithm_1
 from mrfhw.sim.support.runner import bench_config
 
 FIELDS = ("mrp_label", "exists", "clamped", "mrp_count", "lrp_label", "lrp_count")
@@ -26,9 +26,16 @@ class Update:
         self.config = bench_config()
         self.bench = Bench(dut, LabelUpdate(self.config))
 
+    async def add(self, entry: dict[str, int], label: int, counted: bool) -> dict[str, int]:
+        """Compare one write of a run of sums; returns the new entry as the component has it."""
+        await self.bench.cycle(entry=entry, label=label, counted=int(counted), sums=1)
+        self.bench.expect("updated", added_label(entry, label, counted, self.config.label_bits, self.config.counter_bits), after=0)
+        self.bench.expect("send", 0, after=0)
+        return self.bench.read("updated")
+
     async def write(self, entry: dict[str, int], label: int, counted: bool) -> tuple[dict[str, int], tuple[int, int] | None]:
         """Compare one write; returns the new entry and the message, (label, count), as the component has them."""
-        await self.bench.cycle(entry=entry, label=label, counted=int(counted))
+        await self.bench.cycle(entry=entry, label=label, counted=int(counted), sums=0)
         after, message = algorithm_1(entry, label, counted, self.config.count_max)
         self.bench.expect("updated", after, after=0)
         self.bench.expect("send", int(message is not None), after=0)
@@ -57,7 +64,8 @@ async def edges(dut: Any) -> None:
     cases = _edges(update.config)
     for entry, label, counted in cases:
         await update.write(entry, label, counted)
-    await update.bench.finish(2 * len(cases))
+        await update.add(entry, label, counted)
+    await update.bench.finish(4 * len(cases))
 
 
 @cocotb.test()
@@ -71,8 +79,10 @@ async def exhaustive(dut: Any) -> None:
     rng = np.random.default_rng(1)
     cases = product(*map(range, sizes)) if every else (tuple(int(rng.integers(n)) for n in sizes) for _ in range(1000))
     for case in cases:
-        await update.write(dict(zip(FIELDS, case[:6], strict=True)), case[6], bool(case[7]))
-    await update.bench.finish(2 * (int(np.prod(sizes)) if every else 1000))
+        entry = dict(zip(FIELDS, case[:6], strict=True))
+        await update.write(entry, case[6], bool(case[7]))
+        await update.add(entry, case[6], bool(case[7]))
+    await update.bench.finish(4 * (int(np.prod(sizes)) if every else 1000))
 
 
 @cocotb.test()
@@ -97,3 +107,23 @@ async def histogram(dut: Any) -> None:
             told[entry[f"{pair}_label"]] += entry[f"{pair}_count"]
         assert +told == +drawn
     await update.bench.finish(1000)
+
+
+@cocotb.test()
+async def total(dut: Any) -> None:
+    """A site's chain of as many largest labels as an entry holds the sum of: the sum is exact, and one label more wraps."""
+    update = Update(dut)
+    await update.bench.start()
+    c = Derived.of(update.config)
+    most, label, left = 1 << c.sum_bits, c.max_labels - 1, 3 * (c.max_labels - 1)
+    for start in (0, most - left - label):
+        entry = {**dict.fromkeys(FIELDS, 0), "exists": 1}
+        for name, at, width in (("mrp_count", 0, c.counter_bits), ("lrp_label", c.counter_bits, c.label_bits),
+                                ("lrp_count", c.counter_bits + c.label_bits, c.counter_bits)):
+            entry[name] = start >> at & (1 << width) - 1
+        for sweep in range(5):
+            entry = await update.add(entry, label, sweep > 0)
+            found = (entry["mrp_count"] | entry["lrp_label"] << c.counter_bits
+                     | entry["lrp_count"] << c.counter_bits + c.label_bits)
+            assert found == (start + sweep * label) % most
+    await update.bench.finish(20)

@@ -19,7 +19,7 @@ from mrfhw.machine.registers import DOUBLETON_CODES
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.model.kernel import draw_cdf, draw_race, output, step
 
-__all__ = ["Twin", "UnitTwin", "algorithm_1", "cdf_label", "cdf_sums", "draw", "race_label", "site_energies"]
+__all__ = ["Twin", "UnitTwin", "added_label", "algorithm_1", "cdf_label", "cdf_sums", "draw", "race_label", "site_energies"]
 
 _DOUBLETON_NAMES = {code: name for name, code in DOUBLETON_CODES.items()}
 
@@ -185,3 +185,16 @@ def algorithm_1(entry: dict[str, Any], new: int, counted: bool, max_value: int) 
         memory = (new, 1, mrp_lbl, mrp_cnt)
     after = dict(zip(("mrp_label", "mrp_count", "lrp_label", "lrp_count"), memory, strict=True))
     return {**entry, **after}, message
+
+
+def added_label(entry: dict[str, Any], new: int, counted: bool, label_bits: int, counter_bits: int) -> dict[str, Any]:
+    """The entry of a run of sums after a write of label `new`: its sum, by its bits from the lowest on, is larger by the label."""
+    if entry["clamped"] or not entry["exists"]:
+        return dict(entry)
+    widths = {"mrp_count": counter_bits, "lrp_label": label_bits, "lrp_count": counter_bits}
+    bits = "".join(f"{entry[name]:0{width}b}" for name, width in reversed(widths.items()))
+    left = f"{int(bits, 2) + new * counted:0{len(bits)}b}"[-len(bits):]
+    found = {}
+    for name, width in widths.items():
+        left, found[name] = left[:-width], int(left[-width:], 2)
+    return {**entry, **found, "mrp_label": new}
