@@ -15,6 +15,7 @@ from mrfhw.bench import rows, software
 from mrfhw.bench.numpy_sampler import NumpySampler
 from mrfhw.bench.tables_sampler import TablesSampler
 from mrfhw.cli import main
+from mrfhw.fpga.rates import RUN_SWEEPS
 from mrfhw.fpga.report import RESULTS, kept_records
 
 
@@ -54,6 +55,9 @@ def test_table_and_files(tmp_path: Path) -> None:
         cells = {name: cell["used"] for name, cell in record["resources"].items()}
         assert row.per_logic in [pytest.approx(record["labels_per_s"] / used) for used in cells.values()]
         assert (row.labels_per_s, row.logged) == (record["labels_per_s"], record["log"]["labels_per_s"])
+        made = RUN_SWEEPS * record["sites"] * record["labels"]
+        reading = record["sites"] * 8 / record["log"]["link_bytes_per_s"]
+        assert made / row.read_out == pytest.approx(made / record["labels_per_s"] + reading)
         assert f"| {row.name}" in result.output
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mrfhw.analysis.trace import Trace
-from mrfhw.field.result import Result
+from mrfhw.field.result import Result, mean_label
 
 __all__ = ["Solution"]
 
@@ -45,10 +45,7 @@ class Solution:
     @cached_property
     def mean(self) -> np.ndarray | None:
         """(H, W) float64: the mean of all chains' counted labels; the last label where none was counted. None without sums."""
-        if self.sums is None:
-            return None
-        total, number = self.sums[..., 0], self.sums[..., 1]
-        return np.where(number > 0, total / np.maximum(number, 1), self.last)
+        return None if self.sums is None else mean_label(self.sums, self.last)
 
 
 def _added(arrays: Iterable[np.ndarray | None]) -> np.ndarray | None:

@@ -71,18 +71,19 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
 
     problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on, occluded ones
     above all, get no singleton; they start from the disparities beside them that are confirmed, or where `start` is False all
-    pixels from the labels that `run` says. edges: weights of the final run's field. `then` gives problem, run, doubt and the map
-    "occluded".
+    pixels from the labels that `run` says. Both keep what `run` keeps for its estimate. edges: weights of the final
+    run's field. `then` gives problem, run, doubt and the map "occluded".
     """
     assert problem.singleton1 is not None
     assert problem.singleton2 is not None
     there = dataclasses.replace(problem, **FIRST_ENERGY)
     back = dataclasses.replace(there, singleton1=mirrored(problem.singleton2), singleton2=mirrored(problem.singleton1))
-    runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=box_start(one)))
+    runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=box_start(one),
+                           estimate=run.estimate))
                  for one in (there, back))
 
     def then(results: list[Result]) -> dict[str, Any]:
-        left, right = (result.mode.astype(np.int64) for result in results)
+        left, right = (result.labels.astype(np.int64) for result in results)
         occluded = unmatched(left + min_disparity, mirrored(right) + min_disparity, 0)
         final = dataclasses.replace(problem, observed=~occluded, edges=edges)
         last = dataclasses.replace(run, initial=filled(left, occluded)) if start else run

@@ -16,6 +16,7 @@ from mrfhw.bench.software import problem
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.errors import ProblemError
 from mrfhw.files import staged
+from mrfhw.fpga.rates import RUN_SWEEPS
 from mrfhw.fpga.report import kept_records, markdown
 from mrfhw.reproduce.report import Report, write_report
 
@@ -26,7 +27,9 @@ REPEATS = (1, 50)
 COLUMNS = {
     "name": "sampler",
     "labels_per_s": "label evaluations a second; of hardware lanes x clock x utilization, of the published lanes x clock",
-    "logged": "the same with the histogram's log over the machine's own link", "per_logic": "labels/s for each logic cell",
+    "logged": "the same with the histogram's log over the machine's own link",
+    "read_out": f"the same of a run of {RUN_SWEEPS} sweeps for the mean or the last sample, which are read over that link",
+    "per_logic": "labels/s for each logic cell",
     "logic": "which cells", "per_multiplier": "labels/s for each multiplier", "per_watt": "labels/s for a watt, where a model of "
     "power gives it", "binds": "what sets the rate", "status": "how it is known"}
 
@@ -40,11 +43,12 @@ def _scaled(value: float | None) -> str:
 
 def _line(row: Row) -> tuple[str, ...]:
     logic = f"{_scaled(row.per_logic)} ({row.logic[0]})" if row.logic else "-"
-    return (row.name, _scaled(row.labels_per_s), _scaled(row.logged), logic, _scaled(row.per_multiplier), _scaled(row.per_watt),
-            row.binds, row.status)
+    rates = map(_scaled, (row.labels_per_s, row.logged, row.read_out))
+    return (row.name, *rates, logic, _scaled(row.per_multiplier), _scaled(row.per_watt), row.binds, row.status)
 
 
-_HEAD = ("sampler", "labels/s", "with its log", "a logic cell", "a multiplier", "a watt", "what binds", "how it is known")
+_HEAD = ("sampler", "labels/s", "with its log", "mean or last", "a logic cell", "a multiplier", "a watt", "what binds",
+         "how it is known")
 
 
 def _values(row: Row) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mrfhw.asic.report import kept, name_of
 from mrfhw.bench import software
+from mrfhw.fpga.rates import read_out
 from mrfhw.fpga.report import PUBLISHED, cell_of
 from mrfhw.machine.config import Config
 from mrfhw.reproduce.performance import CLOCK, SIDE
@@ -21,7 +22,8 @@ class Row:
     """A sampler, in hardware or software.
 
     labels_per_s: label evaluations a second, of a log that costs nothing. logged: the same with every counted label in a histogram
-    that reaches the host, None where that is not known or there is none. log_bytes: of the log for each label evaluation.
+    that reaches the host, None where that is not known or there is none. read_out: of a run without a log, whose estimate is the
+    mean or the last sample, `mrfhw.fpga.rates.read_out`. log_bytes: of the log for each label evaluation.
     logic: which cells, and how many. multipliers: how many. joules: for a label evaluation, by a model of power. binds: what sets
     the rate.
     status: simulated, placed and routed, run on a board, measured here.
@@ -32,6 +34,7 @@ class Row:
     status: str
     binds: str
     logged: float | None = None
+    read_out: float | None = None
     log_bytes: float | None = None
     logic: tuple[str, int] | None = None
     multipliers: int | None = None
@@ -57,7 +60,9 @@ def built(record: dict[str, Any]) -> Row:
         name=f"{record['board']}, {record['design']}", labels_per_s=record["labels_per_s"], status=record["status"],
         binds=f"lanes x {record['machine_fmax_hz'] / 1e6:.1f} MHz" + (", with the log its link" if log and log["binds"] == "link"
                                                                       else ""),
-        logged=log["labels_per_s"] if log else None, log_bytes=log["bytes_per_label_evaluation"] if log else None,
+        logged=log["labels_per_s"] if log else None,
+        read_out=read_out(record["labels_per_s"], record["sites"], record["labels"], log["link_bytes_per_s"])
+        if log and log.get("link_bytes_per_s") else None, log_bytes=log["bytes_per_label_evaluation"] if log else None,
         logic=logic, multipliers=multipliers[1] if multipliers else None)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mrfhw.field.records import Record, Recorded, read_record
 
-__all__ = ["ARRAYS", "NUMBERS", "Adding", "Result", "added", "first_difference", "numbers"]
+__all__ = ["ARRAYS", "NUMBERS", "Adding", "Result", "added", "first_difference", "mean_label", "numbers"]
 
 
 class Adding(Enum):
@@ -83,6 +83,11 @@ class Result(Recorded):
     reconnections: int | None = _number(Adding.SUM)
 
     @property
+    def labels(self) -> np.ndarray:
+        """(H, W) uint8: the estimate: the mode, the label nearest to the mean, or the last sample."""
+        return self.mode if self.sums is None else np.rint(mean_label(self.sums, self.last)).astype(np.uint8)
+
+    @property
     def mode(self) -> np.ndarray:
         """(H, W) uint8: the most frequent label, the lowest on ties; the last label where nothing was counted."""
         if self.counts is None:
@@ -123,6 +128,12 @@ class Result(Recorded):
         from mrfhw.field.files import result_of
 
         return result_of(read_record(path, "result"), path)
+
+
+def mean_label(sums: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """(H, W) float64: the mean of labels by their sums and numbers (H, W, 2); the `last` label where none was counted."""
+    total, number = sums[..., 0], sums[..., 1]
+    return np.where(number > 0, total / np.maximum(number, 1), last)
 
 
 ARRAYS = ("counts", "sums", "last", "initial", "messages", "lmem")

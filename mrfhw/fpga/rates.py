@@ -10,16 +10,18 @@ from mrfhw.field.problem import Run
 from mrfhw.gateware.board.ethernet_top import ETHERNET_HZ
 from mrfhw.gateware.link.uart import FRAME_BITS
 from mrfhw.machine.config import Config
-from mrfhw.machine.derived import Derived
+from mrfhw.machine.derived import BUS_BITS, Derived
 from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, HEAD_WORDS, LOG_CHUNK, UDP_BYTES, WIRE_BYTES
+from mrfhw.machine.registers import LMEM_WORDS
 from mrfhw.model.machine import Machine
 from mrfhw.scenes.stereo import stereo_scene
 
-__all__ = ["Workload", "ethernet_bytes_per_s", "link_bytes_per_s", "workload"]
+__all__ = ["RUN_SWEEPS", "Workload", "ethernet_bytes_per_s", "link_bytes_per_s", "read_out", "workload"]
 
 SWEEPS = 60  # of the run that is measured, half of them logged
 ESCAPED = 2 / 256  # of random bytes that are sent as two
 LEAST_SIDE = 16  # of a scene
+RUN_SWEEPS = 200  # of a run whose answer is read out
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,15 @@ def workload(config: Config) -> Workload:
     lines = machine.log_messages / config.line_messages
     return Workload(rows, cols, labels, SWEEPS * sweep / (config.all_lanes * machine.timing.cycles),
                     lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep))
+
+
+def read_out(labels_per_s: float, sites: int, labels: int, bytes_per_s: float) -> float:
+    """Label evaluations a second of a run of `RUN_SWEEPS` sweeps without a log, the time to read LMem over the link included.
+
+    labels_per_s: of the machine alone. bytes_per_s: of the link, of the answers to reads as of the log.
+    """
+    made = RUN_SWEEPS * sites * labels
+    return made / (made / labels_per_s + sites * LMEM_WORDS * BUS_BITS / 8 / bytes_per_s)
 
 
 def link_bytes_per_s(baud: int) -> float:

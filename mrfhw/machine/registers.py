@@ -15,6 +15,7 @@ __all__ = [
     "CONTROL_BITS",
     "DELTA_WRAPPED",
     "GROUP_LANES",
+    "LMEM_WORDS",
     "MODE_BITS",
     "MODE_WIDTHS",
     "REGISTERS",
@@ -161,6 +162,9 @@ class LmemWord(IntEnum):
     EXISTS = 8
     CLAMPED = 9
     COUNT = 16
+
+
+LMEM_WORDS = 2  # of an entry
 
 
 def register(name: str) -> int:

@@ -25,6 +25,7 @@ from mrfhw.machine.registers import (
     INTERFACE_VERSION,
     LABEL_TABLE,
     LABEL_TABLE_WORDS,
+    LMEM_WORDS,
     MODE_BITS,
     REGISTERS,
     STATUS_BITS,
@@ -349,7 +350,7 @@ class Driver:
 
     def reading_cycles(self, p: Placement) -> int:
         """Bus cycles that `lmem` takes, one access after the other."""
-        return 2 * self.config.spes * p.tile_rows * p.tile_cols * self.config.bus_read_cycles
+        return LMEM_WORDS * self.config.spes * p.tile_rows * p.tile_cols * self.config.bus_read_cycles
 
     def generators(self) -> np.ndarray:
         """(generators, 4) uint32, their states. Four reads rotate a state once completely, so it does not change."""
