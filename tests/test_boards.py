@@ -113,12 +113,13 @@ def test_diagnose_passes(tiny) -> None:
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert [line.split("  ")[1].strip() for line in lines] == [
-        "identity", "registers", "s1 memories", "s2 memories", "lmem memories", "generators", "random numbers", "field"]
+        "identity", "registers", "s1 memories", "s2 memories", "lmem memories", "generators", "random numbers", "field",
+        "sums"]
     assert all(line.startswith("pass  ") for line in lines)
 
 
 @pytest.mark.parametrize(("region", "parts"), [
-    (Region.S1, {"s1 memories"}), (Region.S2, {"s2 memories"}), (Region.LMEM, {"lmem memories", "field"}),
+    (Region.S1, {"s1 memories"}), (Region.S2, {"s2 memories"}), (Region.LMEM, {"lmem memories", "field", "sums"}),
     (Region.RANDOM, {"generators", "random numbers"})])
 def test_diagnose_finds_a_fault(tiny, monkeypatch, region, parts) -> None:
     """A bit of one word of the last tile is read as 1."""

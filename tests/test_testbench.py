@@ -36,6 +36,7 @@ MUTATIONS = {
     "which score wins": ("$signed(score_1) < $signed(best)", "$signed(score_1) > $signed(best)"),
     "the edge of a tile": ("wraps_first_next = unit >= units_1;", "wraps_first_next = unit > units_1;"),
     "which messages are sent": ("send = ((label == entry[5:0]) |", "send = ((label == entry[5:0]) &"),
+    "the sum of a site's labels": ("= entry[29:8] + label;", "= entry[29:8] - label;"),
     "the temperature's limit": ("(scaled < limit) ? limit : scaled", "(scaled > limit) ? limit : scaled"),
     "a register that is read": ("words_from_16 = { 24'h000000, beta };", "words_from_16 = { 24'h000001, beta };"),
     "when a run ends": ("enough_next[0] = following >= registers[77:46];", "enough_next[0] = following > registers[77:46];"),

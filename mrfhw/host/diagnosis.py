@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -195,3 +196,16 @@ def _field(session: RemoteSession) -> Iterator[Check]:
     yield Check("field", difference is None,
                 difference or f"{cols}x{rows} sites, {run.sweeps} sweeps, {wanted.log_messages} log messages: labels, histogram, "
                 "LMem, messages and cycles are the model's")
+    yield _sums(session, problem, dataclasses.replace(run, estimate="mean"))
+
+
+def _sums(session: RemoteSession, problem: Problem, run: Run) -> Check:
+    """The same field for its mean, which LMem holds in another way and of which nothing is logged."""
+    wanted = complete(Machine(session.config, problem, run), None, None)
+    try:
+        difference = first_difference(session.solve(problem, run), wanted)
+    except LinkError:
+        raise
+    except ChipError as error:
+        return Check("sums", False, str(error))
+    return Check("sums", difference is None, difference or f"of {run.counted} labels of each site, without a log: the model's")
