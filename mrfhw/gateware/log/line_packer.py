@@ -64,16 +64,20 @@ class LinePacker(wiring.Component):
         # The last message of a line goes directly into the output register.
         slots = [Signal(c.message_bits, name=f"slot_{i}") for i in range(c.line_messages - 1)]
         fill = Signal(range(c.line_messages))
+        following = Signal.like(fill)
+        # Known when a message is accepted, so that `ready` follows from registers alone.
         ends = Signal()
+        m.d.comb += following.eq(Mux(advance, Mux(ends, 0, fill + 1), fill))
+        m.d.sync += fill.eq(following)
+        with m.If(accept):
+            m.d.sync += ends.eq((log.count == 0) | (following == c.line_messages - 1))
         m.d.comb += [
-            ends.eq(marker | (fill == c.line_messages - 1)),
             advance.eq(waiting & (~ends | ~out.tvalid | out.tready)),
             self.message.eq(advance & ~marker),
         ]
         with m.If(out.tready):
             m.d.sync += out.tvalid.eq(0)
         with m.If(advance):
-            m.d.sync += fill.eq(Mux(ends, 0, fill + 1))
             for i, slot in enumerate(slots):
                 with m.If(ends):
                     m.d.sync += slot.eq(0)

@@ -121,8 +121,9 @@ class LogHub(wiring.Component):
         now_ended = ended | (1 << chosen)
         m.d.comb += [
             marker.eq(message.count == 0), complete.eq((now_ended & self.present) == self.present),
-            accept.eq(valid.any() & (fifo.w_rdy | (marker & ~complete))),
-            fifo.w_en.eq(accept & (~marker | complete)),
+            # Whatever the message is: a marker that goes no further waits for room, too, and `ready` is early.
+            accept.eq(valid.any() & fifo.w_rdy),
+            fifo.w_en.eq(valid.any() & (~marker | complete)),
             fifo.w_data.eq(Cat(message.as_value(), chosen)),
             self.log.payload.as_value().eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.log.ready),
         ]
