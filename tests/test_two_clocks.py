@@ -46,3 +46,15 @@ def test_clocks_of_a_board() -> None:
     with pytest.raises(BuildError, match=r"^baud is 3000000; no clock of 3.5 to 7 MHz that this board's PLL makes beside the "
                                          r"machine's 75 MHz has a divisor within 2 % of it: give another rate or clock$"):
         rates_for(slow, 75_000_000, board.baud)
+
+
+def test_clocks_of_a_board_with_ethernet() -> None:
+    """Beside a machine at the oscillator's own clock, too, the link has one that it can have."""
+    board = BOARDS["ecpix5-85f"]
+    assert board.link_hz is not None
+    for mhz in (40, 60, 90, 95, 100, 105):
+        rates = rates_for(board, mhz * 1_000_000, board.baud)
+        assert rates.link_hz <= board.link_hz
+        assert np.isclose(rates.hz, mhz * 1e6, rtol=1e-3)
+        assert (rates.link_post is None) == (mhz * 1_000_000 <= board.link_hz)
+    assert rates_for(board, board.oscillator_hz, board.baud).pll is not None

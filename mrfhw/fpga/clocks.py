@@ -45,7 +45,7 @@ class Rates:
 
 def rates_for(board: Board, clock_hz: int, baud: int) -> Rates:
     """Raises BuildError where the board cannot have the clock, or the clock not the serial rate."""
-    pll = pll_for(board.family, board.oscillator_hz, clock_hz)
+    pll = pll_for(board.family, board.oscillator_hz, clock_hz, board.link_hz is not None and clock_hz > board.link_hz)
     hz = pll.output_hz if pll else float(clock_hz)
     if board.sdram and pll is None:
         raise BuildError(f"clock is {clock_hz / 1e6:g} MHz; the clock of this board's SDRAM comes from the PLL: give another "

@@ -89,13 +89,13 @@ def _candidates(limits: Limits, input_hz: int, output_hz: int) -> Iterator[Pll]:
                 yield Pll(input_hz, divide, multiply, post, limits.from_output)
 
 
-def pll_for(family: str, input_hz: int, output_hz: int) -> Pll | None:
-    """The PLL's dividers for a clock, None where the oscillator has it already.
+def pll_for(family: str, input_hz: int, output_hz: int, others: bool = False) -> Pll | None:
+    """The PLL's dividers for a clock, None where the oscillator has it already and no others are to be made beside it.
 
     Of those that come nearest, the one with the fastest phase detector, then the slowest oscillator. Raises BuildError where
     there are none, and for a family whose PLL is not used.
     """
-    if output_hz == input_hz:
+    if output_hz == input_hz and not others:
         return None
     if family not in LIMITS:
         raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's machine runs at its oscillator's {input_hz / 1e6:g} MHz: "
