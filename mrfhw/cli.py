@@ -20,7 +20,7 @@ LAZY = {"asic": "mrfhw.asic.command", "bench": "mrfhw.bench.command", "board": "
         "build": "mrfhw.commands.build",
         "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate",
         "export": "mrfhw.commands.export", "generate": "mrfhw.generate", "report": "mrfhw.commands.report",
-        "reproduce": "mrfhw.reproduce.command", "statistics": "mrfhw.commands.statistics"}
+        "reproduce": "mrfhw.reproduce.command", "scaling": "mrfhw.scaling.command", "statistics": "mrfhw.commands.statistics"}
 
 
 class MainGroup(OneLineGroup):

@@ -31,6 +31,7 @@ from mrfhw.jobs.machine import NAMES
 from mrfhw.machine.config import Config
 from mrfhw.placement.fit import check_fits
 from mrfhw.reproduce import command as reproduce
+from mrfhw.scaling import command as scaling
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.sessions.windows import WindowPlan
 from mrfhw.sim import compiled
@@ -79,7 +80,7 @@ RIGHT = {
     ("generate",): ["--preset", "smallest"], ("export",): ["field.npz", "--machine", "machine.json", "-o", "new"],
     ("asic",): [], ("estimate",): ["--preset", "smallest"],
     ("report",): [],
-    ("reproduce",): ["table-3.2", "--scene", "teddy"], ("statistics",): ["--draws", "1"],
+    ("reproduce",): ["table-3.2", "--scene", "teddy"], ("scaling",): [], ("statistics",): ["--draws", "1"],
     **{(group, verb): [*given, *SHORT] for group in ("run", "verify") for verb, given in (
         ("stereo", ["left.png", "right.png", "--labels", "5"]), ("motion", ["left.png", "right.png", "--vectors", "3x3"]),
         ("segment", ["left.png"]), ("denoise", ["left.png", "--levels", "8"]),
@@ -104,7 +105,7 @@ def values(parameter):
     """Strings for a parameter, right and wrong."""
     if parameter.name in FILE_NAMES:
         return FILES
-    if parameter.name == "output":
+    if parameter.name in ("output", "measured"):
         return PLACES
     if isinstance(parameter.type, click.types.IntParamType):
         return [*INTEGERS, *TEXTS]
@@ -165,6 +166,8 @@ def _stop_long_work(monkeypatch, earnest):
     monkeypatch.setattr(export, "load_image", stop)
     monkeypatch.setattr(statistics_table, "rows", stop)
     monkeypatch.setattr(bench, "measured", stop)
+    monkeypatch.setattr(scaling, "measure", stop)
+    monkeypatch.setattr(scaling, "sweeps", stop)
     for name in reproduce.FIGURES:
         monkeypatch.setitem(reproduce.FIGURES, name, stop)
     assert board.CompiledBoard  # stops in `_library`

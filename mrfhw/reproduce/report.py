@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Report", "bars", "published", "write_report"]
+__all__ = ["Report", "bars", "published", "write_report", "write_table"]
 
 # Colours that remain apart in grey and for the colour-blind (Okabe and Ito).
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -44,16 +44,21 @@ def _cell(value: Any) -> Any:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
+def write_table(path: Path, columns: dict[str, str], rows: list[dict[str, Any]]) -> None:
+    """A CSV file of the columns by name."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: _cell(row[name]) for name in columns} for row in rows)
+
+
 def write_report(directory: Path, report: Report) -> list[str]:
     """Write NAME.csv, NAME.png and NAME.txt (the lines, and what the columns mean); returns the names."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     names = [f"{report.name}.{kind}" for kind in ("csv", "png", "txt")]
-    with (directory / names[0]).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(report.columns), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({name: _cell(row[name]) for name in report.columns} for row in report.rows)
+    write_table(directory / names[0], report.columns, report.rows)
     figure = Figure(figsize=report.size, layout="constrained")
     FigureCanvasAgg(figure)
     report.draw(figure)
