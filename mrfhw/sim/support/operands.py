@@ -129,7 +129,7 @@ def random_parameters(config: Config, rng: np.random.Generator) -> dict[str, int
         "shift": min(config.shift_max, int(rng.choice([0, 0, 1, 2, 4, config.shift_max]))),
         "out_of_range": int(rng.integers(1 << config.singleton_bits)), "squared": int(rng.integers(2)),
         "constant": int(rng.integers(2)), "doubleton": int(rng.choice(_codes(config))), "temperature": 0,
-        **_more(config, rng),
+        "sums": int(rng.integers(2)), **_more(config, rng),
     }
 
 
@@ -149,7 +149,8 @@ def edge_parameters(config: Config) -> list[dict[str, int]]:
     ]
     rng = np.random.default_rng(0)
     return [{**end, "tau": _tau(config, end["tau"]), "shift": min(config.shift_max, end["shift"]),
-             "squared": squared, "constant": i % 2, "doubleton": code, "temperature": 0, **_more(config, rng)}
+             "squared": squared, "constant": i % 2, "doubleton": code, "temperature": 0, "sums": i % 2,
+             **_more(config, rng)}
             for code in _codes(config) for squared in (0, 1) for i, end in enumerate(ends)]
 
 
