@@ -13,7 +13,7 @@ import statistics
 
 import numpy as np
 
-from mrfhw.bench.software import float_speed, model_speed, problem, tables_speed
+from mrfhw.bench.software import cpu_speed, float_speed, model_speed, problem, tables_speed
 from mrfhw.bench.tables_sampler import TablesSampler
 from mrfhw.field.problem import Run
 from mrfhw.machine.config import Config
@@ -77,6 +77,8 @@ def main() -> None:
     for labels in (24, 56):
         peer = tables_speed(labels, REPEATS) / 1e6
         print(f"peer, float tables, L={labels}, one core: {peer:.0f} M label evaluations/s", flush=True)
+        one, every = (cpu_speed(labels, threads, REPEATS) / 1e6 for threads in (1, None))
+        print(f"cpu L={labels}: {one:.0f} M label evaluations/s on one core, {every:.0f} M on all", flush=True)
         print(f"float L={labels}, one core: {float_speed(labels, REPEATS) / 1e6:.0f} M label evaluations/s", flush=True)
         for name, sampler in MACHINES.items():
             one, every = (model_speed(Config(sampler=sampler), labels, threads, REPEATS) / 1e6 for threads in (1, None))

@@ -66,19 +66,19 @@ def test_stereo_has_disparities_between_pixels():
 
 @pytest.mark.parametrize("estimate", ["mean", "last"])
 def test_matching_both_ways_keeps_no_histogram_either(estimate):
-    answer = stereo(estimate)
+    answer = stereo(estimate, backend="model")
     assert answer.occluded is not None
     assert all(one.messages_counted == 0 and one.counts is None for one in answer._job.prior)
     assert answer.report["log_messages"] == 0
 
 
 def test_annealing_is_the_last_sample_and_may_be_the_mode():
-    annealed = stereo("last", anneal=True)
-    asked = mrfhw.stereo(STEREO.left, STEREO.right, labels=8, sweeps=24, seed=3, anneal=True)
+    annealed = stereo("last", anneal=True, backend="model")
+    asked = mrfhw.stereo(STEREO.left, STEREO.right, labels=8, sweeps=24, seed=3, anneal=True, backend="model")
     assert np.array_equal(annealed.labels, asked.labels)
     assert asked.report["estimate"] == "last sample"
     assert asked.report["log_messages"] == 0
-    mode = stereo("mode", anneal=True)
+    mode = stereo("mode", anneal=True, backend="model")
     assert np.array_equal(mode.last, asked.labels)
     assert mode.report["estimate"] == "mode"
     assert (mode.counts.sum(-1) == mode.report["sweeps"] - mode.report["burn_in"]).all()

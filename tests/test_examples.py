@@ -98,7 +98,7 @@ def test_tutorial(tmp_path, monkeypatch):
     shown = 0
     for language, text in fenced("tutorial.md"):
         if language == "sh":
-            commands = "" if "longer" in text else run_commands(text)  # of the longer run Python's is enough
+            commands = "" if "shorter" in text else run_commands(text)  # of the shorter run Python's is enough
         elif language == "python":
             python = run_block(text, names)
         else:

@@ -43,12 +43,12 @@ def test_the_sessions_import_no_chip_and_no_board():
 
 
 def test_unknown_ones_are_refused():
-    with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be one of float, model, rtl: choose one$"):
+    with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be one of cpu, float, model, rtl: choose one$"):
         session_type("abacus")
     assert registry.session_type("nothing://x") is session_type("tcp://x")  # which words the refusal
 
 
-@pytest.mark.parametrize("name", ["float", "model"])
+@pytest.mark.parametrize("name", ["cpu", "float", "model"])
 def test_a_session_runs_problem_after_problem(name):
     kind = session_type(name)
     with kind.open(name, CONFIG, 0) as session:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
-from mrfhw.api.session import EVERY, Machine, check_numbers, machine_options, sampled
+from mrfhw.api.session import EVERY, Machine, backend_of, check_numbers, machine_options, sampled
 from mrfhw.apps.images import is_path
-from mrfhw.apps.job import Job
 from mrfhw.errors import ProblemError
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import SEEDS, Problem
@@ -19,6 +18,7 @@ from mrfhw.jobs import motion as motion_job
 from mrfhw.jobs import problem as problem_job
 from mrfhw.jobs import segment as segment_job
 from mrfhw.jobs import stereo as stereo_job
+from mrfhw.jobs.machine import AUTO
 from mrfhw.jobs.task import Task
 from mrfhw.sessions.first import prepared
 from mrfhw.sessions.stepwise import Callback
@@ -52,13 +52,15 @@ def _mesh(value: Any) -> tuple[int, int]:
     return int(parts[0]), int(parts[1])
 
 
-def _job(task: Task, arguments: dict[str, Any], machine: Machine, backend: str, options: dict[str, Any], *, chains: int | None,
-         visit: int | None, every: int) -> Job:
-    """The job; what is None, an option's default or not, is not given."""
+def _answer(kind: type[Answer], task: Task, arguments: dict[str, Any], options: dict[str, Any], *, machine: Machine, backend: str,
+            chains: int | None, visit: int | None, callback: Callback | None, every: int) -> Any:
+    """The answer of an application. What is None among arguments and options, an option's default or not, is not given."""
     check_numbers(chains=chains, visit=visit, every=every)
     given = {name: _checked(name, value, task.types.get(name)) for name, value in {**arguments, **options}.items()
              if value is not None}
-    return task.job_of(given | machine_options(machine, backend, options), backend)
+    backend = backend_of(backend, machine, visit, given)
+    job = prepared(backend, task.job_of(given | machine_options(machine, backend, options), backend), visit)
+    return sampled(job, backend, chains, visit, callback, every, kind)
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -70,7 +72,7 @@ def _several(given: Any) -> tuple[Any, ...]:
 
 
 def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, sweeps: int | None = None, seed: int = 0,
-           chains: int | None = None, machine: Machine = None, backend: str = "model", visit: int | None = None, truth: Any = None,
+           chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
            callback: Callback | None = None, every: int = EVERY, **options: Any) -> Disparity:
     """Match a rectified pair: a disparity for each pixel of the left picture, and how sure it is.
 
@@ -82,7 +84,8 @@ def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, s
     pixels. sweeps: of each chain, half of them burn-in; None for the default. seed: of all random numbers: the same arguments
     give the same bits. chains: independent ones, two by default.
     machine: a Config, the path of a manifest.json, or the name of a preset; by default one that this field needs.
-    backend: "model" (bit-exact), "float", "rtl" (the compiled Verilog) or the address of a board.
+    backend: "cpu" (the processor, fastest), "model" (a machine's bits), "float", "rtl" (the compiled Verilog) or the address of a
+    board; "auto" is "model" where anything of a machine is given, and "cpu" otherwise.
     visit: sweeps of a window at a time, where the picture is larger than the machine.
     truth: (H, W) true disparities, 0 or not finite where unknown, or a path; then answer.metrics has the quality.
     callback: called with a `Look` after each `every` sweeps of a chain, with its labels, energy and the R-hat so far; anything
@@ -91,14 +94,14 @@ def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, s
     anneal=True, one_way=True, data="grey", stretch=True, depth=12, spes=4. See docs/applications.md.
     Raises ProblemError or ConfigError, in one line, for what cannot be.
     """
-    job = _job(stereo_job.TASK, dict(left=left, right=right, labels=labels, min_disparity=min_disparity, sweeps=sweeps, seed=seed,
-                                     truth=truth), machine, backend, options, chains=chains, visit=visit, every=every)
-    answer: Disparity = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Disparity)
+    given = dict(left=left, right=right, labels=labels, min_disparity=min_disparity, sweeps=sweeps, seed=seed, truth=truth)
+    answer: Disparity = _answer(Disparity, stereo_job.TASK, given, options, machine=machine, backend=backend,
+                                chains=chains, visit=visit, callback=callback, every=every)
     return answer
 
 
 def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, centre: tuple[int, int] | None = None,
-           sweeps: int | None = None, seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = "model",
+           sweeps: int | None = None, seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = AUTO,
            visit: int | None = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY,
            **options: Any) -> Motion:
     """Follow one frame into the next: a motion for each pixel of the first, and how sure it is.
@@ -110,14 +113,15 @@ def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, c
     together at most, around centre, (row, column) in pixels; by default found from the frames. truth: (H, W, 2) in the order of
     OpenCV, not finite where unknown, or the path of a .flo file. The other arguments are those of `mrfhw.stereo`.
     """
-    job = _job(motion_job.TASK, dict(first=first, second=second, sweeps=sweeps, seed=seed, truth=truth), machine, backend,
-               {"vectors": vectors, "centre": centre, **options}, chains=chains, visit=visit, every=every)
-    answer: Motion = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Motion)
+    given = dict(first=first, second=second, sweeps=sweeps, seed=seed, truth=truth)
+    options = {"vectors": vectors, "centre": centre, **options}
+    answer: Motion = _answer(Motion, motion_job.TASK, given, options, machine=machine, backend=backend,
+                             chains=chains, visit=visit, callback=callback, every=every)
     return answer
 
 
 def segment(image: Any, *, classes: int = 3, sweeps: int | None = None, seed: int = 0, chains: int | None = None,
-            machine: Machine = None, backend: str = "model", visit: int | None = None, truth: Any = None,
+            machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
             callback: Callback | None = None, every: int = EVERY, **options: Any) -> Segmentation:
     """Divide a picture into classes of grey or colour, 2 to 256, found by k-means: one for each pixel, and how sure it is.
 
@@ -125,14 +129,14 @@ def segment(image: Any, *, classes: int = 3, sweeps: int | None = None, seed: in
     For segmentations from the probabilities of a network, see `mrfhw.solve` and `Problem(unary=...)`. The other arguments are
     those of `mrfhw.stereo`.
     """
-    arguments = dict(image=image, classes=classes, sweeps=sweeps, seed=seed, truth=_several(truth))
-    job = _job(segment_job.TASK, arguments, machine, backend, options, chains=chains, visit=visit, every=every)
-    answer: Segmentation = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Segmentation)
+    given = dict(image=image, classes=classes, sweeps=sweeps, seed=seed, truth=_several(truth))
+    answer: Segmentation = _answer(Segmentation, segment_job.TASK, given, options, machine=machine, backend=backend,
+                                   chains=chains, visit=visit, callback=callback, every=every)
     return answer
 
 
 def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels: int = 64, sweeps: int | None = None, seed: int = 0,
-            chains: int | None = None, machine: Machine = None, backend: str = "model", visit: int | None = None, truth: Any = None,
+            chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
             callback: Callback | None = None, every: int = EVERY, **options: Any) -> Denoised:
     """Free a picture of noise and fill what a mask hides: a grey for each pixel, and how sure it is.
 
@@ -143,15 +147,15 @@ def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels:
     deviation, in grey of 0 to 255; by default estimated. levels: grey levels told apart, 2 to 256. truth: the clean picture.
     The other arguments are those of `mrfhw.stereo`.
     """
-    job = _job(denoise_job.TASK, dict(image=image, mask=mask, noise=noise, levels=levels, sweeps=sweeps, seed=seed, truth=truth),
-               machine, backend, options, chains=chains, visit=visit, every=every)
-    answer: Denoised = sampled(prepared(backend, job, visit), backend, chains, visit, callback, every, Denoised)
+    given = dict(image=image, mask=mask, noise=noise, levels=levels, sweeps=sweeps, seed=seed, truth=truth)
+    answer: Denoised = _answer(Denoised, denoise_job.TASK, given, options, machine=machine, backend=backend,
+                               chains=chains, visit=visit, callback=callback, every=every)
     return answer
 
 
 def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = None, burn_in: int | None = None,
           seed: int | None = None, chains: int | None = None, initial: str | np.ndarray | None = None, machine: Machine = None,
-          backend: str = "model", visit: int | None = None, callback: Callback | None = None, every: int = EVERY,
+          backend: str = AUTO, visit: int | None = None, callback: Callback | None = None, every: int = EVERY,
           **options: Any) -> Answer:
     """Sample any first-order field on a grid with up to 256 labels.
 
@@ -163,7 +167,7 @@ def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = Non
     do not count; by default half. initial: labels to start from, "random", "minimum" or (H, W) whole numbers.
     options: single parameters of the machine, such as spes=4, sampler="cdf". The other arguments are those of `mrfhw.stereo`.
     """
-    job = _job(problem_job.TASK, dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial), machine, backend,
-               options, chains=chains, visit=visit, every=every)
-    answer: Answer = sampled(job, backend, chains, visit, callback, every, Answer)
+    given = dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial)
+    answer: Answer = _answer(Answer, problem_job.TASK, given, options, machine=machine, backend=backend,
+                             chains=chains, visit=visit, callback=callback, every=every)
     return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,13 +14,14 @@ from mrfhw.api.answer import Answer
 from mrfhw.apps.job import Job
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.jobs.machine import AUTO, chosen_backend
 from mrfhw.jobs.problem import TASK
 from mrfhw.machine.config import PRESETS, Config
-from mrfhw.sessions.backends import Plan
+from mrfhw.sessions.backends import BACKENDS, Plan
 from mrfhw.sessions.sampling import visit_of
 from mrfhw.sessions.stepwise import Callback, Chains, up_to
 
-__all__ = ["EVERY", "Machine", "Session", "check_numbers", "machine_options", "sampled"]
+__all__ = ["EVERY", "Machine", "Session", "backend_of", "check_numbers", "machine_options", "sampled"]
 
 Machine = Config | str | os.PathLike[str] | None  # itself, the path of a manifest, or the name of a preset
 EVERY = 10  # sweeps from one call of a callback to the next
@@ -57,16 +58,17 @@ class Session:
 
     def __init__(self, problem: Problem | str | os.PathLike[str], *, burn_in: int, seed: int = 0, chains: int = 2,
                  initial: str | np.ndarray = "random", machine: Machine = None,
-                 backend: str = "model", visit: int | None = None,
+                 backend: str = AUTO, visit: int | None = None,
                  **options: Any):
         """problem: what is sampled, a Problem or the path of a saved one. burn_in: sweeps that do not count. seed: of the first
         chain; the next one has seed + 1. initial: labels to start from, "random", "minimum" or (H, W) whole numbers.
-        machine: a Config, a manifest.json or the name of a preset; by default one that holds the problem. backend: "float",
-        "model", "rtl" or the address of a board. visit: sweeps of a window at a time, where the problem is larger than the
+        machine: a Config, a manifest.json or the name of a preset; by default one that holds the problem. backend: as of
+        `mrfhw.stereo`. visit: sweeps of a window at a time, where the problem is larger than the
         machine; `continue_` then takes whole multiples of it. options: single parameters of the machine, such as spes=4.
         Raises ProblemError or ConfigError in one line.
         """
         check_numbers(chains=chains, visit=visit)
+        backend = backend_of(backend, machine, visit, options)
         burn_in = whole_number("burn_in", burn_in, 0, NUMBER_MAX, "give the sweeps that do not count")
         if "sweeps" in options:
             raise ProblemError(f"sweeps is {options['sweeps']}; a session is told of its sweeps by continue_: leave sweeps out")
@@ -117,12 +119,18 @@ def check_numbers(**numbers: Any) -> None:
             whole_number(name, value, 1, NUMBER_MAX, "give a whole number of at least 1")
 
 
-def machine_options(machine: Any, backend: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def backend_of(backend: Any, machine: Machine, visit: int | None, given: Iterable[str]) -> str:
+    """The backend that is meant where these options, this machine and these visits are given. Raises ProblemError for no name."""
+    if not isinstance(backend, str):
+        raise ProblemError(f"backend is {short(repr(backend))}; it is {', '.join(BACKENDS)} or the address of a board: give "
+                           "one of them")
+    given = [*given, *(["machine"] if machine is not None else []), *(["visit"] if visit is not None else [])]
+    return chosen_backend(backend, given)
+
+
+def machine_options(machine: Any, backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a machine that is given as a Config, by a manifest's path or a preset's name, or that a board is known to be
     where no options of a machine are given. Raises ProblemError for anything else."""
-    if not isinstance(backend, str):
-        raise ProblemError(f"backend is {short(repr(backend))}; it is float, model, rtl or the address of a board: give one "
-                           "of them")
     if machine is None and "://" in backend:
         from mrfhw.host.identity import machine_at
 

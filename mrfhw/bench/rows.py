@@ -88,6 +88,7 @@ def measurements(labels: int, repeats: int) -> dict[str, tuple[str, Callable[[],
     one = "one core"
     found: dict[str, tuple[str, Callable[[], float]]] = {
         "bit-exact model, one core": (one, lambda: software.model_speed(Config(), labels, 1, repeats)),
+        "the processor's vectors (cpu), one core": (one, lambda: software.cpu_speed(labels, 1, repeats)),
         "float64 reference, one core": (one, lambda: software.float_speed(labels, repeats)),
         "tables in numba, one core": (one, lambda: software.tables_speed(labels, repeats)),
         "NumPy, one core": (one, lambda: software.numpy_speed(labels, repeats)),
@@ -95,6 +96,8 @@ def measurements(labels: int, repeats: int) -> dict[str, tuple[str, Callable[[],
     if cores > 1:
         found[f"bit-exact model, {cores} cores"] = (
             f"{cores} cores", lambda: software.model_speed(Config(), labels, None, repeats))
+        found[f"the processor's vectors (cpu), {cores} cores"] = (
+            f"{cores} cores", lambda: software.cpu_speed(labels, None, repeats))
     return found
 
 

@@ -21,6 +21,7 @@ from mrfhw.commands.options import common_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.field.result import Result, first_difference
 from mrfhw.files import check_replaceable, check_writable
+from mrfhw.jobs.machine import AUTO, chosen_backend
 from mrfhw.jobs.options import with_board
 from mrfhw.jobs.task import Task
 from mrfhw.report import outputs
@@ -134,6 +135,7 @@ def run_command(app: Application) -> click.Command:
                 resume: Path | None,
                 **options: Any) -> None:
         hz = None if clock is None else clock_hz(clock)
+        backend = chosen_backend(backend, given_options())
         job = app.job(**options)
         if visit is not None and visit < 1:
             raise ProblemError(f"visit is {visit}; a window is swept at least once at a time: give 1 or more")
@@ -152,8 +154,9 @@ def run_command(app: Application) -> click.Command:
         _say_notes(job)
 
     return click.command(app.verb, cls=OneLineCommand, help=app.task.summary)(app.options_on(command, (
-        click.option("--backend", default="model", show_default=True,
-                     help=f"Who solves it: {', '.join(backends.BACKENDS)}, or a board's address such as serial:///dev/ttyUSB0."),
+        click.option("--backend", default=AUTO, show_default=True,
+                     help=f"Who solves it: {', '.join(backends.BACKENDS)}, or a board's address such as serial:///dev/ttyUSB0. "
+                     f"{AUTO}: model where anything of a machine is given, else cpu."),
         click.option("--chains", type=int, metavar="N",
                      help="Independent chains.  [default: 2; with --estimate last or --anneal, 1]"),
         VISIT,

@@ -30,7 +30,7 @@ from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients, realized
 from mrfhw.placement.visit_order import COLOURS, VisitOrder
 
-__all__ = ["Chain", "FloatTables", "solve", "temperatures"]
+__all__ = ["Chain", "FloatTables", "RasterSites", "solve", "temperatures"]
 
 _WEIGHTS = 1 << 16  # energies above the least whose weights are looked up
 
@@ -89,8 +89,12 @@ def _gumbel(config: Config) -> np.ndarray:
     return np.asarray(-np.log(-np.log((np.arange(size) + 0.5) / size)))
 
 
-class FloatTables:
-    """`problem` checked and in tables, for one `Chain` after the other. Takes 4 or 8 bytes a site and label."""
+class RasterSites:
+    """The sites of `problem`, checked, by colour.
+
+    bound: that no energy exceeds. sites: of each colour those that are drawn, flat indices in raster order, row_col: the same as
+    (rows, columns); drawn: how many in all. flags: (H, W) uint8, edges: as in `mrfhw.model.kernel.site_energies`.
+    """
 
     def __init__(self, problem: Problem, config: Config | None = None) -> None:
         if config is not None:
@@ -99,8 +103,6 @@ class FloatTables:
         self.bound = energy_bound(problem)
         if self.bound >= 1 << 62:
             raise ProblemError(f"energies go up to {float(self.bound):.3g}; the limit is 2^62: give smaller data, alpha or beta")
-        kind = np.int32 if self.bound < 1 << 31 else np.int64
-        self.kind = kind
         self.order = order = VisitOrder.raster(problem.shape, problem.labels)
         rows, cols = problem.shape
         drawn = np.ones(problem.shape, bool) if problem.clamped is None else ~np.ascontiguousarray(problem.clamped)
@@ -113,10 +115,21 @@ class FloatTables:
             self.sites.append(row * np.int32(cols) + col)
             self.row_col.append((row, col))
         self.flags = np.zeros(problem.shape, np.uint8)
-        with compiling("load", kind):
+        with compiling("flags"):
             fill_flags(self.flags, rows, cols)
-            self.singles, self.doubles = [singles(problem, sites, cols, kind) for sites in self.sites], doubles(problem, kind)
+        self.drawn = sum(map(len, self.sites))
         self.edges = edges(problem).reshape(-1, 4)
+
+
+class FloatTables(RasterSites):
+    """`problem` checked and in tables, for one `Chain` after the other. Takes 4 or 8 bytes a site and label."""
+
+    def __init__(self, problem: Problem, config: Config | None = None) -> None:
+        super().__init__(problem, config)
+        self.kind = kind = np.int32 if self.bound < 1 << 31 else np.int64
+        with compiling("load", kind):
+            self.singles = [singles(problem, sites, problem.shape[1], kind) for sites in self.sites]
+            self.doubles = doubles(problem, kind)
 
 
 class Chain:

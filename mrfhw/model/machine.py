@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.bits import bits_for
@@ -25,6 +22,7 @@ from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, fill_flags, fill_noise, f
 from mrfhw.model.log_timing import LogTiming
 from mrfhw.model.random import lane_states
 from mrfhw.model.sweeps import advance
+from mrfhw.model.threads import in_shares, threads_of
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.temperature import coefficient, coefficients
 from mrfhw.placement.visit_order import COLOURS
@@ -37,28 +35,10 @@ _KEPT = 1 << 24  # messages that are kept; a run with more keeps only their hist
 _WORTH_A_THREAD = 200_000  # label evaluations of a colour; fewer take less time than to hand them over
 
 
-def _threads(threads: int | None) -> int:
-    """`threads`, or what MRFHW_THREADS says, or the processors that this process may use."""
-    given = os.environ.get("MRFHW_THREADS", "") if threads is None else str(threads)
-    if not given:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not given.isdecimal() or int(given) < 1:
-        raise ProblemError(f"threads is {given}; the model takes a whole number from 1: give one, or leave out MRFHW_THREADS")
-    return int(given)
-
-
 def _width(config: Derived) -> int:
     """Units that a thread processes at once."""
     return min(_WIDTH[config.sampler.name] // config.unit_generators, config.units)
 
-
-@lru_cache(maxsize=1)
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, "mrfhw-model")
-
-
-if hasattr(os, "register_at_fork"):  # a forked child inherits the pool but not its threads, and would wait for them forever
-    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 @dataclass(frozen=True)
 class Tables:
@@ -128,7 +108,7 @@ class Machine:
         c = config
         sampler = c.sampler
         self._race = isinstance(sampler, Race)
-        self._threads = _threads(threads)
+        self._threads = threads_of(threads)
         fraction = sampler.fraction_bits if isinstance(sampler, Race) else sampler.exponent_fraction_bits
         largest = _bound(p)
         changed = problem.energy_shift > 0 or largest > c.energy_max
@@ -242,14 +222,7 @@ class Machine:
 
         if counted:
             self._events.fill(0)
-        shares = max(1, min(self._threads, blocks, order.colour_evaluations // _WORTH_A_THREAD))
-        edges = [blocks * n // shares for n in range(shares + 1)]
-        if shares == 1:
-            return [share(0, blocks)]
-        futures: list[Future[np.ndarray]] = [_pool(self._threads - 1).submit(share, a, b)
-                                             for a, b in itertools.pairwise(edges[:-1])]
-        last = share(edges[-2], edges[-1])
-        return [*(f.result() for f in futures), last]
+        return in_shares(share, blocks, order.colour_evaluations // _WORTH_A_THREAD, self._threads)
 
     def sweep(self) -> None:
         """Update every site once: black, then white."""

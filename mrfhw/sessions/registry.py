@@ -9,8 +9,8 @@ from mrfhw.sessions.session import BaseSession
 
 __all__ = ["BACKENDS", "SCHEMES", "session_type"]
 
-_NAMES = {"float": "mrfhw.sessions.float_session:FloatSession", "model": "mrfhw.sessions.model_session:ModelSession",
-          "rtl": "mrfhw.sim.chip:ChipSession"}
+_NAMES = {"cpu": "mrfhw.sessions.chain_session:CpuSession", "float": "mrfhw.sessions.chain_session:FloatSession",
+          "model": "mrfhw.sessions.model_session:ModelSession", "rtl": "mrfhw.sim.chip:ChipSession"}
 _BOARDS = "mrfhw.host.remote:RemoteSession"
 SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
 BACKENDS = tuple(_NAMES)

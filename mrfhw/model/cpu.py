@@ -1,0 +1,228 @@
+"""Gibbs sampling at the speed of a processor: float's law, without a machine's arithmetic (backend "cpu").
+
+p(l) = w(l) / sum of w, with w(l) = exp(-(E(l) - Emin) / T) and E of Equation 3.1 without shift, floor or cap, for all black sites
+((row + column) even) and then for all white ones. Weights and their sums are float32, by `mrfhw.model.cpu_kernel`: where T rests,
+products of tables, of each site's singletons and of doubletons; where it changes, powers of 2.
+
+One number chooses a label. The old label comes first, so that a number below its share keeps it: this share holds as long as no
+neighbour changes and T rests, or does not rise and the label is of least energy. Such a site keeps its label without a weight.
+The chain is the same without that memory.
+
+A row has a generator (`mrfhw.model.random.lane_states`, of as many lanes), which steps once for each unclamped site of a colour
+from left to right: threads do not change a chain, nor does the processor.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from mrfhw.field.energy import doubleton_table
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.machine.config import Config
+from mrfhw.model.cpu_kernel import LANES, STEEPEST, sweep_sites
+from mrfhw.model.data import compiling, singles
+from mrfhw.model.exact import RasterSites, temperatures
+from mrfhw.model.random import lane_states
+from mrfhw.model.sweeps import advance
+from mrfhw.model.threads import in_shares, threads_of
+from mrfhw.placement.visit_order import COLOURS
+
+__all__ = ["CpuChain", "CpuTables", "solve"]
+
+_RESTING = 4  # sweeps of one temperature after which tables of weights are made
+_ROOM = 1 << 30  # bytes that these may take
+_SMALLEST = 40.0  # natural logarithms that doubletons may take from a weight in a table: float32 ends at 87
+_FLOAT_ENDS = 104.0  # natural logarithms below 1 at which float32 is 0
+_WORTH_A_THREAD = 4_000  # sites of a colour; fewer take less time than to hand them over
+_AT_ONCE = 1 << 20  # entries of a table that are made at once
+
+
+class CpuTables(RasterSites):
+    """`problem` checked and in tables, for one `CpuChain` after the other.
+
+    Takes 2 or 4 bytes a site and label, and 4 more where T rests, if these are at most a gibibyte. Labels count as the next
+    multiple of 16.
+    """
+
+    def __init__(self, problem: Problem, config: Config | None = None) -> None:
+        super().__init__(problem, config)
+        self.size = -(-problem.labels // LANES) * LANES
+        doubletons = problem.beta * doubleton_table(problem)
+        heaviest = 1 if not self.edges.size else int(self.edges.max())
+        weights = np.arange(heaviest + 1) if self.edges.size else np.ones(1, np.int64)
+        sides = [doubletons] if problem.symmetric else [doubletons, doubletons.T]
+        pairs = np.zeros((len(sides), len(weights), problem.labels + 1, self.size), np.int64)
+        pairs[:, :, :-1, :problem.labels] = weights[:, None, None] * np.array(sides)[:, None]
+        self._deepest = 4 * int(pairs.max())
+        # Labels that there are not, up to a multiple of LANES, have energies whose weights end.
+        beyond = self.bound + math.ceil(STEEPEST * max(problem.schedule.hottest, 1)) + 1
+        if beyond + self._deepest >= 1 << 31:
+            raise ProblemError(f"energies go up to {float(self.bound):.3g}; the limit of backend cpu is near 2^31: give smaller "
+                               "data, alpha or beta, or --backend float")
+        self.kind = np.int16 if beyond + self._deepest < 1 << 15 else np.int32
+        self.energies = [self._singletons(sites, self.kind, beyond) for sites in self.sites]
+        self.pairs = pairs.astype(self.kind)
+        self.starts = [np.searchsorted(rows, np.arange(problem.shape[0] + 1)) for rows, _ in self.row_col]
+        self._temperature, self._pair_weights = math.nan, np.empty(0)
+        self._weights: list[np.ndarray] = []
+
+    def _singletons(self, sites: np.ndarray, kind: type[np.generic], beyond: int) -> np.ndarray:
+        found = np.full((len(sites), self.size), beyond, kind)
+        for first in range(0, len(sites), _AT_ONCE // self.size):
+            some = slice(first, first + _AT_ONCE // self.size)
+            with compiling("load", kind):
+                found[some, :self.problem.labels] = singles(self.problem, sites[some], self.problem.shape[1], kind)
+        return found
+
+    def weighs(self, temperature: float) -> bool:
+        """Whether there are tables of weights at a temperature that rests."""
+        sites = sum(map(len, self.sites))
+        return self._deepest <= _SMALLEST * temperature and 4 * sites * self.size <= _ROOM
+
+    def at(self, temperature: float) -> tuple[list[np.ndarray], np.ndarray]:
+        """The weights at `temperature`, float32: of each colour's singletons, and of doubletons; see `sweep_sites`."""
+        if temperature != self._temperature:
+            labels = self.problem.labels
+            # By energy above the least, as far as float32 goes.
+            table = np.exp(np.arange(min(self.bound, math.ceil(_FLOAT_ENDS * temperature)) + 2) / -temperature).astype(np.float32)
+            table[-1] = 0.0
+            if not self._weights:
+                self._weights = [np.zeros(energies.shape, np.float32) for energies in self.energies]
+            for energies, weights in zip(self.energies, self._weights, strict=True):
+                for first in range(0, len(energies), _AT_ONCE // self.size):
+                    some = slice(first, first + _AT_ONCE // self.size)
+                    above = energies[some, :labels] - energies[some, :labels].min(1, keepdims=True)
+                    weights[some, :labels] = table[np.minimum(above, len(table) - 1)]
+            self._pair_weights = table[np.minimum(self.pairs, len(table) - 1)]
+            self._temperature = temperature
+        return self._weights, self._pair_weights
+
+
+class CpuChain:
+    """A chain of `problem`, advanced sweep by sweep. Arguments: as of `solve`; tables: those of another chain of it.
+
+    cached: whether shares of labels are kept; nothing but the speed depends on it. drawn: sites drawn by all weights so far.
+    labels: (H, W) uint8, the sample.
+    """
+
+    def __init__(self, problem: Problem, run: Run, *, config: Config | None = None, tables: CpuTables | None = None,
+                 threads: int | None = None, cached: bool = True):
+        self.tables = CpuTables(problem, config) if tables is None else tables
+        self.problem, self.run, self.config, self.sweeps, self.drawn = problem, run, config, 0, 0
+        self._cached, self._threads = cached, threads_of(threads)
+        self.initial = initial_labels(problem, run)
+        self.labels = np.ascontiguousarray(self.initial).copy()
+        self._state = lane_states(run.seed, problem.shape[0])
+        self._bounds = np.zeros(problem.sites, np.uint32)
+        self._counts = np.zeros((problem.sites, problem.labels if run.estimate == "mode" else 0), np.uint32)
+        self._sums = np.zeros((problem.sites, 2 if run.estimate == "mean" else 0), np.int64)
+        self._since = np.full(problem.sites, run.counts_from, np.int64)
+        self._temperatures = temperatures(problem, config)
+        self._last, self._rests = math.inf, 0
+
+    def _temperature(self) -> float:
+        """That of the next sweep."""
+        temperature = next(self._temperatures)
+        if temperature > self._last or (temperature < self._last and self._rests >= _RESTING):
+            self._bounds.fill(0)  # of labels that are not of least energy, too
+        self._rests = self._rests + 1 if temperature == self._last else 0
+        self._last = temperature
+        return temperature
+
+    def sweep(self) -> None:
+        """Update every site once: black, then white."""
+        t, temperature = self.tables, self._temperature()
+        rows, cols = self.problem.shape
+        rests = self._rests >= _RESTING and t.weighs(temperature)
+        own, pairs = t.at(temperature) if rests else (t.energies, t.pairs)
+        scale = np.float32(1 / (temperature * math.log(2)))
+        now = self.sweeps if self.sweeps >= self.run.counts_from else -1
+        shares = t.drawn // (2 * _WORTH_A_THREAD)
+        with compiling("cpu", own[0].dtype):
+            for colour in COLOURS:
+                def share(first: int, last: int, colour: int = colour) -> int:
+                    return sweep_sites(first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour], pairs,
+                                       t.edges, t.flags.reshape(-1), self.labels.reshape(-1), self._bounds, self._state,
+                                       self._counts, self._sums, self._since, now, self._cached)
+
+                self.drawn += sum(in_shares(share, rows, shares, self._threads))
+        self.sweeps += 1
+
+    def _rest(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sites that are drawn, flat, and how often their label has been drawn since it was last counted."""
+        sites = np.concatenate(self.tables.sites)
+        return sites, np.maximum(self.sweeps - self._since[sites], 0)
+
+    @property
+    def counts(self) -> np.ndarray | None:
+        """(H, W, L) uint32, the histogram so far, a copy; None where the run's estimate is not the mode."""
+        if not self._counts.size:
+            return None
+        found, (sites, rest) = self._counts.copy(), self._rest()
+        found[sites, self.labels.reshape(-1)[sites]] += rest.astype(np.uint32)
+        return found.reshape(*self.problem.shape, -1)
+
+    @property
+    def sums(self) -> np.ndarray | None:
+        """(H, W, 2) int64, the sums of labels and their numbers so far, a copy; None where the run's estimate is not the mean."""
+        if not self._sums.size:
+            return None
+        found, (sites, rest) = self._sums.copy(), self._rest()
+        found[sites] += np.stack([rest * self.labels.reshape(-1)[sites], rest], -1)
+        return found.reshape(*self.problem.shape, 2)
+
+    @property
+    def sample(self) -> np.ndarray:
+        """(H, W) uint8, a copy."""
+        return self.labels.copy()
+
+    def result(self, wall: float) -> Result:
+        """The result of the chain so far, after `wall` seconds."""
+        made = self.tables.order.label_evaluations(self.problem.unclamped_sites, self.sweeps)
+        return Result(backend="cpu", counts=self.counts, sums=self.sums, last=self.sample, initial=self.initial, wall_seconds=wall,
+                      label_evaluations=made)
+
+    def state(self, wall: float = 0.0) -> RunState:
+        """The state of the chain, as a copy that later sweeps do not change."""
+        return RunState(sweeps=self.sweeps, so_far=self.result(wall), generators=self._state.copy())
+
+    def restore(self, state: RunState) -> None:
+        """Continue from the state of a chain with the same problem and run."""
+        found = state.so_far
+        assert state.generators is not None
+        self.initial, self.sweeps = found.initial, state.sweeps
+        self.labels[...] = found.last
+        if found.counts is not None:
+            self._counts[...] = found.counts.reshape(self._counts.shape)
+        if found.sums is not None:
+            self._sums[...] = found.sums.reshape(self._sums.shape)
+        self._since.fill(max(self.sweeps, self.run.counts_from))
+        self._state[...] = state.generators
+        self._temperatures, self._last, self._rests = temperatures(self.problem, self.config), math.inf, 0
+        for _ in range(self.sweeps):
+            self._temperature()
+        self._bounds.fill(0)
+
+
+def solve(problem: Problem, run: Run, *, config: Config | None = None, threads: int | None = None,
+          progress: Callable[[int], object] | None = None,
+          observe: Callable[[int, np.ndarray], object] | None = None) -> Result:
+    """Sample `problem` for `run.sweeps` sweeps.
+
+    config: the machine whose realized temperatures are used and whose words the problem must fit (ProblemError where it does not);
+    None uses the schedule as it stands. threads: cores to use at most; None for the environment's MRFHW_THREADS or, without it, all
+    that the process may use. progress: called after each sweep with the number of finished sweeps. observe: with that number and a
+    copy of the labels (H, W) uint8.
+    Result: backend "cpu"; no messages, cycles or lanes.
+    """
+    began = time.perf_counter()
+    chain = CpuChain(problem, run, config=config, threads=threads)
+    advance(chain, progress, observe)
+    return chain.result(time.perf_counter() - began)

@@ -1,0 +1,89 @@
+"""Sessions of samplers that have no machine: float64's reference and the processor's vectors."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.machine.config import Config
+from mrfhw.model.cpu import CpuChain, CpuTables
+from mrfhw.model.exact import Chain, FloatTables, RasterSites
+from mrfhw.model.sweeps import Sampler
+from mrfhw.placement.placement import Placement
+from mrfhw.sessions.sampler_run import SamplerRun
+from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
+
+__all__ = ["ChainSession", "CpuSession", "FloatSession"]
+
+
+class _Chain(Sampler, Protocol):
+    def restore(self, state: RunState) -> None: ...
+
+    def result(self, wall: float) -> Result: ...
+
+
+class ChainRun(SamplerRun[_Chain]):
+    """A chain; see `mrfhw.sessions.session.ActiveRun`."""
+
+    def result(self) -> Result:
+        return self.sampler.result(self._wall)
+
+
+class ChainSession(BaseSession):
+    """See `mrfhw.sessions.session.Session`. config: the machine whose temperatures are taken and whose words problems must fit."""
+
+    shows_sweeps = True
+    keeps_generators = False
+    any_size = True
+    tables_type: type[RasterSites]
+
+    def __init__(self, config: Config):
+        self.config = config
+        self._tables: RasterSites | None = None  # of the last problem
+
+    @classmethod
+    def open(cls, backend: str, config: Config, cycles: int) -> ChainSession:
+        return cls(config)
+
+    def chain(self, run: Run, tables: RasterSites) -> _Chain:
+        """A chain at its start."""
+        raise NotImplementedError
+
+    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ChainRun:
+        began = time.perf_counter()
+        problem = problem.problem if isinstance(problem, Placement) else problem
+        if self._tables is None or self._tables.problem is not problem:
+            self._tables = self.tables_type(problem, self.config)
+        chain = self.chain(run, self._tables)
+        if state is not None:
+            chain.restore(state)
+        before = 0.0 if state is None else state.so_far.wall_seconds
+        active = ChainRun(chain, before + time.perf_counter() - began, progress, observe, pauses)
+        active.advance()
+        return active
+
+
+class FloatSession(ChainSession):
+    """The float64 reference."""
+
+    backend = "float"
+    tables_type = FloatTables
+
+    def chain(self, run: Run, tables: RasterSites) -> Chain:
+        assert isinstance(tables, FloatTables)
+        return Chain(tables.problem, run, config=self.config, tables=tables)
+
+
+class CpuSession(ChainSession):
+    """The same law by the processor's vectors."""
+
+    backend = "cpu"
+    tables_type = CpuTables
+
+    def chain(self, run: Run, tables: RasterSites) -> CpuChain:
+        assert isinstance(tables, CpuTables)
+        return CpuChain(tables.problem, run, config=self.config, tables=tables)

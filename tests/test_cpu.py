@@ -1,0 +1,306 @@
+"""The processor's sampler: against the same arithmetic site by site, against enumerated distributions, and as a backend."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy import float32
+from scipy.stats import chi2
+from test_exact import enumerated
+
+from mrfhw.field.energy import Energy, doubleton_table, edge_weights, singleton_energies
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run, Schedule
+from mrfhw.jobs.machine import chosen_backend
+from mrfhw.machine.config import Config
+from mrfhw.model.cpu import CpuChain, CpuTables, solve
+from mrfhw.model.cpu_kernel import LANES, POINT_BITS, POLYNOMIAL, QUARTER, STEEPEST
+from mrfhw.model.exact import temperatures
+from mrfhw.model.random import lane_states
+from mrfhw.sessions import backends
+from support.random_fields import random_field, random_field_machine
+from support.small_grids import GRIDS, Copies, tail
+
+FALSE_FAILURE = 1e-6  # of each chi-square test, were its seed drawn anew
+
+
+def xorshift(state):
+    """A step of a generator (4,) of Python integers; its 32 bits."""
+    x, y, z, w = state
+    t = (x ^ x << 11) & 0xFFFFFFFF
+    state[:] = y, z, w, w ^ w >> 19 ^ t ^ t >> 8
+    return (state[3] + state[1]) & 0xFFFFFFFF
+
+
+class Reference:
+    """A chain in NumPy's float32, a site at a time and without memory of shares; resting: sweeps from which on tables are used."""
+
+    def __init__(self, problem, run, resting):
+        self.problem, self.run, self.resting = problem, run, resting
+        self.labels = initial_labels(problem, run).astype(int)
+        self.counts = np.zeros((*problem.shape, problem.labels), int)
+        self.size = -(-problem.labels // LANES) * LANES
+        self.state = lane_states(run.seed, problem.shape[0]).tolist()
+        self.singles = singleton_energies(problem)
+        self.table = problem.beta * doubleton_table(problem)
+        self.edges = edge_weights(problem) if problem.edges is not None else np.ones((*problem.shape, 4), int)
+        self.temperatures = temperatures(problem)
+        self.past = []
+
+    def doubletons(self, row, col):
+        """(4, L): beta E_doubleton with the label above, below, to the left and to the right; None where there is none."""
+        rows, cols = self.problem.shape
+        found = []
+        for side, (r, c) in enumerate([(row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)]):
+            if 0 <= r < rows and 0 <= c < cols:
+                other = self.labels[r, c]
+                found.append(self.edges[row, col, side] * (self.table[other] if side in (0, 2) else self.table[:, other]))
+            else:
+                found.append(np.zeros(self.problem.labels, int))
+        return np.array(found)
+
+    def weights(self, row, col, temperature, tables):
+        own, pairs = self.singles[row, col], self.doubletons(row, col)
+        found = np.zeros(self.size, float32)
+        if tables:
+            single = np.exp((own - own.min()) / -temperature).astype(float32)
+            up, down, left, right = np.exp(pairs / -temperature).astype(float32)
+            found[:len(own)] = single * ((up * down) * (left * right))
+            return found
+        energy = own + pairs.sum(0)
+        octaves = np.minimum((energy - energy.min()).astype(float32) * float32(1 / (temperature * math.log(2))), float32(STEEPEST))
+        whole = octaves.astype(np.int32)
+        part, power = octaves - whole.astype(float32), np.full(len(own), float32(POLYNOMIAL[-1]))
+        for coefficient in POLYNOMIAL[-2::-1]:
+            power = power * part + float32(coefficient)
+        found[:len(own)] = power * np.exp2(-whole).astype(float32)
+        found[len(own):] = float32(POLYNOMIAL[0]) * float32(2.0**-STEEPEST)
+        return found
+
+    def draw(self, row, col, temperature, tables):
+        weights, old = self.weights(row, col, temperature, tables), self.labels[row, col]
+        held, weights[old] = weights[old], 0
+        by_lane = np.zeros(LANES, float32)
+        for first in range(0, self.size, LANES):
+            by_lane = by_lane + weights[first:first + LANES]
+        eighths = by_lane[:8] + by_lane[8:]
+        quarters = eighths[:QUARTER] + eighths[QUARTER:]
+        others = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3])
+        total = others + held
+        point = float32(xorshift(self.state[row]) >> (32 - POINT_BITS)) * float32(2.0**-POINT_BITS) * total
+        if point < held:
+            return old
+        quarter, point = self.passed(quarters, point - held)
+        lane, point = self.passed(by_lane[quarter::QUARTER], point)
+        new, running = quarter + QUARTER * lane, float32(0)
+        place = new
+        for label in range(place, self.size - LANES, LANES):
+            running = running + weights[label]
+            new += LANES * int(point >= running)
+        return new if weights[new] > total * float32(2.0**-32) else old
+
+    @staticmethod
+    def passed(four, point):
+        pairs = [four[0], four[0] + four[1], four[1] + four[2]]
+        ends = [pairs[0], pairs[1], pairs[2] + pairs[0]]
+        past = [point >= end for end in ends]
+        gone = [float32(value) if passed else float32(0) for value, passed in zip(four, past, strict=False)] + [float32(0)]
+        return sum(past), point - ((gone[0] + gone[2]) + (gone[1] + gone[3]))
+
+    def sweep(self, number):
+        temperature = next(self.temperatures)
+        tables = len(self.past) >= self.resting and set(self.past[-self.resting:]) == {temperature}
+        self.past.append(temperature)
+        for colour in (0, 1):
+            for row, col in np.ndindex(*self.problem.shape):
+                if (row + col) % 2 == colour and not (self.problem.clamped is not None and self.problem.clamped[row, col]):
+                    self.labels[row, col] = self.draw(row, col, temperature, tables)
+                    self.counts[row, col, self.labels[row, col]] += number >= self.run.burn_in
+
+
+def random_case(seed):
+    """A random field of at most 9 x 9 sites, of any functions, and a temperature that rests for some sweeps."""
+    rng = np.random.default_rng(seed)
+    problem = random_field(rng, random_field_machine(rng)).problem
+    hot = float(np.exp(rng.uniform(np.log(0.5), np.log(400))))
+    table = tuple(hot * float(scale) for scale in rng.choice([1.0, 0.7, 1.3], 3))
+    schedule = Schedule.of_table(table, int(rng.integers(1, 9))) if rng.random() < 0.7 else Schedule.constant(hot)
+    return dataclasses.replace(problem, schedule=schedule, energy_shift=0)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_every_draw_equals_the_same_arithmetic_site_by_site(seed):
+    problem = random_case(seed)
+    run = Run(sweeps=12, burn_in=3, seed=seed)
+    reference, chain = Reference(problem, run, resting=4), CpuChain(problem, run, threads=1)
+    if not chain.tables.weighs(min(problem.schedule.table or (problem.schedule.start,))):
+        reference.resting = 1000
+    for number in range(run.sweeps):
+        reference.sweep(number)
+        chain.sweep()
+        assert np.array_equal(chain.labels, reference.labels), number
+    assert np.array_equal(chain.counts, reference.counts)
+
+
+def test_those_fields_have_both_kinds_of_weights():
+    rests = [CpuTables(random_case(seed)).weighs(random_case(seed).schedule.coldest) for seed in range(16)]
+    assert 2 <= sum(rests) <= 14
+
+
+def field(labels=40, shape=(24, 31), **changes):
+    rng = np.random.default_rng(labels)
+    arguments = {"labels": labels, "singleton1": rng.integers(0, 64, shape), "singleton2": rng.integers(0, 64, shape),
+                 "offsets": np.stack([np.zeros(labels, int), -np.arange(labels)], 1), "tau": 4, "beta": 5, "out_of_range": 30,
+                 "clamped": rng.random(shape) < 0.1, "schedule": Schedule.constant(6.0)}
+    return Problem(**{**arguments, **changes})
+
+
+SCHEDULES = {"rests": Schedule.constant(6.0), "cools": Schedule.geometric(30.0, 0.9, 2.0),
+             "rises": Schedule.of_table((8.0, 2.0, 9.0, 1.0), 7)}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("labels", [2, 16, 40, 256])
+def test_the_memory_of_shares_changes_nothing_but_the_work(labels, schedule):
+    run = Run(sweeps=40, burn_in=10, seed=3)
+    problem = field(labels, schedule=SCHEDULES[schedule])
+    with_it, without = CpuChain(problem, run), CpuChain(problem, run, cached=False)
+    for _ in range(run.sweeps):
+        with_it.sweep()
+        without.sweep()
+        assert np.array_equal(with_it.labels, without.labels)
+    assert np.array_equal(with_it.counts, without.counts)
+    assert without.drawn == problem.unclamped_sites * run.sweeps
+    assert with_it.drawn < without.drawn
+
+
+def test_a_cold_field_hardly_draws():
+    cold = field(schedule=Schedule.geometric(30.0, 0.8, 0.5))
+    chain = CpuChain(cold, Run(sweeps=60, burn_in=50))
+    for _ in range(60):
+        chain.sweep()
+    before = chain.drawn
+    chain.sweep()
+    assert chain.drawn - before < 0.1 * cold.unclamped_sites
+
+
+def test_threads_change_nothing():
+    problem, run = field(8, (130, 161)), Run(sweeps=12, burn_in=4, seed=9)
+    one, three = (solve(problem, run, threads=n) for n in (1, 3))
+    assert np.array_equal(one.last, three.last)
+    assert np.array_equal(one.counts, three.counts)
+
+
+@pytest.mark.parametrize("estimate", ESTIMATES)
+def test_what_a_run_keeps_is_what_its_sweeps_say(estimate):
+    problem, run = field(12), Run(sweeps=30, burn_in=9, seed=2, estimate=estimate)
+    seen = []
+    result = solve(problem, run, observe=lambda _, labels: seen.append(labels))
+    drawn, free = np.array(seen[run.burn_in:]), ~problem.clamped
+    if estimate == "mode":
+        assert np.array_equal(result.counts, [[np.bincount(drawn[:, r, c], minlength=12) * free[r, c] for c in range(31)]
+                                              for r in range(24)])
+    elif estimate == "mean":
+        assert np.array_equal(result.sums, np.stack([drawn.sum(0) * free, len(drawn) * free], -1))
+    else:
+        assert result.counts is None
+        assert result.sums is None
+    assert np.array_equal(result.last, seen[-1])
+
+
+@pytest.mark.parametrize("estimate", ESTIMATES)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("pause", [3, 5, 21])
+def test_a_run_goes_on_from_its_state(pause, schedule, estimate):
+    problem, run = field(20, schedule=SCHEDULES[schedule]), Run(sweeps=30, burn_in=8, seed=4, estimate=estimate)
+    whole, first, second = (CpuChain(problem, run) for _ in range(3))
+    for _ in range(run.sweeps):
+        whole.sweep()
+    for _ in range(pause):
+        first.sweep()
+    second.restore(first.state())
+    for _ in range(run.sweeps - pause):
+        second.sweep()
+    assert np.array_equal(whole.labels, second.labels)
+    for name in ("counts", "sums"):
+        assert np.array_equal(getattr(whole, name), getattr(second, name)) or getattr(whole, name) is None
+
+
+@pytest.mark.parametrize("cooled", [False, True])
+def test_2x2_grid_has_the_enumerated_distribution(cooled):
+    """After cooling and reheating, too, when shares of labels are remembered."""
+    grid = {"labels": 3, "constants": np.array([3, 11, 24]), "doubleton": "absolute", "beta": 6}
+    schedule = Schedule.of_table((9.0, 3.0, 1.0, 9.0), 6) if cooled else Schedule.constant(9.0)
+    problem = Problem(singleton1=np.array([[5, 20], [12, 9]]), **grid, schedule=schedule)
+    states, probabilities = enumerated(problem, 9.0, [0, 1, 2, 3])
+    tables, runs, counts = CpuTables(problem), 3000, np.zeros(len(states))
+    for seed in range(runs):
+        chain = CpuChain(problem, Run(sweeps=32, seed=seed), tables=tables, threads=1)
+        for _ in range(32):
+            chain.sweep()
+        counts[int(chain.labels.ravel() @ [27, 9, 3, 1])] += 1
+    kept = probabilities * runs >= 8
+    seen, want = np.append(counts[kept], counts[~kept].sum()), np.append(probabilities[kept], probabilities[~kept].sum()) * runs
+    assert chi2.sf(((seen - want) ** 2 / want).sum(), len(want) - 1) > FALSE_FAILURE
+
+
+@pytest.mark.parametrize("grid", list(GRIDS))
+@pytest.mark.parametrize("tables", [False, True])
+def test_copies_of_small_grids_have_the_enumerated_distribution(grid, tables, monkeypatch):
+    copies = Copies(GRIDS[grid], (160, 160))
+    if not tables:
+        monkeypatch.setattr(CpuTables, "weighs", lambda self, temperature: False)
+    result = solve(copies.problem, Run(sweeps=copies.grid.sweeps + 8, seed=1, initial=copies.initial))
+    free = (slice(None), slice(1, -1), slice(1, -1))
+    drawn = copies.cut(result.last)[free].reshape(copies.count, -1)
+    cell, labels = copies.cell(), copies.problem.labels
+    states = np.array(list(itertools.product(range(labels), repeat=drawn.shape[1])))
+    grids = np.repeat(copies.cut(copies.initial)[:1], len(states), 0)
+    grids[free] = states.reshape(-1, copies.grid.rows, copies.grid.cols)
+    energies = Energy(cell)(grids)
+    weights = np.exp((energies - energies.min()) / -copies.grid.temperature)
+    counts = np.bincount(drawn @ labels ** np.arange(drawn.shape[1] - 1, -1, -1), minlength=len(states))
+    assert tail(counts, weights / weights.sum()) > FALSE_FAILURE
+
+
+def test_huge_energies_and_small_temperatures_stay_finite():
+    problem = Problem(labels=4, singleton1=np.full((3, 3), 63), constants=np.array([0, 1, 62, 63]), alpha=4000,
+                      singleton="squared", schedule=Schedule.constant(0.001))
+    assert (solve(problem, Run(sweeps=8)).last == 3).all()
+
+
+def test_what_its_sums_cannot_hold_is_refused_in_one_line():
+    problem = Problem(labels=2, unary=np.full((2, 2, 2), 1 << 20), alpha=1 << 12, schedule=Schedule.constant(10.0))
+    with pytest.raises(ProblemError, match=r"energies go up to 4.29e\+09; the limit of backend cpu .*: give smaller data"):
+        solve(problem, Run(sweeps=1))
+
+
+def test_a_machine_gives_its_realized_temperatures_and_refuses_what_does_not_fit():
+    problem, config = field(8, schedule=Schedule.constant(0.33)), Config(temperature_bits=12)
+    realized = dataclasses.replace(problem, schedule=Schedule.constant(next(temperatures(problem, config))))
+    assert realized.schedule.start != problem.schedule.start
+    run = Run(sweeps=30)
+    assert np.array_equal(solve(problem, run, config=config).counts, solve(realized, run).counts)
+    assert not np.array_equal(solve(problem, run, config=config).counts, solve(problem, run).counts)
+    with pytest.raises(ProblemError, match="label_bits = 2"):
+        solve(problem, Run(sweeps=1), config=Config(label_bits=2))
+
+
+def test_it_is_a_backend_of_any_size():
+    problem, run = field(8, (200, 150)), Run(sweeps=6, burn_in=2)
+    config = Config(mesh_rows=1, mesh_cols=1)
+    result = backends.solve("cpu", config, problem, run)
+    assert result.backend == "cpu"
+    assert result.windows is None
+    assert np.array_equal(result.counts, solve(problem, run, config=config).counts)
+
+
+@pytest.mark.parametrize(("given", "chosen"), [
+    ((), "cpu"), (("labels", "sweeps", "temperature"), "cpu"), (("spes",), "model"), (("machine",), "model"),
+    (("preset",), "model"),
+    (("visit", "sweeps"), "model"), (("clock",), "model")])
+def test_the_processor_is_taken_where_nothing_of_a_machine_is_given(given, chosen):
+    assert chosen_backend("auto", given) == chosen
+    assert chosen_backend("float", given) == "float"
