@@ -7,8 +7,11 @@ import numpy as np
 from mrfhw.field.problem import Problem
 from mrfhw.model.data import doubles, edges, sources
 from mrfhw.model.kernel import field_energy, fill_singles
+from mrfhw.model.threads import in_shares, threads_of
 
 __all__ = ["FieldEnergy"]
+
+_WORTH_A_THREAD = 10_000  # sites; fewer take less time than to hand them over
 
 
 class FieldEnergy:
@@ -22,5 +25,10 @@ class FieldEnergy:
 
     def __call__(self, labels: np.ndarray) -> int:
         labels = np.ascontiguousarray(labels, np.uint8)
-        fill_singles(self._singles, self._sites, labels.shape[1], labels.reshape(-1), *self._sources)
+        flat, threads = labels.reshape(-1), threads_of(None)
+
+        def fill(first: int, last: int) -> None:
+            fill_singles(self._singles[first:last], self._sites[first:last], labels.shape[1], flat[first:last], *self._sources)
+
+        in_shares(fill, labels.size, labels.size // _WORTH_A_THREAD, threads)
         return int(field_energy(labels, self._singles, self._doubles, self._edges))
