@@ -12,6 +12,7 @@ from mrfhw.bench.numpy_sampler import NumpySampler
 from mrfhw.bench.tables_sampler import TablesSampler
 from mrfhw.field.energy import doubleton_table, singleton_energies
 from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.model import cpu, exact, machine
 from mrfhw.scenes import stereo_scene
@@ -39,31 +40,27 @@ def _median(measure: Callable[[], float], repeats: int) -> float:
     return statistics.median(measure() for _ in range(repeats))
 
 
-def model_speed(config: Config, labels: int, threads: int | None, repeats: int) -> float:
-    """The bit-exact model of `config`; threads: None for all cores."""
+def _solved_speed(solve: Callable[[Problem], Result], labels: int, repeats: int) -> float:
     def once() -> float:
-        result = machine.solve(config, problem(labels), RUN, threads=threads)
+        result = solve(problem(labels))
         return result.label_evaluations / result.wall_seconds
 
     return _median(once, repeats)
+
+
+def model_speed(config: Config, labels: int, threads: int | None, repeats: int) -> float:
+    """The bit-exact model of `config`; threads: None for all cores."""
+    return _solved_speed(lambda p: machine.solve(config, p, RUN, threads=threads), labels, repeats)
 
 
 def cpu_speed(labels: int, threads: int | None, repeats: int) -> float:
     """The backend cpu; threads: None for all cores. Sites whose label is known to stay count with all their labels."""
-    def once() -> float:
-        result = cpu.solve(problem(labels), RUN, threads=threads)
-        return result.label_evaluations / result.wall_seconds
-
-    return _median(once, repeats)
+    return _solved_speed(lambda p: cpu.solve(p, RUN, threads=threads), labels, repeats)
 
 
 def float_speed(labels: int, repeats: int) -> float:
     """float64, one core."""
-    def once() -> float:
-        result = exact.solve(problem(labels), RUN)
-        return result.label_evaluations / result.wall_seconds
-
-    return _median(once, repeats)
+    return _solved_speed(lambda p: exact.solve(p, RUN), labels, repeats)
 
 
 def _sweeps_speed(make: Callable[..., _Sweeps], labels: int, sweeps: int, repeats: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from mrfhw.field.problem import Problem, Run
@@ -38,7 +39,8 @@ class ChainSession(BaseSession):
     shows_sweeps = True
     keeps_generators = False
     any_size = True
-    tables_type: type[RasterSites]
+    tables_type: Callable[[Problem, Config], RasterSites]
+    chain_type: Callable[..., _Chain]
 
     def __init__(self, config: Config):
         self.config = config
@@ -48,17 +50,13 @@ class ChainSession(BaseSession):
     def open(cls, backend: str, config: Config, cycles: int) -> ChainSession:
         return cls(config)
 
-    def chain(self, run: Run, tables: RasterSites) -> _Chain:
-        """A chain at its start."""
-        raise NotImplementedError
-
     def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
               progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ChainRun:
         began = time.perf_counter()
         problem = problem.problem if isinstance(problem, Placement) else problem
         if self._tables is None or self._tables.problem is not problem:
             self._tables = self.tables_type(problem, self.config)
-        chain = self.chain(run, self._tables)
+        chain = self.chain_type(problem, run, config=self.config, tables=self._tables)
         if state is not None:
             chain.restore(state)
         before = 0.0 if state is None else state.so_far.wall_seconds
@@ -71,19 +69,11 @@ class FloatSession(ChainSession):
     """The float64 reference."""
 
     backend = "float"
-    tables_type = FloatTables
-
-    def chain(self, run: Run, tables: RasterSites) -> Chain:
-        assert isinstance(tables, FloatTables)
-        return Chain(tables.problem, run, config=self.config, tables=tables)
+    tables_type, chain_type = FloatTables, Chain
 
 
 class CpuSession(ChainSession):
     """The same law by the processor's vectors."""
 
     backend = "cpu"
-    tables_type = CpuTables
-
-    def chain(self, run: Run, tables: RasterSites) -> CpuChain:
-        assert isinstance(tables, CpuTables)
-        return CpuChain(tables.problem, run, config=self.config, tables=tables)
+    tables_type, chain_type = CpuTables, CpuChain
