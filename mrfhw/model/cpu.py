@@ -20,25 +20,25 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mrfhw.field.energy import doubleton_table
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
 from mrfhw.model.cpu_kernel import LANES, STEEPEST, sweep_sites
-from mrfhw.model.data import compiling, singles
+from mrfhw.model.data import compiling, doubles, singles
 from mrfhw.model.exact import RasterSites, temperatures
 from mrfhw.model.random import lane_states
 from mrfhw.model.sweeps import advance
 from mrfhw.model.threads import in_shares, threads_of
 from mrfhw.placement.visit_order import COLOURS
 
-__all__ = ["CpuChain", "CpuTables", "solve"]
+__all__ = ["RESTING", "CpuChain", "CpuTables", "solve"]
 
-_RESTING = 4  # sweeps of one temperature after which tables of weights are made
+RESTING = 4  # sweeps of one temperature after which tables of weights are made
 _ROOM = 1 << 30  # bytes that these may take
 _SMALLEST = 40.0  # natural logarithms that doubletons may take from a weight in a table: float32 ends at 87
+_STEEP = 1e30  # octaves a unit of energy: all weights but the largest end; float32 holds it
 _FLOAT_ENDS = 104.0  # natural logarithms below 1 at which float32 is 0
 _WORTH_A_THREAD = 4_000  # sites of a colour; fewer take less time than to hand them over
 _AT_ONCE = 1 << 20  # entries of a table that are made at once
@@ -54,18 +54,17 @@ class CpuTables(RasterSites):
     def __init__(self, problem: Problem, config: Config | None = None) -> None:
         super().__init__(problem, config)
         self.size = -(-problem.labels // LANES) * LANES
-        doubletons = problem.beta * doubleton_table(problem)
         heaviest = 1 if not self.edges.size else int(self.edges.max())
         weights = np.arange(heaviest + 1) if self.edges.size else np.ones(1, np.int64)
-        sides = [doubletons] if problem.symmetric else [doubletons, doubletons.T]
-        pairs = np.zeros((len(sides), len(weights), problem.labels + 1, self.size), np.int64)
-        pairs[:, :, :-1, :problem.labels] = weights[:, None, None] * np.array(sides)[:, None]
+        by_side = doubles(problem, np.int64)
+        pairs = np.zeros((len(by_side), len(weights), problem.labels + 1, self.size), np.int64)
+        pairs[..., :problem.labels] = weights[:, None, None] * by_side[:, None]
         self._deepest = 4 * int(pairs.max())
         # Labels that there are not, up to a multiple of LANES, have energies whose weights end.
         beyond = self.bound + math.ceil(STEEPEST * max(problem.schedule.hottest, 1)) + 1
         if beyond + self._deepest >= 1 << 31:
-            raise ProblemError(f"energies go up to {float(self.bound):.3g}; the limit of backend cpu is near 2^31: give smaller "
-                               "data, alpha or beta, or --backend float")
+            raise ProblemError(f"energies go up to {float(self.bound):.3g}, temperatures to {problem.schedule.hottest:g}; backend "
+                               f"cpu takes energies + {STEEPEST:g} temperatures up to 2^31: give smaller ones, or --backend float")
         self.kind = np.int16 if beyond + self._deepest < 1 << 15 else np.int32
         self.energies = [self._singletons(sites, self.kind, beyond) for sites in self.sites]
         self.pairs = pairs.astype(self.kind)
@@ -130,7 +129,7 @@ class CpuChain:
     def _temperature(self) -> float:
         """That of the next sweep."""
         temperature = next(self._temperatures)
-        if temperature > self._last or (temperature < self._last and self._rests >= _RESTING):
+        if temperature > self._last or (temperature < self._last and self._rests >= RESTING):
             self._bounds.fill(0)  # of labels that are not of least energy, too
         self._rests = self._rests + 1 if temperature == self._last else 0
         self._last = temperature
@@ -140,9 +139,9 @@ class CpuChain:
         """Update every site once: black, then white."""
         t, temperature = self.tables, self._temperature()
         rows, cols = self.problem.shape
-        rests = self._rests >= _RESTING and t.weighs(temperature)
+        rests = self._rests >= RESTING and t.weighs(temperature)
         own, pairs = t.at(temperature) if rests else (t.energies, t.pairs)
-        scale = np.float32(1 / (temperature * math.log(2)))
+        scale = np.float32(min(1 / (temperature * math.log(2)), _STEEP))
         now = self.sweeps if self.sweeps >= self.run.counts_from else -1
         shares = t.drawn // (2 * _WORTH_A_THREAD)
         with compiling("cpu", own[0].dtype):
