@@ -46,8 +46,9 @@ class Latency:
     label_switch: int = 1  # entry -> label word at the switch between tiles
     vector_read: int = 1  # label word at Prefetch -> the word with its vector enters the chain
     swap: int = 1  # Prefetch: swap -> the collected neighbours at the SPUs
-    write_back: int = 1  # entry and drawn label -> LMem's write port
-    log_entry: int = 1  # entry and drawn label -> message at the log FIFO's input
+    update: int = 0  # entry and drawn label -> compared
+    write_back: int = 1  # these -> LMem's write port
+    log_entry: int = 1  # these -> message at the log FIFO's input
     log_fifo: int = 1  # a message's write into a FIFO of the log -> its place in the level, and at the output
     stall: int = 1  # level of the log FIFO -> wish to stall
     tile_bus: int = 0  # a bus access at a tile -> at its memories
@@ -96,7 +97,7 @@ class Latency:
         Lanes that share a site are many to a tile and one to a cycle: they pay for a clock that block memories' outputs do not
         limit, so a register stands behind each, in front of what lies far from the rest, and in the register file's answer.
         """
-        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, gumbel_read=2,
+        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, update=1, gumbel_read=2,
                                                 race_factors=1, parameters=1, tables=1, node_down=2, tile_bus=1,
                                                 bus_answer=2)
 
@@ -214,7 +215,7 @@ class Latency:
     @property
     def written(self) -> int:
         """From a write-back slot to the first slot that reads its label from LMem."""
-        return self.lmem_read + self.write_back + 1
+        return self.lmem_read + self.update + self.write_back + 1
 
     @property
     def least_interval(self) -> int:
@@ -241,7 +242,7 @@ class Latency:
 
     def logged(self, levels: int) -> int:
         """From a write-back slot to its message at the log FIFO's input."""
-        return self.slot_to_tile(levels) + self.write_back_cycle + self.log_entry
+        return self.slot_to_tile(levels) + self.write_back_cycle + self.update + self.log_entry
 
     def stall_seen(self, levels: int) -> int:
         """From a level of the log FIFO to the scheduler's sight of the wish to stall."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch
@@ -9,9 +11,10 @@ from mrfhw.machine.config import Config
 from mrfhw.sim.support.runner import run_bench
 
 
-@pytest.mark.parametrize(("label_bits", "counter_bits"), [(2, 2), (2, 1), (6, 8)])
-def test_label_update(label_bits: int, counter_bits: int) -> None:
+@pytest.mark.parametrize(("label_bits", "counter_bits", "stages"), [(2, 2, 0), (2, 1, 1), (6, 8, 0), (6, 8, 2)])
+def test_label_update(label_bits: int, counter_bits: int, stages: int) -> None:
     config = Config.preset("smallest", label_bits=label_bits, counter_bits=counter_bits)
+    config = config.with_latency(dataclasses.replace(config.latency, update=stages))
     assert run_bench(LabelUpdate(config), "label_update", "mrfhw.sim.benches.bench_label_update") == 4
 
 

@@ -33,7 +33,7 @@ class LabelUpdate(wiring.Component):
     counted: after the burn-in. During the burn-in only the label changes. The entry of a site that does not exist or is clamped
     does not change. A count of 0 marks an empty pair, which is never sent.
     sums: the label is added to the entry's sum instead, modulo 2^`Derived.sum_bits`, and nothing is sent.
-    updated: the new entry. send, send_label, send_count: the message. Combinational.
+    updated: the new entry. send, send_label, send_count: the message. `Latency.update` cycles later.
     """
 
     def __init__(self, config: Config):
@@ -47,18 +47,22 @@ class LabelUpdate(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        e, new = self.entry, self.updated
-        same, swap = self.label == e.mrp_label, self.label == e.lrp_label
+        stages = self.config.latency.update
+        e, new = delayed(m, self.entry, stages, "entry", reset_less=True), self.updated
+        label = delayed(m, self.label, stages, "label", reset_less=True)
+        counted, sums = delayed(m, self.counted, stages, "counted"), delayed(m, self.sums, stages, "sums")
+        same, swap = (delayed(m, self.label == before, stages, name, reset_less=True)
+                      for name, before in (("same", self.entry.mrp_label), ("swap", self.entry.lrp_label)))
         hit_count = Mux(same, e.mrp_count, e.lrp_count)
         full = hit_count == self.config.count_max
         hit = same | swap
         m.d.comb += [new.eq(e), self.send_label.eq(Mux(same, e.mrp_label, e.lrp_label)), self.send_count.eq(hit_count)]
         with m.If(e.exists & ~e.clamped):
-            m.d.comb += new.mrp_label.eq(self.label)
-            with m.If(self.counted & self.sums):
-                added = Cat(e.mrp_count, e.lrp_label, e.lrp_count) + self.label
+            m.d.comb += new.mrp_label.eq(label)
+            with m.If(counted & sums):
+                added = Cat(e.mrp_count, e.lrp_label, e.lrp_count) + label
                 m.d.comb += Cat(new.mrp_count, new.lrp_label, new.lrp_count).eq(added)
-            with m.Elif(self.counted):
+            with m.Elif(counted):
                 m.d.comb += [new.mrp_count.eq(Mux(hit & ~full, hit_count + 1, 1)),
                              self.send.eq(Mux(hit, full, e.lrp_count != 0))]
                 with m.If(~same):

@@ -145,6 +145,7 @@ class Spe(wiring.Component):
             update.label.eq(Array(results)[operation.lane] if c.spus > 1 else results[0]),
             update.counted.eq(operation.counted), update.sums.eq(self.down.parameters.sums),
         ]
+        operation = delayed(m, operation, stages.update, "write_back")
         write = Signal(_lmem_write(c))
         message = Signal(LogMessage(c, 0))
         send = Signal()

@@ -1,4 +1,4 @@
-"""LabelUpdate against Algorithm 1 and against sums, and what they add up to: histogram and sum. Combinational."""
+"""LabelUpdate against Algorithm 1 and against sums, and what they add up to: histogram and sum; any number of stages."""
 
 from __future__ import annotations
 
@@ -25,17 +25,26 @@ class Update:
     def __init__(self, dut: Any):
         self.config = bench_config()
         self.bench = Bench(dut, LabelUpdate(self.config))
+        self.junk = np.random.default_rng(3)
+
+    async def enter(self, entry: dict[str, int], label: int, counted: bool, sums: int) -> None:
+        """Inputs of one write, then those of others until its outputs are there."""
+        await self.bench.cycle(entry=entry, label=label, counted=int(counted), sums=sums)
+        for _ in range(self.config.latency.update):
+            other = {name: int(self.junk.integers(2)) for name in FIELDS}
+            await self.bench.cycle(entry=other, label=int(self.junk.integers(Derived.of(self.config).max_labels)),
+                                   counted=int(self.junk.integers(2)), sums=int(self.junk.integers(2)))
 
     async def add(self, entry: dict[str, int], label: int, counted: bool) -> dict[str, int]:
         """Compare one write of a run of sums; returns the new entry as the component has it."""
-        await self.bench.cycle(entry=entry, label=label, counted=int(counted), sums=1)
+        await self.enter(entry, label, counted, 1)
         self.bench.expect("updated", added_label(entry, label, counted, self.config.label_bits, self.config.counter_bits), after=0)
         self.bench.expect("send", 0, after=0)
         return self.bench.read("updated")
 
     async def write(self, entry: dict[str, int], label: int, counted: bool) -> tuple[dict[str, int], tuple[int, int] | None]:
         """Compare one write; returns the new entry and the message, (label, count), as the component has them."""
-        await self.bench.cycle(entry=entry, label=label, counted=int(counted), sums=0)
+        await self.enter(entry, label, counted, 0)
         after, message = algorithm_1(entry, label, counted, self.config.count_max)
         self.bench.expect("updated", after, after=0)
         self.bench.expect("send", int(message is not None), after=0)
