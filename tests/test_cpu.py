@@ -185,6 +185,26 @@ def test_a_cold_field_hardly_draws():
     assert chain.drawn - before < 0.1 * cold.unclamped_sites
 
 
+@pytest.mark.parametrize("seed", range(16))
+def test_the_energy_followed_is_that_of_the_labels(seed):
+    problem = random_case(seed)
+    run = Run(sweeps=8, burn_in=3, seed=seed)
+    energy, chain = Energy(problem), CpuChain(problem, run, threads=1)
+    chain.sweep()
+    for _ in range(1, run.sweeps):
+        assert chain.energy == energy(chain.labels)
+        chain.sweep()
+    assert chain.energy == energy(chain.labels)
+    chain.restore(CpuChain(problem, run).state())
+    assert chain.energy == energy(chain.labels)
+
+
+def test_the_energy_followed_by_threads():
+    problem, seen = field(8, (130, 161)), []
+    solve(problem, Run(sweeps=6, burn_in=4, seed=9), threads=3, observe=lambda _, labels, found: seen.append((found, labels)))
+    assert [found for found, _ in seen] == Energy(problem)(np.array([labels for _, labels in seen])).tolist()
+
+
 def test_threads_change_nothing():
     problem, run = field(8, (130, 161)), Run(sweeps=12, burn_in=4, seed=9)
     one, three = (solve(problem, run, threads=n) for n in (1, 3))
@@ -196,7 +216,7 @@ def test_threads_change_nothing():
 def test_what_a_run_keeps_is_what_its_sweeps_say(estimate):
     problem, run = field(12), Run(sweeps=30, burn_in=9, seed=2, estimate=estimate)
     seen = []
-    result = solve(problem, run, observe=lambda _, labels: seen.append(labels))
+    result = solve(problem, run, observe=lambda _, labels, energy: seen.append(labels))
     drawn, free = np.array(seen[run.burn_in:]), ~problem.clamped
     if estimate == "mode":
         assert np.array_equal(result.counts, [[np.bincount(drawn[:, r, c], minlength=12) * free[r, c] for c in range(31)]

@@ -161,7 +161,8 @@ def test_a_machine_starts_from_given_generators():
 
 def test_solve_shows_labels_after_every_sweep():
     seen = []
-    result = machine.solve(Config(), stereo(), Run(sweeps=3, burn_in=2), observe=lambda n, labels: seen.append((n, labels.copy())))
+    result = machine.solve(Config(), stereo(), Run(sweeps=3, burn_in=2),
+                           observe=lambda n, labels, _: seen.append((n, labels.copy())))
     assert [n for n, _ in seen] == [1, 2, 3]
     assert np.array_equal(seen[-1][1], result.last)
     assert not np.array_equal(seen[0][1], result.last)
@@ -190,7 +191,7 @@ def test_float_chain_on_the_hardware_s_uniforms(sampler):
     def agreement(config, sweeps, **changes):
         problem = stereo(clamped=np.random.default_rng(1).random((21, 30)) < 0.1, **changes)
         run, seen = Run(sweeps=sweeps, seed=2), []
-        exact.solve(problem, run, config=config, uniforms="hardware", observe=lambda n, labels: seen.append(labels))
+        exact.solve(problem, run, config=config, uniforms="hardware", observe=lambda n, labels, _: seen.append(labels))
         model = Machine(config, problem, run)
         shares = []
         for labels in seen:

@@ -43,7 +43,7 @@ def test_the_sessions_import_no_chip_and_no_board():
 
 
 def test_unknown_ones_are_refused():
-    with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be one of cpu, float, model, rtl: choose one$"):
+    with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be one of cpu, float, events, model, rtl: choose one$"):
         session_type("abacus")
     assert registry.session_type("nothing://x") is session_type("tcp://x")  # which words the refusal
 
@@ -57,7 +57,7 @@ def test_a_session_runs_problem_after_problem(name):
         seen: list[int] = []
         pauses = Pauses(sweeps=4)
         active = session.begin(PROBLEM, Run(sweeps=6, seed=2), pauses=pauses,
-                               observe=lambda done, labels: seen.append(done))
+                               observe=lambda done, labels, energy: seen.append(done))
         assert (active.sweeps, active.finished, seen) == (4, False, [1, 2, 3, 4])
         assert active.state().sweeps == 4
         pauses.restart(active.sweeps)

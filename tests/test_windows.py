@@ -104,7 +104,7 @@ def test_hardware_sweeps_windows_as_the_model_does(name):
 def test_observed_after_each_round():
     seen: list[tuple[int, int]] = []
     solve("model", SMALL, PROBLEMS["stereo"], Run(sweeps=5, burn_in=2), visit=2,
-          observe=lambda done, labels: seen.append((done, labels.size)))
+          observe=lambda done, labels, energy: seen.append((done, labels.size)))
     assert seen == [(2, 840), (4, 840), (5, 840)]
 
 

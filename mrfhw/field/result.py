@@ -41,7 +41,7 @@ class Result(Recorded):
     messages: (n, 3) int64 rows (address, label, count) in the order of arrival; None where there is no log, or too long a one.
     lmem: (H, W, 4) int32, what is left in LMem: current label and count, the other label and count, or in place of the last three
     a sum (`mrfhw.machine.entry_sums`); None of windows.
-    label_evaluations: L x unclamped sites x sweeps. lanes: label evaluations a cycle at most.
+    label_evaluations: L x unclamped sites x sweeps, or those that were not skipped. lanes: label evaluations a cycle at most.
     cycles: from start to the last write-back, stalls included; of windows all visits'.
     stall_cycles, gap_cycles: cycles waiting for the log, cycles of no labels between colours.
     label_cycles: slots with labels. simulated_cycles: clock cycles that a simulated chip took to run.

@@ -21,7 +21,8 @@ class RunState:
     as they are kept, and numbers up to here. Its `initial` are the labels of sweep 0.
     window: of a grid in windows, how many of the round after `sweeps` have been visited.
     generators: (lanes, 4) uint32, the states of a machine's generators. random: that of NumPy's generator (float).
-    timing: what the model's count of cycles depends on, integers by name.
+    more: what a sampler alone knows, arrays of integers by name: on what the model's count of cycles depends, the regions that
+    event-driven sampling draws next.
     The temperature is not among these: the schedule and the number of sweeps say its coefficient, guard bits included, and a
     machine that takes up a run steps its schedule there (`mrfhw.sessions.driver.Driver.forward`).
     """
@@ -31,4 +32,4 @@ class RunState:
     window: int = 0
     generators: np.ndarray | None = None
     random: Mapping[str, Any] | None = None
-    timing: Mapping[str, np.ndarray] = field(default_factory=dict)
+    more: Mapping[str, np.ndarray] = field(default_factory=dict)

@@ -28,8 +28,9 @@ from mrfhw.machine.config import Config
 from mrfhw.model.cpu_kernel import LANES, STEEPEST, sweep_sites
 from mrfhw.model.data import compiling, doubles, singles
 from mrfhw.model.exact import RasterSites, temperatures
+from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.model.random import lane_states
-from mrfhw.model.sweeps import advance
+from mrfhw.model.sweeps import Observe, advance
 from mrfhw.model.threads import in_shares, threads_of
 from mrfhw.placement.visit_order import COLOURS
 
@@ -108,7 +109,7 @@ class CpuChain:
     """A chain of `problem`, advanced sweep by sweep. Arguments: as of `solve`; tables: those of another chain of it.
 
     cached: whether shares of labels are kept; nothing but the speed depends on it. drawn: sites drawn by all weights so far.
-    labels: (H, W) uint8, the sample.
+    labels: (H, W) uint8, the sample. energy: of the field, of Equation 3.1 without shift; followed from its first reading on.
     """
 
     def __init__(self, problem: Problem, run: Run, *, config: Config | None = None, tables: CpuTables | None = None,
@@ -125,6 +126,13 @@ class CpuChain:
         self._since = np.full(problem.sites, run.counts_from, np.int64)
         self._temperatures = temperatures(problem, config)
         self._last, self._rests = math.inf, 0
+        self._energy: int | None = None
+
+    @property
+    def energy(self) -> int:
+        if self._energy is None:
+            self._energy = FieldEnergy(self.problem)(self.labels)
+        return self._energy
 
     def _temperature(self) -> float:
         """That of the next sweep."""
@@ -146,12 +154,16 @@ class CpuChain:
         shares = t.drawn // (2 * _WORTH_A_THREAD)
         with compiling("cpu", own[0].dtype):
             for colour in COLOURS:
-                def share(first: int, last: int, colour: int = colour) -> int:
+                def share(first: int, last: int, colour: int = colour) -> tuple[int, int]:
                     return sweep_sites(first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour], pairs,
                                        t.edges, t.flags.reshape(-1), self.labels.reshape(-1), self._bounds, self._state,
-                                       self._counts, self._sums, self._since, now, self._cached)
+                                       self._counts, self._sums, self._since, now, self._cached, t.energies[colour], t.pairs,
+                                       self._energy is not None)
 
-                self.drawn += sum(in_shares(share, rows, shares, self._threads))
+                for drawn, gained in in_shares(share, rows, shares, self._threads):
+                    self.drawn += drawn
+                    if self._energy is not None:
+                        self._energy += gained
         self.sweeps += 1
 
     def _rest(self) -> tuple[np.ndarray, np.ndarray]:
@@ -208,17 +220,18 @@ class CpuChain:
         for _ in range(self.sweeps):
             self._temperature()
         self._bounds.fill(0)
+        self._energy = None
 
 
 def solve(problem: Problem, run: Run, *, config: Config | None = None, threads: int | None = None,
           progress: Callable[[int], object] | None = None,
-          observe: Callable[[int, np.ndarray], object] | None = None) -> Result:
+          observe: Observe | None = None) -> Result:
     """Sample `problem` for `run.sweeps` sweeps.
 
     config: the machine whose realized temperatures are used and whose words the problem must fit (ProblemError where it does not);
     None uses the schedule as it stands. threads: cores to use at most; None for the environment's MRFHW_THREADS or, without it, all
-    that the process may use. progress: called after each sweep with the number of finished sweeps. observe: with that number and a
-    copy of the labels (H, W) uint8.
+    that the process may use. progress: called after each sweep with the number of finished sweeps. observe: with that number, a
+    copy of the labels (H, W) uint8 and the field's energy.
     Result: backend "cpu"; no messages, cycles or lanes.
     """
     began = time.perf_counter()

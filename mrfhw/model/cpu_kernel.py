@@ -282,10 +282,28 @@ def _weigh_of_kind(own: Any, at: Any, pairs: Any, up: Any, down: Any, left: Any,
 
 
 @numba.njit(cache=True, nogil=True)
+def _around(site: Any, flag: Any, stride: Any, labels: np.ndarray, edges: np.ndarray, sides: Any, weights: Any, rows: Any) -> Any:
+    """The rows of `pairs`, flat, of the neighbours above, below, to the left and to the right; its last where there is none."""
+    none, one = rows - U(1), U(1)
+    up = U(labels[site - stride]) if flag & UP else none
+    down = U(labels[site + stride]) if flag & DOWN else none
+    left = U(labels[site - one]) if flag & LEFT else none
+    right = U(labels[site + one]) if flag & RIGHT else none
+    above = below = before = behind = one % weights
+    if edges.size > 0:
+        above, below, before, behind = U(edges[site, 0]), U(edges[site, 1]), U(edges[site, 2]), U(edges[site, 3])
+    other = (sides - one) * weights
+    return above * rows + up, (other + below) * rows + down, before * rows + left, (other + behind) * rows + right
+
+
+@numba.njit(cache=True, nogil=True)
 def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, stride: Int, scale: np.float32, rests: bool,
                 own: np.ndarray, pairs: np.ndarray, edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, bounds: np.ndarray,
-                state: np.ndarray, counts: np.ndarray, sums: np.ndarray, since: np.ndarray, now: Int, cached: bool) -> int:
-    """Draw a colour's sites of the rows from `first` to before `last`; returns how many of them were drawn by all weights.
+                state: np.ndarray, counts: np.ndarray, sums: np.ndarray, since: np.ndarray, now: Int, cached: bool,
+                energies_own: np.ndarray, energies_pairs: np.ndarray, followed: bool) -> tuple[int, int]:
+    """Draw a colour's sites of the rows from `first` to before `last`.
+
+    Returns how many of them were drawn by all weights, and by how much the energy of the field changed, or 0.
 
     starts: (H + 1,) where each row's sites begin in `sites`, flat indices. own: (n, size), of each site's labels, and pairs:
     (sides, weights of edges, L + 1, size), by the neighbour's label and the site's, size a multiple of LANES: weights, float32; or
@@ -294,19 +312,20 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     size 0. rests: T does not change from here on until `bounds` are cleared. flags, labels: (H x W,). bounds: (H x W,) uint32, a
     number of 32 bits below it keeps the label. state: (H, 4) uint32, a generator a row. counts: (H x W, L) uint32 or of size 0,
     sums: (H x W, 2) int64 or of size 0, since: (H x W,) the sweep from which on the label is not counted yet; now: the sweep that
-    is counted, -1 for none. cached: whether bounds are kept.
+    is counted, -1 for none. cached: whether bounds are kept. energies_own, energies_pairs: energies in the shapes of `own` and
+    `pairs`. followed: whether the change of the energy is wanted.
     """
-    size, none, weights_n, side = U(own.shape[1]), U(pairs.shape[2] - 1), U(pairs.shape[1]), U(pairs.shape[0] - 1)
+    size, rows, weights_n, sides = U(own.shape[1]), U(pairs.shape[2]), U(pairs.shape[1]), U(pairs.shape[0])
     uniforms, listed = np.empty(stride, np.int64), np.empty(stride, np.int64)
-    changed, former = np.empty(stride, np.int64), np.empty(stride, np.int64)
+    changed, former, changed_at = np.empty(stride, np.int64), np.empty(stride, np.int64), np.empty(stride, np.int64)
     # Weights of some sites, and then their labels: each of these loops leaves the processor enough to do at once.
     weights, energies = np.empty(AT_ONCE * own.shape[1], np.float32), np.empty(AT_ONCE * own.shape[1], own.dtype)
     parts, others, helds = np.empty(AT_ONCE * SUMS, np.float32), np.empty(AT_ONCE, np.float32), np.empty(AT_ONCE, np.float32)
     leasts = np.empty(AT_ONCE, np.int64)
-    flat_own, flat_pairs, weighted = own.reshape(-1), pairs.reshape(-1), edges.size > 0
-    above, below, before, behind = U(1) % weights_n, U(1) % weights_n, U(1) % weights_n, U(1) % weights_n
+    flat_own, flat_pairs, pair_energies = own.reshape(-1), pairs.reshape(-1), energies_pairs.reshape(-1)
     down_one = U(stride)
     drawn: Int = 0
+    gained: Int = 0
     for row in range(first, last):
         begin: Int = starts[row]
         many: Int = 0
@@ -323,19 +342,10 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
             for at in range(start, end):
                 which, slot = U(listed[U(at)]), U(at - start)
                 site, flag = U(sites[which]), flags[U(sites[which])]
-                up = U(labels[site - down_one]) if flag & UP else none
-                down = U(labels[site + down_one]) if flag & DOWN else none
-                left = U(labels[site - U(1)]) if flag & LEFT else none
-                right = U(labels[site + U(1)]) if flag & RIGHT else none
-                if weighted:
-                    above, below = U(edges[site, 0]), U(edges[site, 1])
-                    before, behind = U(edges[site, 2]), U(edges[site, 3])
-                up, left = (above * (none + U(1)) + up) * size, (before * (none + U(1)) + left) * size
-                down = ((side * weights_n + below) * (none + U(1)) + down) * size
-                right = ((side * weights_n + behind) * (none + U(1)) + right) * size
+                up, down, left, right = _around(site, flag, down_one, labels, edges, sides, weights_n, rows)
                 others[slot], helds[slot], leasts[slot] = _weigh(
-                    flat_own, which * size, flat_pairs, up, down, left, right, size, scale, energies, weights, slot * size,
-                    U(labels[site]), parts, slot * U(SUMS))
+                    flat_own, which * size, flat_pairs, up * size, down * size, left * size, right * size, size, scale, energies,
+                    weights, slot * size, U(labels[site]), parts, slot * U(SUMS))
             for at in range(start, end):
                 site, slot = U(sites[U(listed[U(at)])]), U(at - start)
                 old, held, first_part, base = U(labels[site]), helds[slot], slot * U(SUMS), slot * size
@@ -356,12 +366,17 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                     small = weight <= total * _LEAST
                     new, weight = old if small else new, held if small else weight
                     labels[site] = new
-                    changed[U(changes)], former[U(changes)] = site, old
+                    changed[U(changes)], former[U(changes)], changed_at[U(changes)] = site, old, listed[U(at)]
                     changes += np.int64(new != old)
                 kept = cached & (rests | (energies[base + new] == leasts[slot]))
                 bounds[site] = np.uint32(np.float64(weight) / np.float64(total) * (_SURE * 2.0**32)) if kept else np.uint32(0)
         for at in range(changes):
             site, flag = U(changed[U(at)]), flags[U(changed[U(at)])]
+            if followed:
+                new, old, which = U(labels[site]), U(former[U(at)]), U(changed_at[U(at)])
+                gained += np.int64(energies_own[which, new]) - np.int64(energies_own[which, old])
+                for pair in _around(site, flag, down_one, labels, edges, sides, weights_n, rows):
+                    gained += np.int64(pair_energies[pair * size + new]) - np.int64(pair_energies[pair * size + old])
             if flag & UP:
                 bounds[site - down_one] = 0
             if flag & DOWN:
@@ -378,4 +393,4 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                 else:
                     sums[site, 0] += lasted * np.int64(former[U(at)])
                     sums[site, 1] += lasted
-    return drawn
+    return drawn, gained

@@ -24,7 +24,7 @@ from mrfhw.machine.samplers import Race
 from mrfhw.model.data import compiling, doubles, edges, energy_bound, singles
 from mrfhw.model.kernel import count_labels, fill_flags, fill_uniforms, float_cdf, float_race
 from mrfhw.model.random import lane_states
-from mrfhw.model.sweeps import advance
+from mrfhw.model.sweeps import Observe, advance
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients, realized
@@ -178,6 +178,8 @@ class Chain:
                 self.sums.reshape(-1, 2)[sites] += np.stack([flat[sites], np.ones(len(sites), np.int64)], -1)
         self.sweeps += 1
 
+    energy: int | None = None
+
     @property
     def sample(self) -> np.ndarray:
         """(H, W) uint8, a copy."""
@@ -206,7 +208,7 @@ class Chain:
 
 def solve(problem: Problem, run: Run, *, config: Config | None = None, uniforms: str = "pcg64",
           progress: Callable[[int], object] | None = None,
-          observe: Callable[[int, np.ndarray], object] | None = None) -> Result:
+          observe: Observe | None = None) -> Result:
     """Sample `problem` for `run.sweeps` sweeps in float64.
 
     config: the machine whose realized temperatures are used and whose words the problem must fit
@@ -215,8 +217,8 @@ def solve(problem: Problem, run: Run, *, config: Config | None = None, uniforms:
     and then white ones, sweep after sweep. "hardware": those of `config`, each at the site and label that draws it, so
     that a chain differs from the machine's by quantization alone: a race takes the label of least
     E / T + log(-log((u + 1/2) / 2^bits)), a cdf the uniform u / 2^bits.
-    progress: called after each sweep with the number of finished sweeps. observe: with that number and a copy of the
-    labels (H, W) uint8.
+    progress: called after each sweep with the number of finished sweeps. observe: with that number, a copy of the labels
+    (H, W) uint8 and None.
     Result: backend "float"; no messages, cycles or lanes.
     """
     began = time.perf_counter()

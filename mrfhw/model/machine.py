@@ -21,7 +21,7 @@ from mrfhw.model.data import compiling, doubles, edges, energy_bound, singles
 from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race
 from mrfhw.model.log_timing import LogTiming
 from mrfhw.model.random import lane_states
-from mrfhw.model.sweeps import advance
+from mrfhw.model.sweeps import Observe, advance
 from mrfhw.model.threads import in_shares, threads_of
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.temperature import coefficient, coefficients
@@ -156,6 +156,8 @@ class Machine:
         generator, step = order.number(0, COLOURS[0], 0, 0, labels)
         return np.asarray((order.part(labels) * order.numbers_a_turn + step) * BLOCK + generator, np.int64)
 
+    energy: int | None = None
+
     @property
     def sample(self) -> np.ndarray:
         """(H, W) uint8, a view."""
@@ -163,7 +165,7 @@ class Machine:
 
     def state(self, wall: float = 0.0) -> RunState:
         """The state of the run after `wall` seconds, as a copy that later sweeps do not change."""
-        return RunState(sweeps=self.sweeps, so_far=outcome(self, wall), generators=self.random.copy(), timing=self.timing.state())
+        return RunState(sweeps=self.sweeps, so_far=outcome(self, wall), generators=self.random.copy(), more=self.timing.state())
 
     def restore(self, state: RunState) -> None:
         """Continue from the state of a machine with the same configuration, problem and run."""
@@ -181,7 +183,7 @@ class Machine:
         for number, held in enumerate(fields):
             held[...] = p.pad(found.lmem[..., number].astype(held.dtype))
         self.random[...] = state.generators
-        self.timing.restore(state.timing)
+        self.timing.restore(state.more)
         self.initial, self.sweeps = found.initial, state.sweeps
         self._messages, self._held, self._sent = [], 0, found.messages_counted or 0
         if self.run.estimate == "mode" and found.messages is None:
@@ -326,7 +328,7 @@ def outcome(machine: Machine, wall: float) -> Result:
 
 
 def complete(machine: Machine, progress: Callable[[int], object] | None = None,
-             observe: Callable[[int, np.ndarray], object] | None = None) -> Result:
+             observe: Observe | None = None) -> Result:
     """Run a machine to the end of its run; see `solve`."""
     began = time.perf_counter()
     advance(machine, progress, observe)
@@ -335,10 +337,10 @@ def complete(machine: Machine, progress: Callable[[int], object] | None = None,
 
 
 def solve(config: Config, problem: Problem | Placement, run: Run, progress: Callable[[int], object] | None = None,
-          observe: Callable[[int, np.ndarray], object] | None = None, *, threads: int | None = None) -> Result:
+          observe: Observe | None = None, *, threads: int | None = None) -> Result:
     """Run `problem` on the model. progress is called with the number of sweeps done.
 
-    observe: called after each sweep with that number and the labels (H, W) uint8, a view of the running machine's.
+    observe: called after each sweep with that number, the labels (H, W) uint8, a view of the running machine's, and None.
     threads: as in `Machine`. Raises ProblemError where the problem does not fit the machine.
     """
     return complete(Machine(config, problem, run, threads), progress, observe)

@@ -9,7 +9,7 @@ from typing import Any
 from mrfhw.apps import motion, stereo
 from mrfhw.field.problem import Problem, Run
 from mrfhw.jobs.options import schedule_from_options
-from mrfhw.model.events import EventChain
+from mrfhw.model.events import EventChain, Skipping
 from mrfhw.model.exact import FloatTables
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report, bars
@@ -51,7 +51,7 @@ def _chains(context: Context, scene: Scene) -> list[dict[str, Any]]:
                 if math.isinf(cutoff) and region != REGIONS[0]:
                     row[name] = None
                     continue
-                chain = EventChain(problem, Run(sweeps=sweeps, seed=context.seed), cutoff=cutoff, region=region, tables=tables)
+                chain = EventChain(problem, Run(sweeps=sweeps, seed=context.seed), skipping=Skipping(cutoff, region), tables=tables)
                 for _ in range(sweeps):
                     chain.sweep()
                     bar.update()

@@ -58,7 +58,8 @@ class Plan:
 
     def begin(self, session: Session, run: Run, *, state: RunState | None = None, progress: Progress | None = None,
               observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
-        """Run a chain to its first pause or its end, from `state` where there is one."""
+        """Run a chain to its first pause or its end, from `state` where there is one. Raises ProblemError where `check` does."""
+        self.kind.check(self.backend, run)
         if self.windows is not None:
             return WindowRun(session, self.windows, run, self.visit, state=state, progress=progress, observe=observe, pauses=pauses)
         return session.begin(self.placed, run, state=state, progress=progress, observe=observe, pauses=pauses)
@@ -70,8 +71,9 @@ def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Pr
 
     A board is named by its address, see `mrfhw.host.connect`.
 
-    progress: called with the number of finished sweeps. observe: called with it and the labels (H, W) whenever the
-    backend shows them: after each sweep, after each round of windows, or not at all (one run of `rtl`).
+    progress: called with the number of finished sweeps. observe: called with it, the labels (H, W) and the field's energy, None
+    from backends that do not follow it, whenever the backend shows them: after each sweep, after each round of windows, or not at
+    all (one run of `rtl`).
     visit: sweeps of a window at a time where the grid is larger than the machine; None for VISIT, or what a changing
     temperature's table holds. "float" takes grids of any size.
     Raises ProblemError for an unknown backend and a problem that does not fit.

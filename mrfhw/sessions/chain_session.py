@@ -1,23 +1,26 @@
-"""Sessions of samplers that have no machine: float64's reference and the processor's vectors."""
+"""Sessions of samplers that have no machine: float64's reference, the processor's vectors, and event-driven sampling."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
+from urllib.parse import parse_qsl
 
-from mrfhw.field.problem import Problem, Run
+from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
 from mrfhw.model.cpu import CpuChain, CpuTables
+from mrfhw.model.events import EventChain, Skipping
 from mrfhw.model.exact import Chain, FloatTables, RasterSites
 from mrfhw.model.sweeps import Sampler
 from mrfhw.placement.placement import Placement
 from mrfhw.sessions.sampler_run import SamplerRun
 from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
 
-__all__ = ["ChainSession", "CpuSession", "FloatSession"]
+__all__ = ["ChainSession", "CpuSession", "EventSession", "FloatSession"]
 
 
 class _Chain(Sampler, Protocol):
@@ -77,3 +80,50 @@ class CpuSession(ChainSession):
 
     backend = "cpu"
     tables_type, chain_type = CpuTables, CpuChain
+
+
+def _skipping(backend: str) -> Skipping:
+    """What "events" or "events?cutoff=8&region=8x8" says. Raises ProblemError."""
+    def wrong(what: str) -> ProblemError:
+        return ProblemError(f"backend is {backend!r}; {what}: give such as {EventSession.backend}?cutoff=8&region=8x8")
+
+    found: dict[str, float | tuple[int, int]] = {}
+    for name, text in parse_qsl(backend.partition("?")[2], keep_blank_values=True):
+        if name not in ("cutoff", "region") or name in found:
+            raise wrong(f"it has one cutoff and one region, and no other {name!r}")
+        try:
+            if name == "cutoff":
+                found[name] = float(text)
+            else:
+                rows, columns = text.split("x")
+                found[name] = int(rows), int(columns)
+        except ValueError:
+            raise wrong(f"{name} is {text!r}, no {'number' if name == 'cutoff' else 'rows and columns'}") from None
+    return Skipping(**found)  # type: ignore[arg-type]
+
+
+class EventSession(ChainSession):
+    """Event-driven sampling, of optimizations alone: no histogram and no mean comes of samples of another distribution."""
+
+    backend = "events"
+    tables_type = FloatTables
+
+    def __init__(self, config: Config, skipping: Skipping):
+        super().__init__(config)
+        self.chain_type = partial(EventChain, skipping=skipping)
+
+    @classmethod
+    def open(cls, backend: str, config: Config, cycles: int) -> EventSession:
+        return cls(config, _skipping(backend))
+
+    @classmethod
+    def identity(cls, backend: str) -> str:
+        skipping = _skipping(backend)
+        return f"{cls.backend}?cutoff={skipping.cutoff:g}&region={skipping.region[0]}x{skipping.region[1]}"
+
+    @classmethod
+    def check(cls, backend: str, run: Run) -> None:
+        _skipping(backend)
+        if run.estimate != "last":
+            raise ProblemError(f"estimate is {run.estimate}; backend {cls.backend} never draws unlikely labels, so its samples say "
+                               "nothing of uncertainty: give --estimate last or --anneal, or another backend")

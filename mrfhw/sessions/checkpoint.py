@@ -79,7 +79,7 @@ class Checkpoint:
             scalars["state"] = {"sweeps": self.state.sweeps, "window": self.state.window, "random": self.state.random,
                                 "so_far": found.scalars}
             arrays |= {f"state.{name}": array for name, array in found.arrays.items()}
-            arrays |= {f"timing.{name}": array for name, array in self.state.timing.items()}
+            arrays |= {f"more.{name}": array for name, array in self.state.more.items()}
             if self.state.generators is not None:
                 arrays["generators"] = self.state.generators
         every = [look for looks in self.looks for look in looks]
@@ -112,7 +112,7 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
     if (held := scalars.get("state")) is not None:
         state = RunState(
             sweeps=held["sweeps"], window=held["window"], random=held["random"], generators=arrays.get("generators"),
-            so_far=result_of(Record("result", held["so_far"], _part(arrays, "state.")), path), timing=_part(arrays, "timing."))
+            so_far=result_of(Record("result", held["so_far"], _part(arrays, "state.")), path), more=_part(arrays, "more."))
     looks: list[Looks] = []
     first = 0
     for count in scalars["looks"]:

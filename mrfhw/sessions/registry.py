@@ -10,7 +10,9 @@ from mrfhw.sessions.session import BaseSession
 __all__ = ["BACKENDS", "SCHEMES", "session_type"]
 
 _NAMES = {"cpu": "mrfhw.sessions.chain_session:CpuSession", "float": "mrfhw.sessions.chain_session:FloatSession",
-          "model": "mrfhw.sessions.model_session:ModelSession", "rtl": "mrfhw.sim.chip:ChipSession"}
+          "events": "mrfhw.sessions.chain_session:EventSession", "model": "mrfhw.sessions.model_session:ModelSession",
+          "rtl": "mrfhw.sim.chip:ChipSession"}
+_TAKE_MORE = ("events",)  # behind a question mark
 _BOARDS = "mrfhw.host.remote:RemoteSession"
 SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
 BACKENDS = tuple(_NAMES)
@@ -23,7 +25,8 @@ def session_type(backend: str) -> type[BaseSession]:
     """
     scheme, separator, _ = backend.partition("://")
     # An invalid board address is refused by the host's own code, which states the valid forms.
-    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(backend)
+    name, more, _ = backend.partition("?")
+    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(name if not more or name in _TAKE_MORE else backend)
     if place is None:
         raise ProblemError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}: choose one")
     module, name = place.split(":")

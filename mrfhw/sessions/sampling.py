@@ -44,9 +44,10 @@ class Recorder:
         """The field's energy of labels (H, W)."""
         return float(self._energy(labels))
 
-    def look(self, sweeps: int, labels: np.ndarray, chain: int = -1) -> None:
-        """Of a chain, by default the one that was begun last."""
-        self.looks[chain].append((sweeps, self.energy(labels), labels[self.sites[:, 0], self.sites[:, 1]]))
+    def look(self, sweeps: int, labels: np.ndarray, energy: int | None = None, chain: int = -1) -> None:
+        """Of a chain, by default the one that was begun last. energy: that of the labels, where it is known."""
+        found = self.energy(labels) if energy is None else float(energy)
+        self.looks[chain].append((sweeps, found, labels[self.sites[:, 0], self.sites[:, 1]]))
 
     def energies(self, burn_in: int, lengths: list[int]) -> np.ndarray:
         """(chains, n) float64: after the burn-in, of the first `lengths` looks of each chain, as far as all of them have come."""
@@ -68,7 +69,7 @@ class Recorder:
 def _identity(plan: backends.Plan, run: Run, chains: int, traced: bool) -> dict[str, Any]:
     """The identity of a checkpoint: everything that must be equal to continue from it."""
     return {"problem": plan.problem.digest, "run": run.digest, "machine": Derived.of(plan.config).digest,
-            "backend": plan.kind.backend, "chains": chains, "traced": traced,
+            "backend": plan.kind.identity(plan.backend), "chains": chains, "traced": traced,
             "visit": None if plan.windows is None else plan.visit}
 
 

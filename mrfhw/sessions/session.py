@@ -13,13 +13,13 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
+from mrfhw.model.sweeps import Observe
 from mrfhw.placement.placement import Placement
 
 __all__ = ["ActiveRun", "BaseSession", "Fresh", "Observe", "Pauses", "Progress", "Session"]
 
 Fresh = bool | np.ndarray  # where a run's generators start
 Progress = Callable[[int], object]  # called with the number of finished sweeps
-Observe = Callable[[int, np.ndarray], object]  # called with that and the labels (H, W) uint8
 
 
 class Pauses:
@@ -129,6 +129,15 @@ class BaseSession:
         cycles: expected number of cycles, from which a simulation chooses between a fast compilation and a fast simulation.
         """
         raise NotImplementedError
+
+    @classmethod
+    def identity(cls, backend: str) -> str:
+        """What a run by the backend of that name or address has to have in common with its checkpoints."""
+        return cls.backend
+
+    @classmethod
+    def check(cls, backend: str, run: Run) -> None:
+        """Raises ProblemError for a run that the backend of that name or address cannot make; nothing is opened."""
 
     def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
               progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:

@@ -182,7 +182,7 @@ class _Chain:
                 self._pauses.restart(0 if self._state is None else self._state.sweeps)
             self.active = self._chains.plan.begin(
                 self._session, self._run, state=self._state, pauses=self._pauses,
-                observe=lambda sweeps, labels: self._chains.recorder.look(sweeps, labels, self.number))
+                observe=lambda sweeps, labels, energy: self._chains.recorder.look(sweeps, labels, energy, self.number))
         else:
             if self._pauses is not None:
                 self._pauses.restart(self.active.sweeps)

@@ -282,7 +282,7 @@ class WindowRun:
             if self._window == len(windows):
                 self.sweeps, self._window, self._round = reached, 0, 0
                 if self._observe is not None:
-                    self._observe(self.sweeps, self._labels)
+                    self._observe(self.sweeps, self._labels, None)
             if self._progress is not None:
                 self._progress(reached)
             if self._pauses is not None and self._pauses.now(reached):
@@ -314,7 +314,7 @@ def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, prog
                   observe: Observe | None = None) -> Result:
     """Sample the plan's problem, `visit` sweeps a window, window after window, round after round.
 
-    progress: called with the finished sweeps; observe: with them and the labels (H, W) after each round.
+    progress: called with the finished sweeps; observe: with them, the labels (H, W) and None after each round.
     Result: without `lmem` and `messages`; its numbers are the visits', added up as `mrfhw.field.result.Adding` says, but that
     wall_seconds is that of all of it. Raises ProblemError where `check_visit` does.
     """
