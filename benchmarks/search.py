@@ -32,7 +32,6 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.cli import APPLICATIONS
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.errors import ProblemError
-from mrfhw.field.problem import Schedule
 from mrfhw.jobs.options import default
 from mrfhw.machine.config import ConfigError
 
@@ -45,9 +44,9 @@ WEIGHTS = {"SMOOTH": (1, 2, 3, 4), "EDGE": (0, 1, 2), "CONTRAST": (8, 15, 25, 40
 class Space:
     """What is searched. measure: of `mrfhw.apps.metrics`, the less the better. module: of `mrfhw.apps` with the constants.
 
-    values: by parameter, in the order of the search: "--tau" is an option of `mrfhw run`, "EDGE" a constant and "FIRST_ENERGY.tau"
-    an entry of one; "FIRST_ENERGY.schedule" is a constant temperature. SMOOTH, EDGE and CONTRAST tell of pictures in which edges
-    have weights: those of segmentation, of colour pictures alone.
+    values: by parameter, in the order of the search: "--tau" is an option of `mrfhw run`, "EDGE" a constant and
+    "ONE_WAY_ENERGY.tau" an entry of one. SMOOTH, EDGE and CONTRAST tell of pictures in which edges have weights: those of
+    segmentation, of colour pictures alone.
     """
 
     measure: str
@@ -58,8 +57,8 @@ class Space:
 SPACES = {
     "stereo": Space("bad_1", "stereo", {
         "--temperature": (1.5, 1.7, 1.9, 2.1, 2.4), "--tau": (2, 3, 4), "--beta": (1, 2), "SINGLETON_MAX": (4, 5, 6), **WEIGHTS,
-        "--out-of-range": (2, 3, 4), "FIRST_ENERGY.schedule": (1.1, 1.4, 1.7), "FIRST_ENERGY.beta": (1, 2, 3),
-        "FIRST_ENERGY.tau": (1, 2, 3), "FIRST_SWEEPS": (40, 80, 160), "DOUBT": (0.0, 0.06, 0.12, 0.18)}),
+        "--out-of-range": (2, 3, 4), "ONE_WAY_ENERGY.temperature": (1.1, 1.4, 1.7), "ONE_WAY_ENERGY.beta": (1, 2, 3),
+        "ONE_WAY_ENERGY.tau": (1, 2, 3), "FIRST_SWEEPS": (40, 80, 160), "DOUBT": (0.0, 0.06, 0.12, 0.18)}),
     "motion": Space("epe", "motion", {
         "--temperature": (1.3, 1.5, 1.7, 1.9, 2.1), "--tau": (2, 3, 4, 6), "--beta": (1, 2), "SINGLETON_MAX": (4, 5, 6), **WEIGHTS,
         "--out-of-range": (2, 3, 4)}),
@@ -86,8 +85,7 @@ def defaults(verb: str, names: list[str]) -> Choice:
         if name.startswith("--"):
             found[name] = getattr(home, "CENSUS_ENERGY", {}).get(option, default(problem, option))
         else:
-            value = getattr(home, constant)[entry] if entry else getattr(home, constant)
-            found[name] = value.start if isinstance(value, Schedule) else value
+            found[name] = getattr(home, constant)[entry] if entry else getattr(home, constant)
     return found
 
 
@@ -103,8 +101,7 @@ def constants(verb: str, values: Choice) -> Iterator[None]:
     try:
         for name, value in values.items():
             constant, _, entry = name.partition(".")
-            held = Schedule.constant(value) if entry == "schedule" else value
-            change(constant, {**getattr(home, constant), entry: held} if entry else held)
+            change(constant, {**getattr(home, constant), entry: value} if entry else value)
         needed = max(home.SMOOTH, home.EDGE).bit_length()
         change("MACHINE", {**home.MACHINE, "edge_bits": max(needed, home.MACHINE["edge_bits"])})
         yield

@@ -59,11 +59,11 @@ def test_constants_hold_while_they_last_and_widen_the_machine(search, tmp_path):
         job = made[0]
         return job.config, job.first.then([solve(job.config, *run) for run in job.first.runs])["problem"]
 
-    before = {name: getattr(stereo, name) for name in ("SMOOTH", "FIRST_ENERGY", "MACHINE", "SINGLETON_MAX")}
-    with search.constants("stereo", {"SMOOTH": 4, "FIRST_ENERGY.tau": 3, "FIRST_ENERGY.schedule": 1.1, "SINGLETON_MAX": 6}):
+    before = {name: getattr(stereo, name) for name in ("SMOOTH", "ONE_WAY_ENERGY", "MACHINE", "SINGLETON_MAX")}
+    with search.constants("stereo", {"SMOOTH": 4, "ONE_WAY_ENERGY.tau": 3, "ONE_WAY_ENERGY.temperature": 1.1, "SINGLETON_MAX": 6}):
         assert stereo.SMOOTH == 4
         assert stereo.MACHINE["edge_bits"] == 3
-        assert {**before["FIRST_ENERGY"], "tau": 3, "schedule": search.Schedule.constant(1.1)} == stereo.FIRST_ENERGY
+        assert {**before["ONE_WAY_ENERGY"], "tau": 3, "temperature": 1.1} == stereo.ONE_WAY_ENERGY
         config, problem = field()
         assert (config.edge_bits, problem.edges.max(), problem.singleton_max) == (3, 4, 6)
     assert before == {name: getattr(stereo, name) for name in before}

@@ -170,3 +170,18 @@ def test_stereo_takes_what_the_machine_and_the_options_leave(tmp_path, options):
     first = json.loads((tmp_path / "o" / "report.json").read_text())["first"]
     assert first["label_evaluations"] == 2 * FIRST_SWEEPS * 24 * 40 * 8
     assert f"{first['label_evaluations']} before that, in " in result.stdout
+
+
+@pytest.mark.parametrize(("options", "beta", "tau", "temperature"), [
+    ([], 1, 3, 1.9), (["--one-way"], 2, 2, 1.4), (["--anneal"], 2, 2, 1.3 * 1.4), (["--one-way", "--beta", "3"], 3, 2, 1.4),
+    (["--one-way", "--data", "grey"], 4, 2, 3.5)])
+def test_one_way_is_matched_with_the_energies_of_one_way(tmp_path, options, beta, tau, temperature):
+    write_scene(stereo_scene(24, 40, 8, 0), tmp_path)
+    pictures = [str(tmp_path / f"{side}.png") for side in ("left", "right")]
+    files = ["--save-problem", str(tmp_path / "p.npz"), "--no-report", "-o", str(tmp_path / "o")]
+    result = CliRunner().invoke(main, ["run", "stereo", *pictures, "--labels", "8", "--sweeps", "4", *options, *files])
+    assert result.exit_code == 0, result.output
+    problem, _ = load_problem(tmp_path / "p.npz")
+    assert (problem.beta, problem.tau) == (beta, tau)
+    assert problem.schedule.start == pytest.approx(temperature)
+    assert (problem.edges is not None) == (not options)

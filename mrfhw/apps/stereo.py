@@ -14,18 +14,18 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labe
 from mrfhw.field.result import Result
 from mrfhw.machine.config import PRESETS
 
-__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "FIRST_SWEEPS", "MACHINE", "SINGLETON_MAX", "SWEEPS", "StereoTruth",
-           "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
+__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "FIRST_SWEEPS", "MACHINE", "ONE_WAY_ENERGY", "SINGLETON_MAX", "SWEEPS",
+           "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
 SWEEPS = 500  # of greys
 CENSUS_SWEEPS = 200
 FIRST_SWEEPS = 80  # of each way of matching, before the field itself
 COOLING = Cooling(1.3, 0.7)
 
-# Of the field of census descriptors, in place of the defaults of `stereo_problem`, which are those of greys, and of matching each
-# way before. Found on other pictures than those of the README (docs/applications.md).
+# Of the field of census descriptors, in place of the defaults of `stereo_problem`, which are those of greys; and what differs where
+# one way is matched, before that field or in its place. Found on other pictures than those of the README (docs/applications.md).
 CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 3, "out_of_range": 3, "temperature": 1.9}
-FIRST_ENERGY: dict[str, Any] = {"beta": 2, "tau": 2, "schedule": Schedule.constant(1.4)}
+ONE_WAY_ENERGY: dict[str, Any] = {"beta": 2, "tau": 2, "temperature": 1.4}
 SINGLETON_MAX = 5
 SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
 DOUBT = 0.12  # probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it
@@ -76,7 +76,8 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
     """
     assert problem.singleton1 is not None
     assert problem.singleton2 is not None
-    there = dataclasses.replace(problem, **FIRST_ENERGY)
+    there = dataclasses.replace(problem, beta=ONE_WAY_ENERGY["beta"], tau=ONE_WAY_ENERGY["tau"],
+                                schedule=Schedule.constant(ONE_WAY_ENERGY["temperature"]))
     back = dataclasses.replace(there, singleton1=mirrored(problem.singleton2), singleton2=mirrored(problem.singleton1))
     runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=box_start(one),
                            estimate=run.estimate))

@@ -21,8 +21,9 @@ DATA = ("census", "grey")  # what pixels are compared by
 
 def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, str]:
     """`Application.found`: the defaults that depend on what is compared."""
-    energies = {name: f"{value} of census, {grey} of grey" for name, value in app.CENSUS_ENERGY.items()
-                if (grey := default(problem, name)) != value}
+    one_way = getattr(app, "ONE_WAY_ENERGY", {})
+    energies = {name: f"{value} of census{f', {one_way[name]} one way' if name in one_way else ''}, {grey} of grey"
+                for name, value in app.CENSUS_ENERGY.items() if (grey := default(problem, name)) != value or name in one_way}
     return {"sweeps": f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey", **energies}
 
 
@@ -47,13 +48,13 @@ class Matching:
     @classmethod
     def of(cls, app: ModuleType, problem: Callable[..., Any], pair: Mapping[str, Any], captions: tuple[str, str],
            others: dict[str, Any], data: str | None, needed: dict[str, Any], more: Mapping[str, np.ndarray],
-           given: frozenset[str], finest: Inputs | None = None) -> Matching:
+           given: frozenset[str], finest: Inputs | None = None, changes: Mapping[str, Any] | None = None) -> Matching:
         """Of an application's options. Raises ProblemError or ConfigError.
 
         app: the application's module, which has the constants of its field of census. pair: paths or arrays by what messages call
         the pictures. given: as of `Common.of`.
         needed: parameters of the machine for whatever is compared. more: further images of the pictures' size, by what messages
-        call them. finest: the pictures at 8 bits, where they have been read.
+        call them. finest: the pictures at 8 bits, where they have been read. changes: what differs from the energies of census.
         """
         check_choice("data", data, DATA)
         wanted = others["singleton"]
@@ -70,7 +71,7 @@ class Matching:
         images = dict(zip(pair, map(census, inputs.data) if by_census else inputs.data, strict=True))
         cut = same_size({**images, **more}, common.window)
         shown = same_size(dict(zip(captions, inputs.pictures, strict=True)), common.window)
-        standard = app.CENSUS_ENERGY if by_census else {"temperature": default(problem, "temperature")}
+        standard = {**app.CENSUS_ENERGY, **(changes or {})} if by_census else {"temperature": default(problem, "temperature")}
         energy = {**{name: value for name, value in standard.items() if name != "temperature"}, **common.energy}
         if by_census and config.singleton_cap:
             energy["singleton_max"] = app.SINGLETON_MAX

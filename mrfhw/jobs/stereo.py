@@ -26,7 +26,8 @@ def job(*, left: Any, right: Any, labels: int = 64, min_disparity: int = 0, trut
     """
     more = {} if truth is None else {"truth image": disparity_of(truth, truth_scale, "truth image")}
     found = Matching.of(stereo, stereo_problem, {"left image": left, "right image": right}, ("left picture", "right picture"),
-                        others, data, label_machine("labels", labels), more, given)
+                        others, data, label_machine("labels", labels), more, given,
+                        changes=stereo.ONE_WAY_ENERGY if one_way or others["anneal"] else None)
     common, (left_data, right_data, *true) = found.common, found.data
     problem = stereo_problem(left_data, right_data, labels=labels, min_disparity=min_disparity, schedule=found.schedule,
                              **found.energy)
