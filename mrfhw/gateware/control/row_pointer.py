@@ -41,15 +41,16 @@ class RowPointer(wiring.Component):
         """The row below `row`; below the last row of the tile is the first."""
         c, r = self.config, self.registers
         new = Signal(TileRow(c), name=name)
-        last, next_last = row.row + 1 == r.tile_rows, Signal(name=f"{name}_last")
-        index = Signal.like(row.row, name=f"{name}_index")
+        # What depends on the number of rows alone stands in registers, and a tile has two rows at least.
+        last_rows = [Signal.like(row.row, name=f"row_{rows}_before_the_end") for rows in (1, 2)]
+        m.d.sync += [held.eq(r.tile_rows - rows) for rows, held in enumerate(last_rows, 1)]
+        last, next_last = (row.row == held for held in last_rows)
         m.d.comb += [
-            index.eq(Mux(last, 0, row.row + 1)), new.row.eq(index), new.up.eq(row.here), new.here.eq(row.down),
+            new.row.eq(Mux(last, 0, row.row + 1)), new.up.eq(row.here), new.here.eq(row.down),
             new.site.eq(Mux(last, 0, row.site + r.site_stride)), new.raster.eq(Mux(last, 0, row.raster + r.raster_stride)),
-            next_last.eq(index + 1 == r.tile_rows),
         ]
-        # With four banks a pair of rows shares a base.
-        steps = 1 if c.lmem_banks == 1 else index[0]
+        # With four banks a pair of rows shares a base: that of the row after an even one is the next one's, too.
+        steps = 1 if c.lmem_banks == 1 else ~row.row[0]
         m.d.comb += new.down.eq(Mux(next_last, 0, Mux(steps, row.down + r.label_stride, row.down)))
         return new
 
