@@ -74,6 +74,42 @@ def test_addresses_are_distinct_and_neighbours_in_four_banks(banks):
         assert all(len(set(four)) == 4 for four in zip(*(n.ravel().tolist() for n in near), strict=True))
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_tile_of_shared_sites_holds_all_that_its_labels_reach(seed):
+    """Every lane's word, by the hardware's arithmetic, in the tile's own memory; also beyond the mesh, where the image goes on."""
+    rng = np.random.default_rng(seed)
+    lanes = int(rng.choice([2, 4, 8]))
+    config = Derived(mesh_rows=2, mesh_cols=2, spus=1, lanes=lanes, tile_rows=8, tile_cols=8, s2_words=1 << 14)
+    rows, cols = (int(n) for n in rng.integers(3, 17, 2))
+    step, width = int(rng.choice([1, -1])), int(rng.choice([3, 20]))
+    offsets = rng.integers(-9, 10, 2) + np.stack([np.arange(11) // width, step * (np.arange(11) % width)], 1)
+    second = rng.integers(0, 64, (rows + 5, cols + 4))
+    p = Placement(config, Problem(labels=11, singleton1=rng.integers(0, 64, (rows, cols)), singleton2=second, offsets=offsets,
+                                  singleton2_origin=(2, 3)), RUN)
+    memory = np.zeros((config.spes, lanes, 1 << config.s2_address_bits), np.uint32)
+    for bank, address, words in p.s2_loads():
+        memory[np.arange(config.spes)[:, None, None], bank, address] = words
+    groups = p.label_groups
+    for _ in range(300):
+        r, k, label = int(rng.integers(rows)), int(rng.integers(cols)), int(rng.integers(11))
+        tile = r // p.tile_rows * config.mesh_cols + k // p.tile_cols
+        row, col = r % p.tile_rows, k % p.tile_cols
+        entry, lane = p.label_entries[groups.slot[label]], int(groups.lane[label])
+        place = entry.column + (p.tile_cols - 1 - col if groups.mirrored else col) + lane
+        found = memory[tile, place % lanes, row * p.s2_stride + entry.deltas[0][0] + place // lanes]
+        y, x = r + offsets[label][0] + 2, k + offsets[label][1] + 3
+        inside = 0 <= y < second.shape[0] and 0 <= x < second.shape[1]
+        assert found == (second[y, x] | 1 << config.data_bits if inside else 0)
+
+
+def test_a_reach_is_refused_where_a_tile_cannot_hold_it():
+    config = Config(mesh_rows=1, mesh_cols=1, spus=1, lanes=4, tile_rows=8, tile_cols=8, s2_words=128)
+    with pytest.raises(ProblemError, match=r"the labels reach 28x8 pixels of a tile's 8x8 sites, 224 singleton-2 words; a tile "
+                                           r"holds 128: .* s2_words = 224 or more"):
+        stereo(8, 8, 20, config=config)
+    assert stereo(8, 8, 9, config=config).replication == 2
+
+
 def test_replication_only_beyond_one_tile():
     assert stereo(64, 96, 24).replication == 1
     assert stereo(64, 96, 24, first=12).replication == 1  # the second image moves along

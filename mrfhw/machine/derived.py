@@ -276,8 +276,8 @@ class Derived(Config):
 
     @property
     def s2_capacity(self) -> int:
-        """Singleton-2 words a tile holds."""
-        return self.s2_words or self.tile_sites
+        """Singleton-2 words a tile holds: its sites' own, or where lanes share a site as many again for what lies around them."""
+        return self.s2_words or min(1 << 16, self.tile_sites * (1 if self.lanes == 1 else 2))
 
     @property
     def s2_banks(self) -> int:

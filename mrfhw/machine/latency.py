@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 __all__ = ["Latency", "LatencyError"]
 
+_SWITCH = ("s2_columns", "s2_rows")  # of a part that tiles whose lanes share a site do without
+
 
 class LatencyError(ValueError):
     """Register stages that a part cannot be built with. The message names the part, what is declared and what it has."""
@@ -38,8 +40,8 @@ class Latency:
     s1_read: int = 1  # S1Mem: address -> word
     s2_read: int = 1  # S2Mem: address -> the banks' words
     s2_lanes: int = 1  # S2Mem: the banks' words -> the lanes' words
-    s2_columns: int = 1  # S2Switch: the lanes' words of a row of tiles -> those chosen by column
-    s2_rows: int = 1  # S2Switch: those of a column of tiles -> the words at the SPUs
+    s2_columns: int = 1  # S2Switch: the lanes' words of a row of tiles -> those chosen by column; 0 without a switch
+    s2_rows: int = 1  # S2Switch: those of a column of tiles -> the words at the SPUs; 0 without a switch
 
     # Labels in a tile.
     lmem_read: int = 1  # LMem: address -> entry
@@ -85,7 +87,7 @@ class Latency:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            least = 0 if field.default == 0 else 1
+            least = 0 if field.default == 0 or field.name in _SWITCH else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise LatencyError(f"{field.name} is {value!r}; a part has a whole number of register stages, {least} or more: "
                                    f"give {field.default}")
@@ -95,17 +97,18 @@ class Latency:
         """The gateware's own, for units of so many lanes.
 
         Lanes that share a site are many to a tile and one to a cycle: they pay for a clock that block memories' outputs do not
-        limit, so a register stands behind each, in front of what lies far from the rest, and in the register file's answer.
+        limit, so a register stands behind each, in front of what lies far from the rest, and in the register file's answer. Their
+        tiles hold all singleton-2 words that they read, and have no switch for those of other tiles.
         """
-        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, lmem_read=2, update=1, gumbel_read=2,
-                                                race_factors=1, parameters=1, tables=1, node_down=2, tile_bus=1,
-                                                bus_answer=2)
+        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, s2_columns=0, s2_rows=0, lmem_read=2,
+                                            update=1, gumbel_read=2, race_factors=1, parameters=1, tables=1, node_down=2,
+                                            tile_bus=1, bus_answer=2)
 
     def beyond(self, name: str, has: int, part: str) -> int:
         """Registers to add to a part that has `has` of the stages `name`. Raises LatencyError where it has more than declared."""
         declared: int = getattr(self, name)
         if declared < has:
-            raise LatencyError(f"{name} is {declared}; {part} has {has} register stages and cannot have fewer: "
+            raise LatencyError(f"{name} is {declared}; {part} has {has} register stage{'s' * (has > 1)} and cannot have fewer: "
                                f"declare {has} or more")
         return declared - has
 

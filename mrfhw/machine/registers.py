@@ -99,6 +99,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("singleton_max", "rw", "Limit of the first channel's E_singleton."),
     ("singleton_max_2", "rw", "Limit of the second channel's."),
     ("singleton_max_3", "rw", "Limit of the third channel's."),
+    ("s2_stride", "rw", "Several lanes: singleton-2 words of a lane from a row of a tile's sites to the next."),
 )
 
 REGISTERS: dict[str, Register] = {
@@ -139,11 +140,11 @@ assert len(Region) <= 1 << REGION_BITS
 class LabelWord(IntEnum):
     """Words of an entry of the label table: by slot the singleton-2 offset table and the labels, by label its own data."""
 
-    WRAP = 0  # row threshold, and from bit WRAP_COLUMN on the column
+    WRAP = 0  # row threshold, with one lane; and from bit WRAP_COLUMN on the column
     CONSTANT = 1  # by label
-    DELTA = 2  # three words, by columns of tiles that the word lies on; where the row wraps, from bit DELTA_WRAPPED on
+    DELTA = 2  # one lane: two words, by columns of tiles that the word lies on; where the row wraps, from bit DELTA_WRAPPED on
     GROUP = 5  # first label, and from bit GROUP_LANES on the number of labels
-    DIRECTION = 6  # two bits for each: rows, unwrapped and wrapped; columns, by columns of tiles that the word lies on
+    DIRECTION = 6  # one lane, two bits for each: rows, unwrapped and wrapped; columns, by columns of tiles that the word lies on
     VECTOR = 7  # by label
 
 

@@ -2,7 +2,8 @@
 
 A tile takes h x w sites of the image, padded at the right and the bottom. All tiles work at the same
 local site and label at once, so a singleton-2 word is named by (patch, local address) in one of the
-nine tiles around; a reach beyond those is met by further patches in the same memory.
+nine tiles around; a reach beyond those is met by further patches in the same memory. Where lanes share
+a site, a tile holds all words that its sites reach (`mrfhw.placement.reach`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_fits, check_schedule
 from mrfhw.placement.label_groups import LabelGroups
+from mrfhw.placement.reach import Reach
 from mrfhw.placement.visit_order import VisitOrder
 
 __all__ = ["LabelEntry", "Placement", "patch_and_direction", "place"]
@@ -34,9 +36,9 @@ KEPT_BYTES = 1 << 28  # of tables kept with a placed problem, or with all window
 class LabelEntry:
     """The offset table's entry of a slot: where the singleton-2 word of its first label lies.
 
+    Several lanes: column and deltas[0][0], as of `Reach.steps`, and nothing else. One lane:
     row_threshold: local rows from here on wrap into the next tile. column: columns to add, 0..w-1.
-    deltas[column_wraps][row_wraps]: bank address to add, modulo the bank's address space. A word of the first label lies 0 or 1
-    columns of tiles on, one of a later label of the slot 0 to 2.
+    deltas[column_wraps][row_wraps]: bank address to add, modulo the bank's address space.
     row_directions[row_wraps], column_directions[column_wraps]: -1, 0 or 1, the tile that holds the word.
     """
 
@@ -85,7 +87,9 @@ class Placement:
         used = len(self.patches) * self.patch_words
         if used > c.s2_bank_depth:
             what = (f"the costs of {problem.labels} labels take {len(self.patches)} times" if problem.unary is not None
-                    else f"the labels reach over {len(self.patches)} patches of")
+                    else f"the labels reach over {len(self.patches)} patches of" if self.reach is None
+                    else f"the labels reach {self.reach.columns}x{self.reach.rows} pixels of a tile's {self.tile_cols}x"
+                         f"{self.tile_rows} sites,")
             way = "fewer labels" if problem.unary is None else "fewer labels, a smaller window, the float reference"
             raise ProblemError(f"{what} {self.patch_words * c.s2_banks} singleton-2 words; a tile holds "
                                f"{c.s2_bank_depth * c.s2_banks}: give {way}, fewer SPEs or s2_words = {used * c.s2_banks} or more")
@@ -99,7 +103,7 @@ class Placement:
     def _check_reach(self) -> None:
         """Raise ProblemError where a site that is drawn needs a pixel of the second image that lies beyond the mesh."""
         problem = self.problem
-        if problem.singleton2 is None:
+        if problem.singleton2 is None or self.reach is not None:
             return
         drawn = np.ones(problem.shape, bool) if problem.clamped is None else ~problem.clamped
         for axis in (0, 1):
@@ -271,10 +275,8 @@ class Placement:
         return bank, (colour << (self.config.lmem_address_bits - 1)) + index
 
     def s2_address(self, row: np.ndarray, col: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(bank, address within a patch) in S2Mem of a local position (Figure 3.6b)."""
+        """(bank, address within a patch) in S2Mem of a local position (Figure 3.6b), of units with a lane each."""
         c = self.config
-        if self.label_groups.mirrored:
-            col = self.tile_cols - 1 - col
         word, bank = np.divmod(col // c.s2_step, c.s2_banks)
         return bank, row * (self.tile_cols // c.s2_banks) + word * c.s2_step + col % c.s2_step
 
@@ -305,9 +307,24 @@ class Placement:
             return np.zeros((self.problem.labels, 2), np.int64)
         return np.asarray(self.problem.offsets, np.int64) - self.second_moved
 
+    @cached_property
+    def reach(self) -> Reach | None:
+        """What a tile holds of the second image by itself; None with one lane a site, and without offsets."""
+        if self.config.lanes == 1 or self.problem.offsets is None:
+            return None
+        tile = self.tile_rows, self.tile_cols
+        return Reach.of(tile, self.moved_offsets, self.config.lanes, self.label_groups.mirrored)
+
+    @property
+    def s2_stride(self) -> int:
+        """Singleton-2 words of a bank from a row of a tile's sites to the next, where lanes share a site."""
+        return self.tile_cols if self.reach is None else self.reach.stride
+
     @property
     def patch_words(self) -> int:
         """Words of a patch in each bank."""
+        if self.reach is not None:
+            return self.reach.words
         sites, c = self.tile_rows * self.tile_cols, self.config
         return sites // (c.spus if self.problem.unary is not None else c.s2_banks)
 
@@ -318,6 +335,8 @@ class Placement:
             return [(0, 0)] * self.slots  # the costs of each slot's labels
         if self.problem.offsets is None:
             return []
+        if self.reach is not None:
+            return [(0, 0)]
         found: set[tuple[int, int]] = set()
         for row, col in self.moved_offsets:
             rows, cols = (range(int(o) // size, (int(o) + size - 1) // size + 1)
@@ -328,18 +347,21 @@ class Placement:
     @cached_property
     def label_entries(self) -> list[LabelEntry]:
         """The offset table, one entry a slot."""
-        wraps = (0, 1, 2)
+        wraps = (0, 1)
         if self.problem.unary is not None:
             bases = [slot * self.patch_words for slot in range(self.slots)]
             return [LabelEntry(self.tile_rows, 0, ((base, base),) * len(wraps), (0, 0), (0,) * len(wraps)) for base in bases]
+        offsets = self.moved_offsets[list(self.label_groups.firsts)]
+        if self.reach is not None:
+            steps = [self.reach.steps(offset, self.tile_cols) for offset in offsets]
+            return [LabelEntry(0, column, ((words, words),), (), ()) for column, words in steps]
         h, w, words = self.tile_rows, self.tile_cols, self.tile_cols // self.config.s2_banks
         patch_index = {patch: i for i, patch in enumerate(self.patches)}
-        side = -1 if self.label_groups.mirrored else 1  # to the right in the memory
         entries = []
-        for row, col in self.moved_offsets[list(self.label_groups.firsts)]:
-            (row_tile, row_rest), (col_tile, col_rest) = divmod(int(row), h), divmod(side * int(col), w)
+        for row, col in offsets:
+            (row_tile, row_rest), (col_tile, col_rest) = divmod(int(row), h), divmod(int(col), w)
             rows = [patch_and_direction(row_tile + wrap) for wrap in (0, 1)]
-            cols = [patch_and_direction(side * (col_tile + wrap)) for wrap in wraps]
+            cols = [patch_and_direction(col_tile + wrap) for wrap in wraps]
             deltas = tuple(tuple(
                 (patch_index.get((rows[down][0], patch), 0) * self.patch_words + (row_rest - down * h) * words - wrap * words)
                 % (1 << self.config.s2_address_bits) for down in (0, 1)) for wrap, (patch, _) in zip(wraps, cols, strict=True))
@@ -358,7 +380,7 @@ class Placement:
         return self.problem.singleton1 is None or self.problem.singleton1.ndim == 2
 
     def s2_loads(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(bank, address, word) of S2Mem's content, each (tile, local row, local column), part after part.
+        """(bank, address, word) of S2Mem's content, each (tile, row, column) of the tile's sites or its reach, part after part.
 
         A word is a datum, and a valid bit above it.
         """
@@ -371,23 +393,35 @@ class Placement:
                     bank, address = np.full_like(row, lane), row * self.tile_cols + col
                 yield bank, address + slot * self.patch_words, self.tiles(self.pad(
                     problem.unary[..., label].astype(np.uint32) | 1 << c.datum_bits))
+        elif self.reach is not None:
+            yield *self.reach.address(*np.indices((self.reach.rows, self.reach.columns))), self._reached(self.reach)
         else:
             for number in range(len(self.patches)):
                 bank, address = self.s2_address(row, col)
                 yield bank, address + number * self.patch_words, self._patch(number)
 
-    def _patch(self, number: int) -> np.ndarray:
-        """(tile, local row, local column) words of a patch of `patches`."""
+    def _second(self, row: np.ndarray, col: np.ndarray) -> np.ndarray:
+        """Words of the second image at these sites of the mesh, where offsets are 0; 0 outside the image."""
         problem = self.problem
         assert problem.singleton2 is not None
-        patch, (rows, cols) = self.patches[number], problem.singleton2.shape[:2]
-        origin_r, origin_c = (p * size + over for p, size, over in
-                              zip(patch, (self.tile_rows, self.tile_cols), self.second_over, strict=True))
-        r = np.arange(self.padded_shape[0])[:, None] + origin_r
-        col = np.arange(self.padded_shape[1])[None, :] + origin_c
-        valid = (r >= 0) & (r < rows) & (col >= 0) & (col < cols)
-        data = self.words(problem.singleton2)[r.clip(0, rows - 1), col.clip(0, cols - 1)]
-        return self.tiles(np.where(valid, data | 1 << self.config.datum_bits, 0).astype(np.uint32))
+        (rows, cols), (over_row, over_col) = problem.singleton2.shape[:2], self.second_over
+        row, col = row + over_row, col + over_col
+        valid = (row >= 0) & (row < rows) & (col >= 0) & (col < cols)
+        data = self.words(problem.singleton2)[row.clip(0, rows - 1), col.clip(0, cols - 1)]
+        return np.where(valid, data | 1 << self.config.datum_bits, 0).astype(np.uint32)
+
+    def _patch(self, number: int) -> np.ndarray:
+        """(tile, local row, local column) words of a patch of `patches`."""
+        row, col = self.patches[number]
+        return self.tiles(self._second(np.arange(self.padded_shape[0])[:, None] + row * self.tile_rows,
+                                       np.arange(self.padded_shape[1]) + col * self.tile_cols))
+
+    def _reached(self, reach: Reach) -> np.ndarray:
+        """(tile, row, column) words of each tile's reach."""
+        tile_row, tile_col = np.divmod(np.arange(self.config.spes), self.config.mesh_cols)
+        row = tile_row[:, None] * self.tile_rows + reach.low[0] + np.arange(reach.rows)
+        col = tile_col[:, None] * self.tile_cols + reach.low[1] + np.arange(reach.columns)
+        return self._second(row[:, :, None], col[:, None, :])
 
     @property
     def s1_words(self) -> np.ndarray:
@@ -436,8 +470,16 @@ class Placement:
 
     @property
     def replication(self) -> int:
-        """Patches of singleton-2 data that each tile holds; 1 without replication, 0 without a second image."""
-        return len(self.patches)
+        """Singleton-2 data that each tile holds, in parts as large as the tile, the last one perhaps not whole; 1 without
+        replication, 0 without a second image."""
+        if self.reach is None:
+            return len(self.patches)
+        return -(-self.reach.words * self.reach.lanes // (self.tile_rows * self.tile_cols))
+
+    @property
+    def s2_used(self) -> int:
+        """Singleton-2 words that each tile holds."""
+        return max(1, len(self.patches)) * self.patch_words * self.config.s2_banks
 
 
 # Values that depend on problem and machine, but not on the run.

@@ -42,8 +42,7 @@ def tiles_for(config: Config, problem: Problem) -> Config:
             words *= 2
             if words > S2_WORDS_MAX:
                 raise
-    needed = max(1, placed.replication) * placed.patch_words * placed.config.s2_banks
-    return dataclasses.replace(config, **tile, s2_words=needed)
+    return dataclasses.replace(config, **tile, s2_words=placed.s2_used)
 
 
 def machine_for(problem: Problem, preset: str = "paper-16x2", **changes: Any) -> Config:

@@ -217,7 +217,8 @@ class Driver:
         self._write(*self._named(dict(
             slots=p.slots, tile_rows=rows, tile_groups=p.order.groups_per_row,
             label_stride=half if one else half // 2, label_wrap=(rows - 1) * half if one else (rows - 1) // 2 * (half // 2),
-            site_stride=half, raster_stride=problem.shape[1], overlap=int(p.overlap), sweeps=p.run.sweeps,
+            site_stride=half, **({"s2_stride": p.s2_stride} if c.lanes > 1 else {}),
+            raster_stride=problem.shape[1], overlap=int(p.overlap), sweeps=p.run.sweeps,
             burn_in=p.run.counts_from, alpha=problem.channels[0].alpha, beta=problem.beta,
             energy_shift=shift,
             out_of_range=problem.out_of_range,
@@ -290,7 +291,8 @@ class Driver:
         if c.edge_bits:
             self._write(self.map.tile(tile, Region.EDGES, p.site_address(row, col)), p.edge_words)
         for bank, address, words in p.s2_loads():
-            self._write(self.map.tile(tile, Region.S2, (bank << c.s2_address_bits) + address), words)
+            of_tile = np.broadcast_to(np.arange(c.spes)[:, None, None], words.shape)
+            self._write(self.map.tile(of_tile, Region.S2, (bank << c.s2_address_bits) + address), words)
         self._load_lmem(p, p.initial if lmem is None else lmem[..., 0], lmem)
 
     def clear(self, p: Placement, labels: np.ndarray) -> None:

@@ -126,6 +126,13 @@ def test_fewer_than_a_part_has(name: str) -> None:
     assert re.fullmatch(rf"{name} is \d; .* has \d register stages and cannot have fewer: declare \d or more", text)
 
 
+@pytest.mark.parametrize("name", ["s2_columns", "s2_rows"])
+def test_tiles_that_take_each_other_s_words_have_a_switch(name: str) -> None:
+    text = refusal(machine("race", **{name: -1}))
+    assert text == f"{name} is 0; the switch of singleton-2 words has 1 register stage and cannot have fewer: declare 1 or more"
+    assert getattr(machine("race-shared").latency, name) == 0
+
+
 @pytest.mark.parametrize(("stages", "words"), [
     ({"energy": 0}, "energy is 0; a part has a whole number of register stages, 1 or more: give 9"),
     ({"s2_read": 1.5}, r"s2_read is 1.5; a part has a whole number of register stages, 1 or more: give 1"),

@@ -7,6 +7,7 @@ import pytest
 
 from mrfhw.field.problem import Problem, Run
 from mrfhw.gateware.control.label_data import LabelData
+from mrfhw.gateware.control.reach_address import ReachAddress
 from mrfhw.gateware.control.singleton_address import SingletonAddress
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
@@ -55,8 +56,10 @@ def test_singleton_address(name: str) -> None:
     assert max(p.replication for p in found) >= (2 if lanes else 4)
     if lanes:
         assert {p.label_groups.mirrored for p in found} == {False, True}
-    run_bench(SingletonAddress(config), "singleton_address", "mrfhw.sim.benches.bench_singleton_address",
-                      {"placements": placements_to_text(found)})
+        assert all(p.replication > 0 for p in found if p.problem.offsets is not None)
+    component = ReachAddress(config) if lanes else SingletonAddress(config)
+    run_bench(component, "singleton_address", "mrfhw.sim.benches.bench_singleton_address",
+              {"placements": placements_to_text(found)})
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 8])

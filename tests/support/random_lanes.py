@@ -48,5 +48,5 @@ def lane_placement(rng: np.random.Generator, config: Config) -> Placement:
             return _in_columns(rng, found) if found.problem.offsets is not None and rng.random() < 0.8 else found
         except ProblemError as error:
             # Only limits that a random draw may meet.
-            if not any(words in str(error) for words in ("slots", "patches", "costs", "beyond the")):
+            if not any(words in str(error) for words in ("slots", "labels reach", "costs", "beyond the")):
                 raise

@@ -93,7 +93,7 @@ def random_placement(rng: np.random.Generator, config: Config) -> Placement:
             return Placement(config, problem, run)
         except ProblemError as error:
             # Only limits that a random draw may meet.
-            if not any(word in str(error) for word in ("temperature", "patches", "slots")):
+            if not any(word in str(error) for word in ("temperature", "labels reach", "slots")):
                 raise
 
 

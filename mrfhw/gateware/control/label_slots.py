@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.label_data import LabelData
 from mrfhw.gateware.control.ops import LabelSlot, NeighbourSwap, SingletonColumns, SingletonRead, SingletonRows
+from mrfhw.gateware.control.reach_address import ReachAddress
 from mrfhw.gateware.control.run import GroupOfSites, TableWrites, problem_registers
 from mrfhw.gateware.control.singleton_address import SingletonAddress
 from mrfhw.machine.config import Config
@@ -25,6 +26,7 @@ class LabelSlots(wiring.Component):
     labelling, slot, group: the current slot and its group. tables: writes of the label table. label_cycle: this slot has a
     label.
     singleton, columns, rows, swap, label: the operations; each leaves `Latency.scheduler` plus its own cycles after its slot.
+    columns, rows: with one lane a site.
     """
 
     def __init__(self, config: Config):
@@ -33,14 +35,15 @@ class LabelSlots(wiring.Component):
         super().__init__({
             "registers": In(problem_registers(config)), "labelling": In(1), "slot": In(range(config.interval(config.max_labels))),
             "group": In(GroupOfSites(config)), "tables": In(TableWrites()), "label_cycle": Out(1),
-            "singleton": Out(SingletonRead(config)), "columns": Out(SingletonColumns(config)), "rows": Out(SingletonRows(config)),
+            "singleton": Out(SingletonRead(config)),
+            **({"columns": Out(SingletonColumns(config)), "rows": Out(SingletonRows(config))} if config.lanes == 1 else {}),
             "swap": Out(NeighbourSwap(config)), "label": Out(LabelSlot(config)),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, row, r = self.config, self.group.row, self.registers
-        m.submodules.singleton_address = unit = SingletonAddress(c)
+        unit = self._address(m)
         m.submodules.label_data = table = LabelData(c)
         m.d.comb += [table.table_write.eq(self.tables.label), table.table_address.eq(self.tables.address),
                      table.table_data.eq(self.tables.data)]
@@ -48,21 +51,30 @@ class LabelSlots(wiring.Component):
         last = Signal()
         m.d.comb += [
             self.label_cycle.eq(self.labelling & (self.slot < r.slots)), first.eq(self.label_cycle & (self.slot == 0)),
-            last.eq(self.label_cycle & (self.slot + 1 == r.slots)), unit.slot.eq(self.slot), unit.row.eq(row.row),
+            last.eq(self.label_cycle & (self.slot + 1 == r.slots)), unit.slot.eq(self.slot),
             unit.group.eq(self.group.group), unit.odd.eq(row.row[0] ^ self.group.white), unit.groups.eq(r.tile_groups),
-            unit.site.eq(row.site), unit.table_write.eq(self.tables.label), unit.table_address.eq(self.tables.address),
+            unit.table_write.eq(self.tables.label), unit.table_address.eq(self.tables.address),
             unit.table_data.eq(self.tables.data),
         ]
-        if c.lanes > 1:
-            m.d.comb += [unit.mirrored.eq(r.mirrored), unit.unary.eq(r.unary)]
         # Each operation waits until the cycle in which the tile takes it.
-        for port, names in ((self.singleton, ("first", "second", "rotate")), (self.columns, ("left", "right")),
-                            (self.rows, ("up", "down"))):
+        directions = ((self.columns, ("left", "right")), (self.rows, ("up", "down"))) if c.lanes == 1 else ()
+        for port, names in ((self.singleton, ("first", "second", "rotate")), *directions):
             layout: Any = port.shape()
             wait = c.latency.scheduler - unit.latency + layout.cycle
             m.d.comb += [port[name].eq(delayed(m, getattr(unit, name), wait, name)) for name in names]
         self._labels(m, table, Cat(self.label_cycle, first, last))
         return m
+
+    def _address(self, m: Module) -> SingletonAddress | ReachAddress:
+        """What finds the singleton-2 words of a slot, with its site's row."""
+        row, r = self.group.row, self.registers
+        if self.config.lanes == 1:
+            m.submodules.singleton_address = own = SingletonAddress(self.config)
+            m.d.comb += [own.row.eq(row.row), own.site.eq(row.site)]
+            return own
+        m.submodules.reach_address = reach = ReachAddress(self.config)
+        m.d.comb += [reach.base.eq(row.second), reach.mirrored.eq(r.mirrored), reach.unary.eq(r.unary)]
+        return reach
 
     def _labels(self, m: Module, table: LabelData, flags: Value) -> None:
         stages, port = self.config.latency, self.label

@@ -212,8 +212,9 @@ class SiteRead(Operation):
 
 def operations(config: Config) -> dict[str, Operation]:
     """The scheduler's operations, by their names in `downlink`."""
+    directions = {"columns": SingletonColumns(config), "rows": SingletonRows(config)} if config.lanes == 1 else {}
     return {
-        "singleton": SingletonRead(config), "columns": SingletonColumns(config), "rows": SingletonRows(config),
+        "singleton": SingletonRead(config), **directions,
         "swap": NeighbourSwap(config), "label": LabelSlot(config), "label_read": LabelRead(config),
         "write_back": WriteBack(config), "fetch": NeighbourFetch(config), "site": SiteRead(config),
     }

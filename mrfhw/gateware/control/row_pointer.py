@@ -49,6 +49,8 @@ class RowPointer(wiring.Component):
             new.row.eq(Mux(last, 0, row.row + 1)), new.up.eq(row.here), new.here.eq(row.down),
             new.site.eq(Mux(last, 0, row.site + r.site_stride)), new.raster.eq(Mux(last, 0, row.raster + r.raster_stride)),
         ]
+        if c.lanes > 1:
+            m.d.comb += new.second.eq(Mux(last, 0, row.second + r.s2_stride))
         # With four banks a pair of rows shares a base: that of the row after an even one is the next one's, too.
         steps = 1 if c.lmem_banks == 1 else ~row.row[0]
         m.d.comb += new.down.eq(Mux(next_last, 0, Mux(steps, row.down + r.label_stride, row.down)))

@@ -20,13 +20,14 @@ def group_bits(config: Config) -> int:
 def problem_registers(config: Config) -> data.StructLayout:
     """The registers that the scheduler reads, as in `mrfhw.machine.registers`."""
     c = Derived.of(config)
+    several = {"s2_stride": c.s2_address_bits} if c.lanes > 1 else {}
     return data.StructLayout({
         "slots": c.label_bits + 1, "tile_rows": bits_for(c.tile_rows + 1), "tile_groups": group_bits(c),
         "label_stride": c.lmem_address_bits, "label_wrap": c.lmem_address_bits, "site_stride": c.site_address_bits,
         "raster_stride": bits_for(c.mesh_cols * c.tile_cols + 1), "overlap": 1, "sweeps": 32, "burn_in": 32,
         "temperature": c.temperature_bits, "temperature_mode": 2,
         "temperature_ratio": c.ratio_bits, "temperature_limit": c.temperature_bits,
-        "temperature_stride": 32, "temperature_last": bits_for(c.temperature_table), **modes(c).members,
+        "temperature_stride": 32, "temperature_last": bits_for(c.temperature_table), **several, **modes(c).members,
     })
 
 
@@ -47,13 +48,15 @@ class RunStatus(data.StructLayout):
 
 
 class TileRow(data.StructLayout):
-    """A local row and the addresses derived from it: LMem bases of it and of the rows above and below, S1Mem base, raster base."""
+    """A local row and the addresses derived from it: LMem bases of it and of the rows above and below, S1Mem base, raster base;
+    S2Mem base, where lanes share a site."""
 
     def __init__(self, config: Config):
         c = Derived.of(config)
+        several = {"second": c.s2_address_bits} if c.lanes > 1 else {}
         super().__init__({
             "row": bits_for(c.tile_rows), "up": c.lmem_address_bits, "here": c.lmem_address_bits,
-            "down": c.lmem_address_bits, "site": c.site_address_bits, "raster": c.offset_bits,
+            "down": c.lmem_address_bits, "site": c.site_address_bits, "raster": c.offset_bits, **several,
         })
 
 

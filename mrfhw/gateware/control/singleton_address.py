@@ -19,33 +19,29 @@ from mrfhw.machine.registers import DELTA_WRAPPED, LABEL_TABLE_WORDS, WRAP_COLUM
 __all__ = ["SingletonAddress", "offset_table"]
 
 
-def column_wraps(config: Config) -> int:
-    """In how many columns of tiles a slot's word can lie: the site's and the next, and for later lanes the one after that."""
-    return 3 if config.lanes > 1 else 2
+WRAPS = 2  # columns of tiles in which a label's word can lie: the site's and the next
 
 
 def offset_table(config: Config) -> dict[int, ShapeLike]:
     """The words of a slot in the label table by `registers.LabelWord`; each word has a memory of its own."""
     c = Derived.of(config)
-    wraps = column_wraps(c)
     delta = data.ArrayLayout(c.s2_address_bits, 2)
     return {LabelWord.WRAP: data.StructLayout({"row_threshold": bits_for(c.tile_rows + 1), "column": bits_for(c.tile_cols + 1)}),
-            **{LabelWord.DELTA + wrap: delta for wrap in range(wraps)},
-            LabelWord.DIRECTION: data.ArrayLayout(signed(2), 2 + wraps)}
+            **{LabelWord.DELTA + wrap: delta for wrap in range(WRAPS)},
+            LabelWord.DIRECTION: data.ArrayLayout(signed(2), 2 + WRAPS)}
 
 
 class SingletonAddress(wiring.Component):
-    """Addresses and directions of the singleton-2 words of a group of S sites and one slot.
+    """Addresses and directions of the singleton-2 words of a group of S sites and one label, of units with a lane each.
 
     slot, row, group, odd, site: the slot's number, local row, group in the row, parity of the sites' columns, S1Mem address of
     the row's first site. groups: groups a row.
-    Several lanes: mirrored: a row's words lie from right to left. unary: they are costs, in each bank one for a site and slot.
     `latency` cycles later: first, second, rotate (see S2Mem), left, right (see S2Switch), up, down. One slot a cycle.
     table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`).
 
     A slot's offset is added to the site's position. If the sum passes the tile's last row or column it
     wraps, and the word comes from the next tile. The table has a bank address and directions for each of the cases.
-    A row's words lie in units of one word (two, with a lane a site) a bank.
+    A row's words lie in units of two words a bank.
     """
 
     STAGES = 3  # table, edges, addresses; and one more behind the table, if the scheduler has it
@@ -58,10 +54,9 @@ class SingletonAddress(wiring.Component):
         self.row_bits, self.col_bits = bits_for(config.tile_rows + 1), bits_for(config.tile_cols + 1)
         self.group_bits = group_bits(config)
         address = config.s2_address_bits
-        modes = {"mirrored": In(1), "unary": In(1)} if config.lanes > 1 else {}
         super().__init__({
             "slot": In(config.label_bits), "row": In(self.row_bits), "group": In(self.group_bits), "odd": In(1),
-            "site": In(config.site_address_bits), "groups": In(self.group_bits), **modes,
+            "site": In(config.site_address_bits), "groups": In(self.group_bits),
             "first": Out(address), "second": Out(address), "rotate": Out(bits_for(config.s2_banks)),
             "left": Out(2), "right": Out(2), "up": Out(1), "down": Out(1),
             "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)),
@@ -93,19 +88,13 @@ class SingletonAddress(wiring.Component):
     def _place(self, m: Module) -> tuple[Value, Value, Value]:
         """Of a slot: local column of its first site in the memory, bank address of the row's first word, units a row."""
         c = self.config
-        unit_bits = (c.s2_banks * c.s2_step - 1).bit_length()
-        column = Cat(self.odd, Const(0, (c.spus - 1).bit_length()), self.group)
-        words = self.site << 1
-        if c.lanes == 1:
-            return column, words >> (c.spus - 1).bit_length(), self.groups
-        columns = self.groups << 1
-        column = Mux(self.mirrored, Cat(~self.odd, (self.groups - self.group - 1)[:self.group_bits]), column)
-        return column, Mux(self.unary, words, words >> c.lane_bits), Mux(self.unary, columns, columns >> unit_bits)
+        unit_bits = (c.spus - 1).bit_length()
+        return Cat(self.odd, Const(0, unit_bits), self.group), self.site << 1 >> unit_bits, self.groups
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        table, wraps, several = self._table(m), column_wraps(c), c.lanes > 1
+        table = self._table(m)
 
         # Stage 1, beside the table's read.
         column, base, units = (Signal(shape, name=f"{name}_1", reset_less=True) for name, shape in (
@@ -119,24 +108,21 @@ class SingletonAddress(wiring.Component):
         place = Signal(self.col_bits + 1)
         unit = Signal(self.col_bits + 1)
         m.d.comb += [place.eq(table[LabelWord.WRAP].column + column), unit.eq(place >> step_bits + bank_bits)]
-        if several:
-            with m.If(self.unary):
-                m.d.comb += unit.eq(column)
         row_wraps = Signal(reset_less=True)
-        wraps_first, wraps_second = (Signal(range(wraps), name=name, reset_less=True) for name in ("wraps_first", "wraps_second"))
+        wraps_first, wraps_second = (Signal(range(WRAPS), name=name, reset_less=True) for name in ("wraps_first", "wraps_second"))
         partial = Signal.like(self.first, name="partial", reset_less=True)
         rotate = Signal.like(self.rotate, name="rotate_2", reset_less=True)
-        deltas = [Signal(2 * c.s2_address_bits, name=f"delta_{wrap}", reset_less=True) for wrap in range(wraps)]
-        sides = [Signal(2, name=f"side_{i}", reset_less=True) for i in range(2 + wraps)]
+        deltas = [Signal(2 * c.s2_address_bits, name=f"delta_{wrap}", reset_less=True) for wrap in range(WRAPS)]
+        sides = [Signal(2, name=f"side_{i}", reset_less=True) for i in range(2 + WRAPS)]
         m.d.sync += [
             row_wraps.eq(row >= table[LabelWord.WRAP].row_threshold), wraps_first.eq(unit >= units),
-            wraps_second.eq((unit + 1 >= units) + ((unit + 1 >= units << 1) if several else 0)),
+            wraps_second.eq(unit + 1 >= units),
             partial.eq(base + (unit << step_bits) + place[:step_bits]),
             *(d.eq(table[LabelWord.DELTA + wrap]) for wrap, d in enumerate(deltas)),
             *(s.eq(table[LabelWord.DIRECTION][i]) for i, s in enumerate(sides)),
         ]
         if bank_bits:
-            m.d.sync += rotate.eq(Mux(self.unary, 0, place[step_bits:]) if several else place[step_bits:])
+            m.d.sync += rotate.eq(place[step_bits:])
 
         # Stage 3. A direction of -1 is up or left, 1 is down or right.
         def address(wrapped: Signal, ahead: int) -> object:

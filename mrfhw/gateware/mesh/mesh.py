@@ -71,9 +71,9 @@ class Mesh(wiring.Component):
                 if not (0 <= near_row < c.mesh_rows and 0 <= near_col < c.mesh_cols):
                     continue
                 near = tiles[near_row * c.mesh_cols + near_col]
-                across = near.s2_words if side in ("west", "east") else near.s2_across
                 _join(m, getattr(tile, f"label_{side}"), getattr(near, f"label_to_{opposite}"))
-                _join(m, getattr(tile, f"s2_{side}"), across)
+                if c.lanes == 1:
+                    _join(m, getattr(tile, f"s2_{side}"), near.s2_words if side in ("west", "east") else near.s2_across)
 
     def _tree(self, m: Module, tiles: list[Any]) -> None:
         c = self.config

@@ -120,6 +120,8 @@ class S2Switch(wiring.Component):
     The columns are chosen first and the chosen words passed on to the rows, so that a diagonal
     neighbour is reached over two links of one hop and no diagonal link is needed.
 
+    Of tiles whose units have a lane each; others hold all that they read.
+
     words: this tile's, as S2Mem gives them. west, east: the neighbours' `words` (0 beyond the mesh).
     left: for the lanes that `second` does not mark, bit 1 selects the western tile, bit 0 the eastern one;
     right: the same for the lanes that it marks. across: the words selected by column, for the neighbours to the north
@@ -130,6 +132,8 @@ class S2Switch(wiring.Component):
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
+        for name in ("s2_columns", "s2_rows"):
+            config.latency.beyond(name, 1, "the switch of singleton-2 words")
         words = data.ArrayLayout(datum(config), config.s2_banks)
         super().__init__({
             "words": In(words), "west": In(words), "east": In(words), "left": In(2), "right": In(2),

@@ -35,13 +35,14 @@ class Spe(wiring.Component):
     down: see `ops.downlink`. up: read data, `Latency.tile_read` cycles after a bus strobe; stall: fewer than
     `Derived.log_reserve` places were left in the log FIFO `Latency.stall` cycles ago.
     label_to_<side>, label_<side>: label words to and from the four neighbours.
-    s2_words, s2_west, s2_east: the banks' words, to and from the neighbours in the row; s2_across,
-    s2_north, s2_south: the words chosen by column, to and from those in the column.
+    s2_words, s2_west, s2_east: the banks' words, to and from the neighbours in the row; s2_across, s2_north, s2_south: the words
+    chosen by column, to and from those in the column. Where lanes share a site the tile holds all words that it reads, and has none
+    of these ports.
     log: messages; a count of 0 ends a run. The log does not stop the tile itself; `stall` asks the scheduler to wait.
 
     ::
 
-        S2Mem -> S2Switch -----------------------+
+        S2Mem -> S2Switch (one lane a site) -----+
         S1Mem -> Prefetch -----------------------+-> SPUs -> LabelUpdate -> log FIFO
         LMem -> LabelSwitch -> Prefetch ---------+              |  ^
           ^                                                     |  |
@@ -57,8 +58,8 @@ class Spe(wiring.Component):
             "down": In(downlink(config)), "up": Out(uplink(config)),
             **{f"label_to_{side}": Out(label_word(config)) for side in SIDES},
             **{f"label_{side}": In(label_word(config)) for side in SIDES},
-            "s2_words": Out(words), "s2_west": In(words), "s2_east": In(words),
-            "s2_across": Out(words), "s2_north": In(words), "s2_south": In(words),
+            **({"s2_words": Out(words), "s2_west": In(words), "s2_east": In(words), "s2_across": Out(words), "s2_north": In(words),
+                "s2_south": In(words)} if config.lanes == 1 else {}),
             "log": Out(LogStream(config, 0)),
         })
 
@@ -70,7 +71,6 @@ class Spe(wiring.Component):
         if c.edge_bits:
             m.submodules.edges = self._edges = S1Mem(c, edges(c))
         m.submodules.s2mem = s2mem = S2Mem(c)
-        m.submodules.s2switch = s2switch = S2Switch(c)
         m.submodules.lmem = lmem = LabelMemory(c)
         m.submodules.label_switch = label_switch = LabelSwitch(c)
         m.submodules.prefetch = prefetch = Prefetch(c)
@@ -78,11 +78,11 @@ class Spe(wiring.Component):
         for unit in range(c.spus):
             m.submodules[f"spu_{unit}"] = spu = Spu(c)
             spus.append(spu)
-        self._singletons(m, s2mem, s2switch)
+        words = self._singletons(m, s2mem)
         self._neighbours(m, lmem, label_switch, prefetch, s1mem)
         second = Signal(data.ArrayLayout(datum(c), c.s2_banks), name="s2")
         for lane, constant in enumerate(second):
-            m.d.comb += constant.eq(s2switch.chosen[lane])
+            m.d.comb += constant.eq(words[lane])
             with m.If(down.parameters.constant):
                 m.d.comb += constant.value.eq(down.label.constants[lane % c.lanes])
         for unit, spu in enumerate(spus):
@@ -102,12 +102,18 @@ class Spe(wiring.Component):
         self._bus(m, s1mem, s2mem, lmem, prefetch, spus, write)
         return m
 
-    def _singletons(self, m: Module, s2mem: S2Mem, switch: S2Switch) -> None:
+    def _singletons(self, m: Module, s2mem: S2Mem) -> data.View:
+        """Returns the lanes' singleton-2 words as the SPUs take them."""
         c, down = self.config, self.down
         stages = c.latency
+        m.d.comb += [s2mem.first.eq(down.singleton.first), s2mem.second.eq(down.singleton.second),
+                     s2mem.rotate.eq(down.singleton.rotate)]
+        if c.lanes > 1:
+            held: data.View = delayed(m, s2mem.words, stages.s2_columns + stages.s2_rows, "words", reset_less=True)
+            return held
+        m.submodules.s2switch = switch = S2Switch(c)
         rotate = delayed(m, down.singleton.rotate, stages.columns_cycle - stages.singleton_cycle, "rotate")
         m.d.comb += [
-            s2mem.first.eq(down.singleton.first), s2mem.second.eq(down.singleton.second), s2mem.rotate.eq(down.singleton.rotate),
             self.s2_words.eq(s2mem.words), switch.words.eq(s2mem.words), switch.west.eq(self.s2_west),
             switch.east.eq(self.s2_east), switch.left.eq(down.columns.left), switch.right.eq(down.columns.right),
             self.s2_across.eq(switch.across), switch.north.eq(self.s2_north), switch.south.eq(self.s2_south),
@@ -115,6 +121,8 @@ class Spe(wiring.Component):
         ]
         for lane in range(1, c.s2_banks):
             m.d.comb += switch.second[lane].eq(rotate + lane >= c.s2_banks)
+        found: data.View = switch.chosen
+        return found
 
     def _neighbours(self, m: Module, lmem: LabelMemory, switch: LabelSwitch, prefetch: Prefetch, s1mem: S1Mem) -> None:
         c, down = self.config, self.down

@@ -72,7 +72,7 @@ class Watch:
         assert len(seen) == max(table.operations) + 1, "length of the run"
         values = list(islice(coefficients(table.config, self.placement.problem), table.last))
         changes, sweeps = {cycle: values[sweep] for cycle, sweep in table.temperature}, dict(table.sweeps)
-        directions = table.cycle_of["columns"] - table.cycle_of["singleton"]  # cycles from addresses to directions
+        directions = table.cycle_of.get("columns", 0) - table.cycle_of["singleton"]  # cycles from addresses to directions
         for cycle, found in enumerate(seen):
             wanted = table.operations.get(cycle, {})
             for name, strobes in STROBES.items():

@@ -1,4 +1,4 @@
-"""SingletonAddress: the word that every slot names is that of the right pixel of the second image."""
+"""SingletonAddress and ReachAddress: the word that every slot names is that of the right pixel of the second image."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import cocotb
 import numpy as np
 
+from mrfhw.gateware.control.reach_address import ReachAddress
 from mrfhw.gateware.control.singleton_address import SingletonAddress
 from mrfhw.machine.registers import Region
 from mrfhw.placement.placement import Placement
@@ -44,10 +45,11 @@ class Memories:
 
 
 def check_slot(memories: Memories, slot: tuple[int, Group], found: dict[str, int]) -> None:
-    """All tiles' sites of a slot (its number, group) get their pixels' words."""
+    """All tiles' sites of a slot (its number, group) get their pixels' words. found: directions where there are any."""
     p, c = memories.p, memories.config
     number, group = slot
     labels = slot_labels(p, number)
+    found = {"up": 0, "down": 0, "left": 0, "right": 0, **found}
     down = found["down"] - found["up"]
     assert not (found["up"] and found["down"])
     words = lane_words(c.s2_banks, found["rotate"], found["first"], found["second"])
@@ -66,23 +68,31 @@ def check_slot(memories: Memories, slot: tuple[int, Group], found: dict[str, int
                 assert (word if word & valid else 0) == wanted, f"tile {tile}, slot {slot}, lane {lane}"
 
 
+def _component() -> SingletonAddress | ReachAddress:
+    """The one that the machine has."""
+    config = bench_config()
+    return SingletonAddress(config) if config.lanes == 1 else ReachAddress(config)
+
+
 async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, Group]]) -> None:
     """Slots without a pause, one a cycle."""
-    component = SingletonAddress(bench_config())
+    component = _component()
     bench, load = Bench(dut, component), Load(placement)
     bench.now = -1
     latency = component.latency
     memories = Memories(placement, load)
     for index, word in load.label_table:
         await bench.cycle(table_write=1, table_address=index, table_data=word)
-    modes = {"mirrored": int(placement.label_groups.mirrored), "unary": 0} if component.config.lanes > 1 else {}
+    shared = isinstance(component, ReachAddress)
+    modes = {"mirrored": int(placement.label_groups.mirrored), "unary": 0} if shared else {}
     await bench.cycle(table_write=0, groups=placement.order.groups_per_row, **modes)
-    names = ("first", "second", "rotate", "left", "right", "up", "down")
+    names = ("first", "second", "rotate", *(() if shared else ("left", "right", "up", "down")))
     for cycle in range(len(slots) + latency):
         if cycle < len(slots):
             number, group = slots[cycle]
-            await bench.cycle(slot=number, row=group.row, group=group.index, odd=group.columns[0] & 1,
-                              site=group.row * (placement.tile_cols // 2))
+            row = ({"base": group.row * placement.s2_stride} if shared
+                   else {"row": group.row, "site": group.row * (placement.tile_cols // 2)})
+            await bench.cycle(slot=number, group=group.index, odd=group.columns[0] & 1, **row)
         else:
             await bench.cycle()
         if cycle >= latency and placement.problem.offsets is not None:
@@ -96,7 +106,7 @@ def _slots(p: Placement) -> list[tuple[int, Group]]:
 @cocotb.test()
 async def every_site_and_slot(dut: Any) -> None:
     """In the order of a sweep."""
-    await Bench(dut, SingletonAddress(bench_config())).start()
+    await Bench(dut, _component()).start()
     for placement in placements_from_text(bench_parameters()["placements"]):
         await _compare(dut, placement, _slots(placement))
 
@@ -105,7 +115,7 @@ async def every_site_and_slot(dut: Any) -> None:
 async def random_order(dut: Any) -> None:
     """No slot depends on the one before it."""
     rng = np.random.default_rng(3)
-    await Bench(dut, SingletonAddress(bench_config())).start()
+    await Bench(dut, _component()).start()
     for placement in placements_from_text(bench_parameters()["placements"])[:3]:
         slots = _slots(placement)
         await _compare(dut, placement, [slots[i] for i in rng.integers(0, len(slots), 300)])

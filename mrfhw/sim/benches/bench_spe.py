@@ -223,7 +223,7 @@ async def operate(tile: Tile, placement: Placement, ready: Rhythm) -> None:
     changes = {cycle: values[sweep] for cycle, sweep in table.temperature}
     spu = _parameters(c, load.registers) | {"temperature": 0}
     rotates: dict[int, int] = {}
-    directions = table.cycle_of["columns"] - table.cycle_of["singleton"]  # cycles from addresses to directions
+    directions = table.cycle_of.get("columns", 0) - table.cycle_of["singleton"]  # cycles from addresses to directions
     for cycle in range(max(table.operations) + 1):
         wanted, down = dict(table.operations.get(cycle, {})), tile.junk()
         spu["temperature"] = changes.get(cycle, spu["temperature"])

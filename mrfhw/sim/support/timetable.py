@@ -24,6 +24,11 @@ STROBES = {"label": ("enable", "first", "last"), "swap": ("enable",), "write_bac
 
 def site_word(p: Placement, row: int, column: int, label: int) -> tuple[int, int, int, int]:
     """(bank, bank address, row direction, column direction) of a site's singleton-2 word; directions -1, 0, 1."""
+    if p.reach is not None:
+        place = (np.array(at + int(moved) - least) for at, moved, least in
+                 zip((row, column), p.moved_offsets[label], p.reach.low, strict=True))
+        held, word = p.reach.address(*place)
+        return int(held), int(word), 0, 0
     row_tile, r = divmod(row + int(p.moved_offsets[label][0]), p.tile_rows)
     col_tile, c = divmod(column + int(p.moved_offsets[label][1]), p.tile_cols)
     (row_patch, down), (col_patch, right) = patch_and_direction(row_tile), patch_and_direction(col_tile)
@@ -138,8 +143,9 @@ class Timetable:
             if p.problem.offsets is not None:
                 words = slot_words(p, group, number)
                 self._put(slot, "singleton", [w[:2] for w in words])
-                self._put(slot, "columns", [w[3] for w in words])
-                self._put(slot, "rows", [w[2] for w in words])
+                if c.lanes == 1:
+                    self._put(slot, "columns", [w[3] for w in words])
+                    self._put(slot, "rows", [w[2] for w in words])
 
     def _at(self, row: int, column: int) -> tuple[int, int]:
         bank, address = self.placement.label_address(np.array(row), np.array(column))
