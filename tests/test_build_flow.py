@@ -22,6 +22,9 @@ from mrfhw.machine.derived import Derived
 from support.synthesized import SAID, TOO_LARGE, build
 
 OPEN = [board for board in BOARDS.values() if board.open_flow]
+ALWAYS = ("ecpix5-85f", "icebreaker")  # in every test run: two clocks and Ethernet, and the smallest
+EACH = pytest.mark.parametrize("board", [
+    pytest.param(board, marks=[] if board.name in ALWAYS else pytest.mark.long, id=board.name) for board in OPEN])
 
 
 def invoke(*arguments: str):
@@ -59,7 +62,7 @@ def test_a_bitstream_from_end_to_end(tmp_path, tmp_path_factory):
     assert "published prototype" in table.output
 
 
-@pytest.mark.parametrize("board", OPEN, ids=lambda board: board.name)
+@EACH
 def test_projects_say_everything(board, tmp_path):
     """Written without running a tool: every pin has a place, every clock a constraint, every part a file."""
     result = invoke("--board", board.name, "--no-build", "-o", str(tmp_path))
@@ -74,7 +77,7 @@ def test_projects_say_everything(board, tmp_path):
     assert not (tmp_path / RECORD).exists()
 
 
-@pytest.mark.parametrize("board", OPEN, ids=lambda board: board.name)
+@EACH
 def test_every_clock_is_constrained(board, tmp_path):
     flow = Flow(board, Config.preset("smallest"), board.clock_hz, board.baud, tmp_path)
     flow.write()

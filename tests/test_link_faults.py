@@ -86,7 +86,7 @@ def test_runs_in_one_process(sim):
             assert_equals_model(session.solve(problem, run), TINY, problem, run)
 
 
-@pytest.fixture(scope="module", params=["pty", "tcp://127.0.0.1:0"])
+@pytest.fixture(scope="module", params=["pty", pytest.param("tcp://127.0.0.1:0", marks=pytest.mark.long)])
 def remote(request) -> Iterator[Board]:
     with board(request.param, *TINY_OPTIONS) as found:
         yield found

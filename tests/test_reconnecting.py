@@ -41,7 +41,7 @@ def random_cuts(seed: int, least: int, most: int, number: int) -> list[tuple[int
 
 
 @pytest.mark.parametrize("kind", ["tcp", "pty"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_windows_through_a_plug_that_is_pulled(remote, tmp_path, kind, seed) -> None:
     """Anywhere in loading, running and reading, again and again; also before the log of a visit is here."""
     problem, run = wide_problem(seed)

@@ -15,7 +15,7 @@ from mrfhw.host.remote import RemoteSession
 from support.boards import TINY, assert_runs_equal_model
 
 
-@pytest.mark.parametrize("log_bytes", [2048, 16])
+@pytest.mark.parametrize("log_bytes", [pytest.param(2048, marks=pytest.mark.long), 16])
 def test_a_machine_with_its_own_clock(log_bytes: int) -> None:
     """Problem after problem, with a log that stalls the machine and one that does not; what is left of a run is dropped."""
     with RemoteSession(TINY, lambda: SimLink(TINY, quick=True, log_bytes=log_bytes, two_clocks=True)) as session:
