@@ -39,9 +39,9 @@ def tiles_for(config: Config, problem: Problem) -> Config:
             break
         except ProblemError:
             # Not enough singleton-2 words, or a problem that fits no machine, which more words do not help.
-            words *= 2
-            if words > S2_WORDS_MAX:
+            if words == S2_WORDS_MAX:
                 raise
+            words = min(2 * words, S2_WORDS_MAX)
     return dataclasses.replace(config, **tile, s2_words=placed.s2_used)
 
 
