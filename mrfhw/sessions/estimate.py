@@ -11,6 +11,7 @@ from mrfhw.field.problem import Problem, Run
 from mrfhw.gateware.common.products import SMALL_FACTOR_BITS
 from mrfhw.gateware.control.label_data import label_group
 from mrfhw.gateware.control.ops import KINDS, LogMessage, datum, edges, vector
+from mrfhw.gateware.control.reach_address import reach_table
 from mrfhw.gateware.control.singleton_address import offset_table
 from mrfhw.gateware.control.write_backs import GroupInFlight
 from mrfhw.gateware.tile.labels import entry_layout
@@ -87,8 +88,9 @@ def memories(config: Config) -> list[Memory]:
         nodes = -(-nodes // c.hub_fan_in)
         width = c.line_bits + 1 if level > c.message_levels else LogMessage(c, level * bits_for(c.hub_fan_in)).size
         found.append(Memory("hubs", nodes, c.hub_depth, width))
+    offsets = offset_table(c) if c.lanes == 1 else reach_table(c)
     found += [Memory("label table", count, c.max_labels, Shape.cast(shape).width) for count, shape in (
-        *((1, shape) for shape in offset_table(c).values()), *([(c.lanes, vector(c))] if c.vector_bits else []),
+        *((1, shape) for shape in offsets.values()), *([(c.lanes, vector(c))] if c.vector_bits else []),
         *([(1, label_group(c))] if c.lanes > 1 else []))]
     return [*found, Memory("label table", 1, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
             Memory("temperature table", 1, c.temperature_table, c.temperature_bits),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth import Cat, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,7 +16,13 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import LABEL_TABLE_WORDS, WRAP_COLUMN, LabelWord
 
-__all__ = ["ReachAddress"]
+__all__ = ["ReachAddress", "reach_table"]
+
+
+def reach_table(config: Config) -> dict[LabelWord, Shape]:
+    """The words of a slot in the label table, each with a memory of its own: columns, and words from the row's first."""
+    c = Derived.of(config)
+    return {LabelWord.WRAP: unsigned(c.s2_address_bits + c.lane_bits), LabelWord.DELTA: unsigned(c.s2_address_bits)}
 
 
 class ReachAddress(wiring.Component):
@@ -36,7 +42,7 @@ class ReachAddress(wiring.Component):
         self.config = config
         self._more = min(1, config.latency.beyond("scheduler", self.STAGES, "the scheduler's singleton-2 addresses"))
         self.latency = self.STAGES + self._more
-        self.group_bits, self.column_bits = group_bits(config), config.s2_address_bits + config.lane_bits
+        self.group_bits = group_bits(config)
         address = config.s2_address_bits
         super().__init__({
             "slot": In(config.label_bits), "group": In(self.group_bits), "odd": In(1), "base": In(address),
@@ -45,11 +51,12 @@ class ReachAddress(wiring.Component):
             "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)), "table_data": In(32),
         })
 
-    def _table(self, m: Module, word: LabelWord, bits: int, low: int) -> Any:
+    def _table(self, m: Module, word: LabelWord, low: int) -> Any:
         """The output of a word's memory for a slot; of the bus word the bits from `low` on."""
         word_bits = bits_for(LABEL_TABLE_WORDS)
         m.submodules[f"table_{word}"] = memory = UnguardedMemory(
-            shape=unsigned(bits), depth=self.config.max_labels, unused="the table is written between runs and read during them")
+            shape=reach_table(self.config)[word], depth=self.config.max_labels,
+            unused="the table is written between runs and read during them")
         write, read = memory.write_port(), memory.read_port()
         m.d.comb += [write.addr.eq(self.table_address >> word_bits), write.data.eq(self.table_data[low:]),
                      write.en.eq(self.table_write & (self.table_address[:word_bits] == word)), read.addr.eq(self.slot)]
@@ -58,7 +65,7 @@ class ReachAddress(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, address = self.config, self.config.s2_address_bits
-        columns, words = self._table(m, LabelWord.WRAP, self.column_bits, WRAP_COLUMN), self._table(m, LabelWord.DELTA, address, 0)
+        columns, words = self._table(m, LabelWord.WRAP, WRAP_COLUMN), self._table(m, LabelWord.DELTA, 0)
 
         # Stage 1, beside the table's read: the site's column, from the right where words are mirrored.
         column = Signal(self.group_bits + 1, reset_less=True)
@@ -68,7 +75,7 @@ class ReachAddress(wiring.Component):
         column, base = (delayed(m, held, self._more, held.name, reset_less=True) for held in (column, base))
 
         # Stage 2: the first lane's column, and the row's first word.
-        place = Signal(self.column_bits, reset_less=True)
+        place = Signal(len(columns), reset_less=True)
         row = Signal(address, reset_less=True)
         m.d.sync += [place.eq(columns + column), row.eq(base + words)]
 
