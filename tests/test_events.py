@@ -106,7 +106,7 @@ def test_no_uncertainty_comes_of_it(estimate):
     ("events?region=8", r"backend is .*; region is '8', no rows and columns: give such as"),
     ("events?cutoff=2&cutoff=3", "backend is .*; it has one cutoff and one region, and no other 'cutoff': give such as"),
     ("events?speed=9", "backend is .*; it has one cutoff and one region, and no other 'speed': give such as"),
-    ("float?cutoff=9", "backend is .*; it must be one of cpu, float, events, model, rtl: choose one")])
+    ("float?cutoff=9", "backend is .*; it must be auto, or one of cpu, float, events, model, rtl: choose one")])
 def test_backends_that_there_are_not(backend, message):
     with pytest.raises(ProblemError, match=message):
         backends.solve(backend, Config(), larger(2, SCHEDULES["cools"]), Run(sweeps=4, estimate="last"))

@@ -43,7 +43,8 @@ def test_the_sessions_import_no_chip_and_no_board():
 
 
 def test_unknown_ones_are_refused():
-    with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be one of cpu, float, events, model, rtl: choose one$"):
+    with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be auto, or one of cpu, float, events, model, rtl: "
+                                           r"choose one$"):
         session_type("abacus")
     assert registry.session_type("nothing://x") is session_type("tcp://x")  # which words the refusal
 

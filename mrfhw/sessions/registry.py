@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from mrfhw.field.problem import ProblemError
+from mrfhw.jobs.machine import AUTO
 from mrfhw.sessions.session import BaseSession
 
 __all__ = ["BACKENDS", "SCHEMES", "session_type"]
@@ -21,14 +22,14 @@ BACKENDS = tuple(_NAMES)
 def session_type(backend: str) -> type[BaseSession]:
     """The sessions of a backend of BACKENDS, or of the board at an address, whose `open` makes one.
 
-    Raises ProblemError for an unknown one.
+    Raises ProblemError for an unknown one; what `AUTO` stands for is chosen before (`mrfhw.jobs.machine.chosen_backend`).
     """
     scheme, separator, _ = backend.partition("://")
     # An invalid board address is refused by the host's own code, which states the valid forms.
     name, more, _ = backend.partition("?")
     place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(name if not more or name in _TAKE_MORE else backend)
     if place is None:
-        raise ProblemError(f"backend is {backend!r}; it must be one of {', '.join(BACKENDS)}: choose one")
+        raise ProblemError(f"backend is {backend!r}; it must be {AUTO}, or one of {', '.join(BACKENDS)}: choose one")
     module, name = place.split(":")
     found: type[BaseSession] = getattr(importlib.import_module(module), name)
     return found
