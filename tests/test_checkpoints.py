@@ -24,6 +24,7 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.cli import main
 from mrfhw.field.files import save_problem
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config
 from mrfhw.sessions.backends import Plan, solve
@@ -96,6 +97,23 @@ def test_chains_go_on(tmp_path, backend, sampler, schedule):
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     again = sample(backend, config, problem, run, chains=3, keeping=Keeping(resume=tmp_path / "kept"))
     assert_same(again, wanted, cycles=True)  # of a run that is over
+
+
+def test_a_file_with_the_former_name_of_arrays_goes_on(tmp_path):
+    path, problem, run = tmp_path / "kept", whole("constant"), Run(sweeps=6)
+    wanted = sample("model", SMALL, problem, run)
+
+    def progress(done: int) -> None:
+        if done > 4:
+            raise Stop
+
+    with pytest.raises(Stop):
+        sample("model", SMALL, problem, run, keeping=Keeping(path, pauses_of("3")), progress=progress)
+    held = read_record(path, "checkpoint")
+    arrays = {name.replace("more.", "timing."): array for name, array in held.arrays.items()}
+    assert arrays.keys() != held.arrays.keys()
+    write_record(path, Record("checkpoint", held.scalars, arrays))
+    assert_same(sample("model", SMALL, problem, run, keeping=Keeping(resume=path)), wanted, cycles=True)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

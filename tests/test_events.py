@@ -13,6 +13,7 @@ from mrfhw.machine.config import Config
 from mrfhw.model.events import EventChain, Skipping
 from mrfhw.model.exact import solve
 from mrfhw.sessions import backends
+from mrfhw.sessions.chain_session import EventSession
 
 SCHEDULES = {"cools": Schedule.geometric(40.0, 0.85, 2.0), "rises": Schedule.of_table((20.0, 2.0, 25.0), 8)}
 
@@ -26,7 +27,7 @@ def larger(seed, schedule):
 
 
 def chain_of(problem, sweeps, **options):
-    chain, seen = EventChain(problem, Run(sweeps=sweeps, seed=3), skipping=Skipping(**options)), []
+    chain, seen = EventChain(problem, Run(sweeps=sweeps, seed=3, estimate="last"), skipping=Skipping(**options)), []
     for _ in range(sweeps):
         chain.sweep()
         seen.append(chain.labels.copy())
@@ -40,12 +41,12 @@ def test_what_is_skipped_could_not_have_changed(seed, cutoff, schedule, monkeypa
     problem = larger(seed, SCHEDULES[schedule])
     single, labels = chain_of(problem, 24, cutoff=cutoff)
     assert 0 < single.skipped < 1
-    for region in ((8, 8), (3, 5), (64, 64)):
+    for region in ((8, 8), (3, 5), (64, 64), (10**20, 1)):
         regions, same = chain_of(problem, 24, cutoff=cutoff, region=region)
         assert np.array_equal(same, labels)
         assert regions.skipped <= single.skipped
         assert regions.changes == single.changes
-    every = EventChain(problem, Run(sweeps=24, seed=3), skipping=Skipping(cutoff))
+    every = EventChain(problem, Run(sweeps=24, seed=3, estimate="last"), skipping=Skipping(cutoff))
     for sweep in range(24):
         every._active.fill(1)
         every.sweep()
@@ -65,7 +66,7 @@ def test_without_a_cutoff_it_is_the_float_sampler(seed):
 @pytest.mark.parametrize("cutoff", [1.5, 4, 16])
 def test_no_label_is_drawn_that_equation_4_1_leaves_out(cutoff):
     problem = larger(1, Schedule.constant(12.0))
-    chain = EventChain(problem, Run(sweeps=6, seed=3), skipping=Skipping(cutoff))
+    chain = EventChain(problem, Run(sweeps=6, seed=3, estimate="last"), skipping=Skipping(cutoff))
     for _ in range(6):
         chain.sweep()
     of, row_col = Energy(problem), np.argwhere((np.indices(problem.shape).sum(0) % 2 == 1) & ~problem.clamped)
@@ -93,10 +94,16 @@ def test_the_backend_is_that_chain():
         assert (result.backend, result.counts) == ("events", None)
 
 
+def test_identities_tell_cutoffs_apart():
+    of = {EventSession.identity(f"events?cutoff={cutoff}") for cutoff in ("4", "4.0000001", "4.0", "1e20")}
+    assert len(of) == 3
+    assert EventSession.identity("events") in of
+
+
 @pytest.mark.parametrize("estimate", ["mode", "mean"])
 def test_no_uncertainty_comes_of_it(estimate):
     problem = larger(2, SCHEDULES["cools"])
-    with pytest.raises(ProblemError, match=f"^estimate is {estimate}; backend events .*: give --estimate last or --anneal, or"):
+    with pytest.raises(ProblemError, match=f"^estimate is {estimate}; event-driven .*: give --estimate last or --anneal, or"):
         backends.solve("events?cutoff=2", Config(), problem, Run(sweeps=4, estimate=estimate))
 
 

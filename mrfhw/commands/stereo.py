@@ -12,7 +12,7 @@ APPLICATION = Application(TASK, (
     own_option(TASK, "labels", "Disparities told apart, 2 to 256.", metavar="N"),
     own_option(TASK, "min_disparity", "Disparity of label 0, in pixels."),
     matching_data(TASK),
-    own_option(TASK, "one_way", "Do not match from right to left as well, to find what is hidden in RIGHT; --anneal neither does."),
+    own_option(TASK, "one_way", "Do not match from right to left as well, to find what is hidden in RIGHT; nor does --anneal."),
     own_option(TASK, "truth", "True disparities, a grey image; 0 where unknown.", metavar="DISPARITY"),
     own_option(TASK, "truth_scale", "Grey value of one pixel of true disparity."),
     *picture_options(),

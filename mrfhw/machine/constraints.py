@@ -8,7 +8,7 @@ from typing import Any
 from mrfhw.machine.address_space import ADDRESS_LIMIT
 from mrfhw.machine.address_widths import AddressWidths
 from mrfhw.machine.bits import bits_for
-from mrfhw.machine.config import Config
+from mrfhw.machine.config import WORDS_MAX, Config
 from mrfhw.machine.derived import DIFFERENCE_BITS, Derived
 
 __all__ = ["CONSTRAINTS", "first_broken"]
@@ -47,8 +47,8 @@ def lanes(c: Derived) -> str | None:
 
 def tile_sites(c: Derived) -> str | None:
     """A tile's memories have at most 2^16 sites."""
-    if c.tile_sites > 1 << 16:
-        return f"tile_rows x tile_cols is {c.tile_sites} sites; the limit is 65536: use more SPEs"
+    if c.tile_sites > WORDS_MAX:
+        return f"tile_rows x tile_cols is {c.tile_sites} sites; the limit is {WORDS_MAX}: use more SPEs"
     return None
 
 

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from mrfhw.machine.bits import bits_for
-from mrfhw.machine.config import PRESETS, Config
+from mrfhw.machine.config import PRESETS, WORDS_MAX, Config
 
 __all__ = ["Derived"]
 
@@ -277,7 +277,7 @@ class Derived(Config):
     @property
     def s2_capacity(self) -> int:
         """Singleton-2 words a tile holds: its sites' own, or where lanes share a site as many again for what lies around them."""
-        return self.s2_words or min(1 << 16, self.tile_sites * (1 if self.lanes == 1 else 2))
+        return self.s2_words or min(WORDS_MAX, self.tile_sites * (1 if self.lanes == 1 else 2))
 
     @property
     def s2_banks(self) -> int:

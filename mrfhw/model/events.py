@@ -48,19 +48,23 @@ class EventChain:
     skipping: the cut-off C, of which infinity draws every label, and skips nothing but where one label has all the probability
     that float64 knows; and the regions. config: the machine whose temperatures are taken. tables: those of another chain of the
     problem. labels: (H, W) uint8. drawn, changes: sites drawn so far, and those whose label changed.
+    Raises ProblemError where the run estimates more than its last labels.
     """
 
     energy: int | None = None
 
     def __init__(self, problem: Problem, run: Run, *, skipping: Skipping, config: Config | None = None,
                  tables: FloatTables | None = None):
+        if run.estimate != "last":
+            raise ProblemError(f"estimate is {run.estimate}; event-driven sampling never draws unlikely labels, so its samples say "
+                               "nothing of uncertainty: give --estimate last or --anneal, or another backend than events")
         self._tables = FloatTables(problem, config) if tables is None else tables
         self.problem, self.run, self.config, self.sweeps, self.drawn, self.changes = problem, run, config, 0, 0, 0
         self.cutoff, region = skipping.cutoff, skipping.region
         self._rng = np.random.Generator(np.random.PCG64([run.seed, 2]))
         self.initial = initial_labels(problem, run)
         self.labels = np.ascontiguousarray(self.initial).copy()
-        rows, cols = (np.arange(size) // step for size, step in zip(problem.shape, region, strict=True))
+        rows, cols = (np.arange(size) // min(step, size) for size, step in zip(problem.shape, region, strict=True))
         self._regions = (rows[:, None] * (cols[-1] + 1) + cols).reshape(-1)
         self._active = np.ones((len(COLOURS), self._regions[-1] + 1), np.uint8)
         self._temperatures, self._last = temperatures(problem, config), math.inf

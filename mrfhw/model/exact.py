@@ -136,8 +136,10 @@ class Chain:
     """A chain of `problem` in float64, advanced sweep by sweep. Arguments: as of `solve`; tables: those of another chain of it.
 
     After construction nothing has run. labels: (H, W) uint8, the sample. counts: (H, W, L) uint32, the histogram so far, or None.
-    sums: (H, W, 2) int64, the sums of labels and their numbers so far, or None.
+    sums: (H, W, 2) int64, the sums of labels and their numbers so far, or None. energy: None, it is not followed.
     """
+
+    energy: int | None = None
 
     def __init__(self, problem: Problem, run: Run, *, config: Config | None = None, uniforms: str = "pcg64",
                  tables: FloatTables | None = None):
@@ -177,8 +179,6 @@ class Chain:
             for sites in t.sites:
                 self.sums.reshape(-1, 2)[sites] += np.stack([flat[sites], np.ones(len(sites), np.int64)], -1)
         self.sweeps += 1
-
-    energy: int | None = None
 
     @property
     def sample(self) -> np.ndarray:

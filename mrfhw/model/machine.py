@@ -96,8 +96,10 @@ class Machine:
     problem: placed anew, or placed already (its run is `run` from here on).
     threads: cores to use at most; None for the environment's MRFHW_THREADS or, without it, all that the process
     may use. Nothing but the speed depends on it.
-    random: states (generators, 4) to start from, in place of those of run.seed; copied.
+    random: states (generators, 4) to start from, in place of those of run.seed; copied. energy: None, it is not followed.
     """
+
+    energy: int | None = None
 
     def __init__(self, config: Config, problem: Problem | Placement, run: Run, threads: int | None = None,
                  random: np.ndarray | None = None):
@@ -155,8 +157,6 @@ class Machine:
         order, labels = self._order, np.arange(self.problem.labels)
         generator, step = order.number(0, COLOURS[0], 0, 0, labels)
         return np.asarray((order.part(labels) * order.numbers_a_turn + step) * BLOCK + generator, np.int64)
-
-    energy: int | None = None
 
     @property
     def sample(self) -> np.ndarray:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from mrfhw.field.problem import Problem, ProblemError, Run
-from mrfhw.machine.config import Config
+from mrfhw.machine.config import WORDS_MAX, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import Machine
 from mrfhw.placement.placement import Placement
 
 __all__ = ["SAMPLERS", "machine_for", "machine_labels", "tiles_for"]
 
-S2_WORDS_MAX = 1 << 16
 
 # The machines of Figure 3.12 by name, as (preset, changes).
 SAMPLERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -39,9 +38,9 @@ def tiles_for(config: Config, problem: Problem) -> Config:
             break
         except ProblemError:
             # Not enough singleton-2 words, or a problem that fits no machine, which more words do not help.
-            if words == S2_WORDS_MAX:
+            if words == WORDS_MAX:
                 raise
-            words = min(2 * words, S2_WORDS_MAX)
+            words = min(2 * words, WORDS_MAX)
     return dataclasses.replace(config, **tile, s2_words=placed.s2_used)
 
 

@@ -51,7 +51,8 @@ def _chains(context: Context, scene: Scene) -> list[dict[str, Any]]:
                 if math.isinf(cutoff) and region != REGIONS[0]:
                     row[name] = None
                     continue
-                chain = EventChain(problem, Run(sweeps=sweeps, seed=context.seed), skipping=Skipping(cutoff, region), tables=tables)
+                run = Run(sweeps=sweeps, seed=context.seed, estimate="last")
+                chain = EventChain(problem, run, skipping=Skipping(cutoff, region), tables=tables)
                 for _ in range(sweeps):
                     chain.sweep()
                     bar.update()

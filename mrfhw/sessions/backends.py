@@ -58,8 +58,7 @@ class Plan:
 
     def begin(self, session: Session, run: Run, *, state: RunState | None = None, progress: Progress | None = None,
               observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
-        """Run a chain to its first pause or its end, from `state` where there is one. Raises ProblemError where `check` does."""
-        self.kind.check(self.backend, run)
+        """Run a chain to its first pause or its end, from `state` where there is one. Raises ProblemError."""
         if self.windows is not None:
             return WindowRun(session, self.windows, run, self.visit, state=state, progress=progress, observe=observe, pauses=pauses)
         return session.begin(self.placed, run, state=state, progress=progress, observe=observe, pauses=pauses)

@@ -20,7 +20,8 @@ from mrfhw.sessions.session import Pauses
 __all__ = ["EVERY", "Checkpoint", "Keeping", "Looks", "pauses_of"]
 
 EVERY = "60s"
-IDENTITY = ("problem", "run", "machine", "backend", "chains", "visit", "traced")
+DIGESTS = ("problem", "run", "machine")
+IDENTITY = (*DIGESTS, "backend", "chains", "visit", "traced")
 Looks = list[tuple[int, float, np.ndarray]]  # of a chain: (sweeps, energy, labels of the traced sites)
 
 
@@ -62,7 +63,7 @@ class Checkpoint:
         differing = [name for name in IDENTITY if self.identity.get(name) != identity[name]]
         if differing:
             def shown(of: Mapping[str, Any]) -> str:
-                return ", ".join(f"{name} {of.get(name)!s:.12}" for name in differing)
+                return ", ".join(f"{name} {of.get(name)!s:.{12 if name in DIGESTS else 80}}" for name in differing)
 
             raise ProblemError(f"{path} is a checkpoint of {shown(self.identity)}; this run has {shown(identity)}: give the "
                                "options that it was written with, or no --resume")
@@ -112,7 +113,8 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
     if (held := scalars.get("state")) is not None:
         state = RunState(
             sweeps=held["sweeps"], window=held["window"], random=held["random"], generators=arrays.get("generators"),
-            so_far=result_of(Record("result", held["so_far"], _part(arrays, "state.")), path), more=_part(arrays, "more."))
+            so_far=result_of(Record("result", held["so_far"], _part(arrays, "state.")), path),
+            more=_part(arrays, "more.") or _part(arrays, "timing."))  # the latter is the name of files of releases before
     looks: list[Looks] = []
     first = 0
     for count in scalars["looks"]:

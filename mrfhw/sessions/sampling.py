@@ -44,6 +44,11 @@ class Recorder:
         """The field's energy of labels (H, W)."""
         return float(self._energy(labels))
 
+    def energy_after(self, sweeps: int, labels: np.ndarray, chain: int) -> float:
+        """Of a chain's labels after so many sweeps: the last look's, where that is it."""
+        seen = self.looks[chain][-1:]
+        return seen[0][1] if seen and seen[0][0] == sweeps else self.energy(labels)
+
     def look(self, sweeps: int, labels: np.ndarray, energy: int | None = None, chain: int = -1) -> None:
         """Of a chain, by default the one that was begun last. energy: that of the labels, where it is known."""
         found = self.energy(labels) if energy is None else float(energy)

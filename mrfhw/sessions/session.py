@@ -135,10 +135,6 @@ class BaseSession:
         """What a run by the backend of that name or address has to have in common with its checkpoints."""
         return cls.backend
 
-    @classmethod
-    def check(cls, backend: str, run: Run) -> None:
-        """Raises ProblemError for a run that the backend of that name or address cannot make; nothing is opened."""
-
     def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
               progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
         """See `Session`."""

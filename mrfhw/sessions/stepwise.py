@@ -149,7 +149,10 @@ class Chains:
         def energies() -> np.ndarray | None:
             return self.recorder.energies(self.run.burn_in, lengths) if self._side_by_side else None
 
-        return Look(chain.number, chain.active.sweeps, total, labels, self.recorder.energy(labels), energies)
+        sweeps = chain.active.sweeps
+        energy = (self.recorder.energy_after(sweeps, labels, chain.number) if self.plan.windows is None  # which stop within a sweep
+                  else self.recorder.energy(labels))
+        return Look(chain.number, sweeps, total, labels, energy, energies)
 
     @property
     def reached(self) -> int:

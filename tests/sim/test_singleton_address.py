@@ -56,7 +56,6 @@ def test_singleton_address(name: str) -> None:
     assert max(p.replication for p in found) >= (2 if lanes else 4)
     if lanes:
         assert {p.label_groups.mirrored for p in found} == {False, True}
-        assert all(p.replication > 0 for p in found if p.problem.offsets is not None)
     component = ReachAddress(config) if lanes else SingletonAddress(config)
     run_bench(component, "singleton_address", "mrfhw.sim.benches.bench_singleton_address",
               {"placements": placements_to_text(found)})

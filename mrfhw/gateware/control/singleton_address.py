@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth import Array, Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.run import group_bits
+from mrfhw.gateware.control.slot_address import SlotAddress
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import DELTA_WRAPPED, LABEL_TABLE_WORDS, WRAP_COLUMN, LabelWord
+from mrfhw.machine.registers import DELTA_WRAPPED, WRAP_COLUMN, LabelWord
 
 __all__ = ["SingletonAddress", "offset_table"]
 
@@ -31,59 +30,30 @@ def offset_table(config: Config) -> dict[int, ShapeLike]:
             LabelWord.DIRECTION: data.ArrayLayout(signed(2), 2 + WRAPS)}
 
 
-class SingletonAddress(wiring.Component):
+class SingletonAddress(SlotAddress):
     """Addresses and directions of the singleton-2 words of a group of S sites and one label, of units with a lane each.
 
-    slot, row, group, odd, site: the slot's number, local row, group in the row, parity of the sites' columns, S1Mem address of
-    the row's first site. groups: groups a row.
-    `latency` cycles later: first, second, rotate (see S2Mem), left, right (see S2Switch), up, down. One slot a cycle.
-    table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`).
+    row, site: local row, S1Mem address of the row's first site. left, right, up, down: see S2Switch.
 
     A slot's offset is added to the site's position. If the sum passes the tile's last row or column it
     wraps, and the word comes from the next tile. The table has a bank address and directions for each of the cases.
     A row's words lie in units of two words a bank.
     """
 
-    STAGES = 3  # table, edges, addresses; and one more behind the table, if the scheduler has it
-
     def __init__(self, config: Config):
         config = Derived.of(config)
-        self.config = config
-        self._more = min(1, config.latency.beyond("scheduler", self.STAGES, "the scheduler's singleton-2 addresses"))
-        self.latency = self.STAGES + self._more
         self.row_bits, self.col_bits = bits_for(config.tile_rows + 1), bits_for(config.tile_cols + 1)
-        self.group_bits = group_bits(config)
-        address = config.s2_address_bits
-        super().__init__({
-            "slot": In(config.label_bits), "row": In(self.row_bits), "group": In(self.group_bits), "odd": In(1),
-            "site": In(config.site_address_bits), "groups": In(self.group_bits),
-            "first": Out(address), "second": Out(address), "rotate": Out(bits_for(config.s2_banks)),
-            "left": Out(2), "right": Out(2), "up": Out(1), "down": Out(1),
-            "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)),
-            "table_data": In(32),
-        })
+        super().__init__(config, {"row": In(self.row_bits), "site": In(config.site_address_bits),
+                                  "left": Out(2), "right": Out(2), "up": Out(1), "down": Out(1)})
 
-    def _table(self, m: Module) -> dict[int, Any]:
+    def _tables(self, m: Module) -> dict[int, Any]:
         """The outputs of the table's memories, by word."""
         c, address = self.config, self.config.s2_address_bits
         column = self.table_data[WRAP_COLUMN:WRAP_COLUMN + self.col_bits]
         packed: dict[int, Value] = {LabelWord.WRAP: Cat(self.table_data[:self.row_bits], column),
                                     LabelWord.DIRECTION: self.table_data}
         delta = Cat(self.table_data[:address], self.table_data[DELTA_WRAPPED:DELTA_WRAPPED + address])
-        word_bits = bits_for(LABEL_TABLE_WORDS)
-        outputs = {}
-        for word, shape in offset_table(c).items():
-            m.submodules[f"table_{word}"] = memory = UnguardedMemory(
-                shape=shape, depth=c.max_labels, unused="the table is written between runs and read during them")
-            write = memory.write_port()
-            read = memory.read_port()
-            m.d.comb += [
-                write.addr.eq(self.table_address >> word_bits),
-                data.View(shape, write.data).as_value().eq(packed.get(word, delta)),
-                write.en.eq(self.table_write & (self.table_address[:word_bits] == word)), read.addr.eq(self.slot),
-            ]
-            outputs[int(word)] = delayed(m, read.data, self._more, f"table_{word}", reset_less=True)
-        return outputs
+        return {int(word): self._table(m, word, shape, packed.get(word, delta)) for word, shape in offset_table(c).items()}
 
     def _place(self, m: Module) -> tuple[Value, Value, Value]:
         """Of a slot: local column of its first site in the memory, bank address of the row's first word, units a row."""
@@ -94,7 +64,7 @@ class SingletonAddress(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        table = self._table(m)
+        table = self._tables(m)
 
         # Stage 1, beside the table's read.
         column, base, units = (Signal(shape, name=f"{name}_1", reset_less=True) for name, shape in (
