@@ -153,7 +153,7 @@ def broken(base, options):
     sampler = dataclasses.replace(Config(sampler=options.get("sampler", base.sampler)).sampler, **inner)
     own = {p.name for p in Config.space() if p.sampler}
     values = {**vars(base), **{k: v for k, v in options.items() if k not in own}, "sampler": sampler}
-    values["latency"] = Latency.of_lanes(values["lanes"])
+    values["latency"] = Latency.of_lanes(values["lanes"], values["subset_slots"])
     numbers = Derived.unchecked(values)
     lines = [line for line in (constraint(numbers) for constraint in CONSTRAINTS) if line is not None]
     if lines:

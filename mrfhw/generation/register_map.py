@@ -8,6 +8,7 @@ from typing import Any
 
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYTES, LogTarget
@@ -17,7 +18,6 @@ from mrfhw.machine.registers import (
     IDENTITY,
     INTERFACE_VERSION,
     LABEL_TABLE,
-    LABEL_TABLE_WORDS,
     MODE_BITS,
     REGISTERS,
     STATUS_BITS,
@@ -49,6 +49,7 @@ REGION_TEXT = {
                  "+ word.",
     Region.RANDOM: "Generators, a word address a lane: four writes set x, y, z, w; four reads give and restore them.",
     Region.VECTORS: "Label vectors: u in bits 15:0, v in bits 31:16.",
+    Region.LABELS: "The label table, where the machine has subsets of slots; only written. Offset: as in the table.",
     Region.EDGES: "Weights of a site's edges, where the machine has them: up, down, left, right from bit 0 on, `edge` bits each. "
                   "Offset: the site's address.",
     Region.PAIRWISE: "The doubleton table, where the machine has one; only written. Offset: (label to the left or above << "

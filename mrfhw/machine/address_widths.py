@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mrfhw.machine.address_space import GLOBAL_WORDS, REGION_BITS
+from mrfhw.machine.address_space import GLOBAL_WORDS, LABEL_TABLE_WORDS, REGION_BITS
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -32,7 +32,12 @@ class AddressWidths:
         """Word address within a memory of a tile."""
         c = Derived.of(self.config)
         return max(c.site_address_bits, c.s2_address_bits + self.bank_bits, c.lmem_address_bits + self.lmem_bank_bits + 1,
-                   self.pairwise_bits if c.pairwise_bits else c.label_bits)
+                   self.pairwise_bits if c.pairwise_bits else c.label_bits, self.label_table_bits if c.subset_slots else 0)
+
+    @property
+    def label_table_bits(self) -> int:
+        """Word of a label table in a tile."""
+        return self.config.label_bits + bits_for(LABEL_TABLE_WORDS)
 
     @property
     def pairwise_bits(self) -> int:

@@ -43,6 +43,8 @@ class Config:
     mesh_cols: int = whole(4, 1, MESH_SIDE, "Columns of the mesh of SPEs.")
     spus: int = choice(2, (1, 2, 4), "Sampling units of an SPE, each with a site of its own.")
     lanes: int = choice(1, (1, 2, 4, 8, 16), "Lanes of a sampling unit: labels of its site that it evaluates a cycle.")
+    subset_slots: int = whole(0, 0, 16, "Slots of a site's subset: each visit evaluates so many of its slots, those of the "
+                              "neighbours' labels and some of the others, in place of all; 0 for all.")
     tile_rows: int = whole(64, 2, 1024, "Rows of sites that an SPE holds at most.")
     tile_cols: int = whole(64, 2, 1024, "Columns of sites that an SPE holds at most.")
     label_bits: int = whole(6, 1, 8, "Width of a label.")
@@ -80,7 +82,7 @@ class Config:
 
         check(self)
         object.__setattr__(self, "sampler", sampler_of(self.sampler))
-        object.__setattr__(self, "latency", Latency.of_lanes(self.lanes))
+        object.__setattr__(self, "latency", Latency.of_lanes(self.lanes, self.subset_slots))
         broken = first_broken(self)
         if broken is not None:
             raise ConfigError(broken)
@@ -105,7 +107,8 @@ class Config:
 
         `latency` is among them where it is not the gateware's own.
         """
-        stages = {} if self.latency == Latency.of_lanes(self.lanes) else {"latency": dataclasses.asdict(self.latency)}
+        own = self.latency == Latency.of_lanes(self.lanes, self.subset_slots)
+        stages = {} if own else {"latency": dataclasses.asdict(self.latency)}
         return self._fields() | {"sampler": self.sampler.to_dict()} | stages
 
     @classmethod

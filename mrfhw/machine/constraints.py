@@ -45,6 +45,23 @@ def lanes(c: Derived) -> str | None:
     return None
 
 
+def subset_slots(c: Derived) -> str | None:
+    """Subsets are of the slots of lanes that share a site, whose neighbours' labels and own come from four banks."""
+    if not c.subset_slots:
+        return None
+    if c.lanes == 1:
+        return (f"subset_slots is {c.subset_slots} and lanes is 1; subsets are of slots of several labels: give 2 lanes or more, "
+                "or subset_slots = 0")
+    if c.lmem_banks != 4:
+        return (f"subset_slots is {c.subset_slots} and lmem_banks is {c.lmem_banks}; the labels that choose a subset are read in "
+                "two cycles: give lmem_banks = 4, or subset_slots = 0")
+    most = c.max_labels // c.lanes - 1
+    if not 2 <= c.subset_slots <= most:
+        return (f"subset_slots is {c.subset_slots}; {c.max_labels} labels fill {most + 1} slots of {c.lanes} lanes, and a subset "
+                f"has 2 to {most} of them: give " + ("0" if most < 2 else f"0, or 2 to {most}"))
+    return None
+
+
 def tile_sites(c: Derived) -> str | None:
     """A tile's memories have at most 2^16 sites."""
     if c.tile_sites > WORDS_MAX:
@@ -128,8 +145,8 @@ def line_levels(c: Derived) -> str | None:
 
 # Each takes the numbers of parameters and returns the line of what is wrong, None where nothing is; the first broken one is said.
 CONSTRAINTS: tuple[Callable[[Derived], str | None], ...] = (
-    lanes, tile_rows, tile_cols, tile_sites, difference, channels, doubleton_table, vectors, site_address, line_bytes, bus_address,
-    line_message, line_levels)
+    lanes, subset_slots, tile_rows, tile_cols, tile_sites, difference, channels, doubleton_table, vectors, site_address, line_bytes,
+    bus_address, line_message, line_levels)
 
 
 def first_broken(config: Config) -> str | None:

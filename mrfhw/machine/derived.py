@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from functools import cached_property, lru_cache
 from typing import Any
 
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import PRESETS, WORDS_MAX, Config
+from mrfhw.machine.latency import near_most
 
 __all__ = ["Derived"]
 
@@ -63,9 +65,14 @@ class Derived(Config):
         return min(2, self.lanes)
 
     @property
-    def unit_generators(self) -> int:
-        """Generators of a sampling unit."""
+    def lane_generators(self) -> int:
+        """Generators of a sampling unit's lanes."""
         return self.lanes // self.numbers_a_step
+
+    @property
+    def unit_generators(self) -> int:
+        """Generators of a sampling unit: its lanes', and one behind them that draws subsets."""
+        return self.lane_generators + min(1, self.subset_slots)
 
     @property
     def tile_generators(self) -> int:
@@ -113,9 +120,28 @@ class Derived(Config):
         """Fewest slots of a site: those of two labels."""
         return self.slots(2)
 
-    def slots(self, labels: int) -> int:
-        """Fewest slots of a site of so many labels: `lanes` of them a slot. Offsets of the second image may take more."""
+    def label_slots(self, labels: int) -> int:
+        """Fewest slots that so many labels fill: `lanes` of them a slot. Offsets of the second image may take more."""
         return -(-labels // self.lanes)
+
+    def slots(self, labels: int) -> int:
+        """Fewest slots of a visit to a site of so many labels: all that they fill, or those of a subset."""
+        return min(self.label_slots(labels), self.subset_slots or self.max_labels)
+
+    @property
+    def near_slots(self) -> int:
+        """Slots of neighbours' labels in a subset, at most."""
+        return near_most(self.subset_slots) if self.subset_slots else 0
+
+    @property
+    def window_bits(self) -> int:
+        """Bits of the number that says where a subset's other slots begin."""
+        return 16
+
+    @property
+    def subset_weight_bits(self) -> int:
+        """Width of a logarithm of F / r (`mrfhw.placement.subsets`): of all other slots for one, in units of a Gumbel number."""
+        return bits_for(math.ceil(math.log(self.max_labels) * (1 << getattr(self.sampler, "fraction_bits", 0))) + 1)
 
     @property
     def pairwise_slot_bits(self) -> int:
@@ -325,8 +351,8 @@ class Derived(Config):
 
     @property
     def fetch_slots(self) -> int:
-        """Cycles in which LMem is read or written back for the S sites of a group."""
-        return self.spus * (4 if self.lmem_banks == 1 else 1) + self.spus
+        """Cycles in which LMem is read or written back for the S sites of a group: neighbours, a subset's own label, write-back."""
+        return self.spus * ((4 if self.lmem_banks == 1 else 1) + min(1, self.subset_slots) + 1)
 
     def interval(self, slots: int) -> int:
         """Initiation interval of a group of S sites: its slots, or what the LMem port and the scheduler need."""
@@ -380,7 +406,7 @@ class Derived(Config):
     @property
     def _all_slots(self) -> range:
         """Every number of slots that a site may have."""
-        return range(self.min_slots, self.max_labels + 1)
+        return range(self.min_slots, (self.subset_slots or self.max_labels) + 1)
 
     @cached_property
     def commit_queue_depth(self) -> int:

@@ -9,7 +9,21 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-__all__ = ["Latency", "LatencyError"]
+__all__ = ["Latency", "LatencyError", "choice_stages", "near_most"]
+
+NEIGHBOURS = 4  # whose labels say which slots a subset has
+
+
+def choice_stages(subset_slots: int) -> int:
+    """Register stages of a `SubsetChoice`: the slots of the labels, three levels that sort them, those without the others' twins,
+    the site's own among the rest, two of a product, the first of the rest, a stage for each slot that is no rest's, the slot."""
+    return 10 + near_most(subset_slots) if subset_slots else 0
+
+
+def near_most(subset_slots: int) -> int:
+    """Slots of neighbours' labels in a subset, at most: one place is left for another."""
+    return min(NEIGHBOURS, subset_slots - 1)
+
 
 _SWITCH = ("s2_columns", "s2_rows")  # of a part that tiles whose lanes share a site do without
 
@@ -37,6 +51,8 @@ class Latency:
     node_up: int = 1  # the same, from the tiles
 
     # Singletons in a tile.
+    choice: int = 0  # SubsetChoice: swap -> the first of a site's slots; 0 in machines without subsets
+    slot_address: int = 4  # SlotAddress in a tile, of machines with subsets: a slot -> its singleton-2 addresses
     s1_read: int = 1  # S1Mem: address -> word
     s2_read: int = 1  # S2Mem: address -> the banks' words
     s2_lanes: int = 1  # S2Mem: the banks' words -> the lanes' words
@@ -66,6 +82,7 @@ class Latency:
     race_product: int = 2  # race: G(u) and T at the multiplier -> T G(u)
     race_score: int = 1  # race: E(l) and T G(u) -> their difference
     race_level: int = 1  # race: a level of the tree that compares the lanes' differences
+    race_weight: int = 0  # race: the least of the lanes' differences -> the same with its slot's weight in a subset
     race_compare: int = 1  # race: difference -> the least so far
     race_result: int = 1  # race: the least of a site -> its label
     cdf_start: int = 1  # cdf: the last E(l) -> pass 2 begins
@@ -93,16 +110,17 @@ class Latency:
                                    f"give {field.default}")
 
     @classmethod
-    def of_lanes(cls, lanes: int) -> Latency:
-        """The gateware's own, for units of so many lanes.
+    def of_lanes(cls, lanes: int, subset_slots: int = 0) -> Latency:
+        """The gateware's own, for units of so many lanes, with subsets of so many slots or without.
 
         Lanes that share a site are many to a tile and one to a cycle: they pay for a clock that block memories' outputs do not
         limit, so a register stands behind each, in front of what lies far from the rest, and in the register file's answer. Their
         tiles hold all singleton-2 words that they read, and have no switch for those of other tiles.
         """
-        return cls() if lanes == 1 else cls(scheduler=4, s1_read=2, s2_read=2, s2_lanes=2, s2_columns=0, s2_rows=0, lmem_read=2,
-                                            update=1, gumbel_read=2, race_factors=1, parameters=1, tables=1, node_down=2,
-                                            tile_bus=1, bus_answer=2)
+        return cls() if lanes == 1 else cls(
+            choice=choice_stages(subset_slots), race_weight=min(1, subset_slots), scheduler=4, s1_read=2, s2_read=2, s2_lanes=2,
+            s2_columns=0, s2_rows=0, lmem_read=2, update=1, gumbel_read=2, race_factors=1, parameters=1, tables=1, node_down=2,
+            tile_bus=1, bus_answer=2)
 
     def beyond(self, name: str, has: int, part: str) -> int:
         """Registers to add to a part that has `has` of the stages `name`. Raises LatencyError where it has more than declared."""
@@ -134,12 +152,27 @@ class Latency:
     @property
     def swap_cycle(self) -> int:
         """Fetched neighbours become current: words of earlier slots have entered, none of a later one has."""
-        return max(self._singleton_2 - self.swap, self._neighbours, self.s1_read)
+        return max(0 if self.choice else self._singleton_2 - self.swap, self._neighbours, self.s1_read)
+
+    @property
+    def current(self) -> int:
+        """From the swap to the collected neighbours at the SPUs, with the words of the slots that they have chosen."""
+        return self.swap + (self.choice and self.choice - 1 + self.slot_address + self._singleton_2)
+
+    @property
+    def choice_cycle(self) -> int:
+        """The collected neighbours at the choice of their site's slots."""
+        return self.swap_cycle + self.swap - 1
+
+    @property
+    def slot_cycle(self) -> int:
+        """A slot that was chosen, and the place of its site."""
+        return self.choice_cycle + self.choice
 
     @property
     def label_cycle(self) -> int:
         """The label at the SPUs, with its neighbours and its singleton-2 word."""
-        return self.swap_cycle + self.swap
+        return self.swap_cycle + self.current
 
     @property
     def singleton_cycle(self) -> int:
@@ -192,7 +225,7 @@ class Latency:
     def draw(self, sampler: str, slots: int, levels: int = 0) -> int:
         """From the last E(l) of a site to its label. levels: of the tree that compares lanes."""
         if sampler == "race":
-            return self.race_score + levels * self.race_level + self.race_compare + self.race_result
+            return self.race_score + levels * self.race_level + self.race_weight + self.race_compare + self.race_result
         return 2 * (slots - 1) + self.cdf_total + self.cdf_threshold + self.cdf_count + self.cdf_result
 
     def spu(self, sampler: str, slots: int, levels: int = 0) -> int:

@@ -20,6 +20,8 @@ __all__ = [
     "MODE_WIDTHS",
     "REGISTERS",
     "STATUS_BITS",
+    "SUBSET_OTHERS",
+    "SUBSET_WEIGHT",
     "LmemWord",
     "Region",
     "Register",
@@ -32,7 +34,6 @@ INTERFACE_VERSION = 9  # raised with every change of a circuit (rtl_out/golden/h
 
 TEMPERATURE_TABLE = 0x400
 LABEL_TABLE = 0x800
-LABEL_TABLE_WORDS = 8
 TILE_BASE_TABLE = 0x1000
 
 
@@ -132,6 +133,7 @@ class Region(IntEnum):
     VECTORS = 4
     EDGES = 5
     PAIRWISE = 6
+    LABELS = 7  # the label table of machines with subsets, whose tiles choose their slots; word as in the table
 
 
 assert len(Region) <= 1 << REGION_BITS
@@ -143,6 +145,8 @@ class LabelWord(IntEnum):
     WRAP = 0  # row threshold, with one lane; and from bit WRAP_COLUMN on the column
     CONSTANT = 1  # by label
     DELTA = 2  # one lane: two words, by columns of tiles that the word lies on; where the row wraps, from bit DELTA_WRAPPED on
+    SUBSET = 4  # machines with subsets: by label its slot; by number m of neighbours' slots, from bit SUBSET_OTHERS on the others
+    # (0 where every slot is evaluated), and from bit SUBSET_WEIGHT on the logarithm of their weight
     GROUP = 5  # first label, and from bit GROUP_LANES on the number of labels
     DIRECTION = 6  # one lane, two bits for each: rows, unwrapped and wrapped; columns, by columns of tiles that the word lies on
     VECTOR = 7  # by label
@@ -151,6 +155,8 @@ class LabelWord(IntEnum):
 WRAP_COLUMN = 16
 DELTA_WRAPPED = 16
 GROUP_LANES = 8
+SUBSET_OTHERS = 8
+SUBSET_WEIGHT = 17
 
 
 class LmemWord(IntEnum):

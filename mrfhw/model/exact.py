@@ -145,6 +145,9 @@ class Chain:
                  tables: FloatTables | None = None):
         if uniforms not in ("pcg64", "hardware") or (uniforms == "hardware" and config is None):
             raise ProblemError(f"uniforms is {uniforms!r}; the float sampler takes pcg64, or hardware with a machine: give one")
+        if uniforms == "hardware" and config is not None and config.subset_slots:
+            raise ProblemError(f"subset_slots is {config.subset_slots}; the float sampler draws among all labels, and has no "
+                               'uniforms of a subset: give uniforms = "pcg64", or a machine with subset_slots = 0')
         self._tables = FloatTables(problem, config) if tables is None else tables
         self.problem, self.run, self.config, self.sweeps = problem, run, config, 0
         self._rng = np.random.Generator(np.random.PCG64([run.seed, 2]))

@@ -19,9 +19,30 @@ import numpy as np
 
 from mrfhw.field.terms import SINGLETONS
 
-__all__ = ["BLOCK", "CLAMPED", "EXISTS", "count_labels", "draw_cdf", "draw_race", "field_energy", "fill_flags",
-           "fill_noise", "fill_singles", "fill_uniforms", "fill_weights", "float_cdf", "float_race", "output", "step", "sweep_cdf",
-           "sweep_race", "write_label"]
+__all__ = [
+    "BLOCK",
+    "CLAMPED",
+    "EXISTS",
+    "choose_slots",
+    "count_labels",
+    "draw_cdf",
+    "draw_race",
+    "field_energy",
+    "fill_flags",
+    "fill_noise",
+    "fill_singles",
+    "fill_uniforms",
+    "fill_weights",
+    "float_cdf",
+    "float_race",
+    "near_slots",
+    "output",
+    "step",
+    "sweep_cdf",
+    "sweep_race",
+    "sweep_subsets",
+    "write_label",
+]
 
 
 BLOCK = 16  # generators that step together
@@ -415,6 +436,126 @@ def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, c
         for s in range(units * own_generators):
             for word in range(4):
                 state[block * generators + s, word] = sequence[word * BLOCK + s]
+    return sent
+
+
+@numba.njit(cache=True, inline="always")
+def near_slots(near: np.ndarray, slot: np.ndarray, most: Int, labels: np.ndarray, flags: Int, site: Int, stride: Int) -> Int:
+    """near (5,): the slots of the neighbours' labels, rising, each once, the first `most` of them; their number. slot: (L,)."""
+    count = 0
+    for way in range(4):
+        if not flags & (UP << way):
+            continue
+        found = slot[labels[site - stride if way == 0 else site + stride if way == 1 else site - U(1) if way == 2 else site + U(1)]]
+        at = count
+        while at > 0 and near[at - 1] > found:
+            at -= 1
+        if at > 0 and near[at - 1] == found:
+            continue
+        for later in range(count, at, -1):
+            near[later] = near[later - 1]
+        near[at] = found
+        count += 1
+    return min(count, most)
+
+
+@numba.njit(cache=True, inline="always")
+def choose_slots(chosen: np.ndarray, near: np.ndarray, count: Int, own: Int, size: Int, others: Int, number: Int,
+                 bits: Int) -> None:
+    """chosen (size,): a subset's slots (`mrfhw.placement.subsets`), the window of size - count others first, then the near ones.
+
+    near: `count` slots. own: the slot of the site's label. others: how many are not near. number: of `bits` bits, uniform.
+    """
+    below, inside, window = 0, False, size - count
+    for n in range(count):
+        below += near[n] < own
+        inside |= near[n] == own
+    if inside:
+        rank = number * others >> bits
+    else:
+        rank = own - below - (number * window >> bits)
+        rank += others if rank < 0 else 0
+    for place in range(window):
+        slot = rank
+        for n in range(count):
+            slot += slot >= near[n]
+        chosen[place] = slot
+        rank = rank + 1 if rank + 1 < others else 0
+    for n in range(count):
+        chosen[window + n] = near[n]
+
+
+@numba.njit(cache=True, nogil=True)
+def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
+                  table: np.ndarray, firsts: np.ndarray, slot: np.ndarray, others: np.ndarray, weights: np.ndarray,
+                  sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray, flags: np.ndarray,
+                  labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray, state: np.ndarray,
+                  events: np.ndarray, messages: np.ndarray) -> int:
+    """As `sweep_race` with blocks of one unit, whose last generator steps once a turn and chooses a subset of the site's slots.
+
+    widths: as `sweep_race` has them, then bits of the number that chooses. firsts: (slots + 1,) the first label of each slot, and
+    L. slot: (L,). others, weights: `Subsets`, the weights times T, as noise is.
+    """
+    bits, fraction, shift, e_max, narrow, count_max, _, _, steps, own_generators, parts, window_bits = widths
+    mask, last = (1 << bits) - 1, own_generators - 1
+    lanes, most = last * parts, len(others) - 1
+    noise, near, chosen = np.empty(steps * lanes, np.int64), np.empty(5, np.int64), np.empty(steps, np.int64)
+    after = U(doubles.shape[0] - 1)
+    none = U(singles.shape[4])
+    sent = 0
+    for unit in range(first_block, first_block + blocks):
+        own = sites[unit, colour].reshape(-1)
+        rows = singles[unit, colour].reshape((len(own), singles.shape[4]))
+        generator = unit * own_generators
+        for turn in range(len(places)):
+            for place in range(steps):
+                for n in range(last):
+                    step(state, generator + n)
+                    value = output(state, generator + n, parts * bits)
+                    for part in range(parts):
+                        noise[place * lanes + n * parts + part] = table[(value >> (parts - 1 - part) * bits) & mask]
+            step(state, generator + last)
+            site = U(own[places[turn]])
+            flag = flags[site]
+            if flag & (EXISTS | CLAMPED) != EXISTS:
+                continue
+            old: Int = np.int64(labels[site])
+            window = 0
+            if others[0] == 0:
+                for place in range(steps):
+                    chosen[place] = place
+            else:
+                count = near_slots(near, slot, most, labels, flag, site, U(stride))
+                window = steps - count
+                choose_slots(chosen, near, count, slot[old], steps, others[count], output(state, generator + last, window_bits),
+                             window_bits)
+            weight = weights[steps - window] if window else np.int64(0)
+            up = np.uint64(labels[site - U(stride)]) if flag & UP else none
+            down = np.uint64(labels[site + U(stride)]) if flag & DOWN else none
+            left = np.uint64(labels[site - U(1)]) if flag & LEFT else none
+            right = np.uint64(labels[site + U(1)]) if flag & RIGHT else none
+            above, below, before, behind = 1, 1, 1, 1
+            if edges.size > 0:
+                above, below, before, behind = edges[site, 0], edges[site, 1], edges[site, 2], edges[site, 3]
+            best, drawn = np.int64(1) << 62, np.int64(0)
+            for place in range(steps):
+                begin = firsts[chosen[place]]
+                for label in range(begin, firsts[chosen[place] + 1]):
+                    energy = (np.int64(rows[places[turn], label]) + above * np.int64(doubles[0, up, label])
+                              + below * np.int64(doubles[after, down, label]) + before * np.int64(doubles[0, left, label])
+                              + behind * np.int64(doubles[after, right, label]))
+                    if narrow:
+                        energy = min(energy >> shift, e_max)
+                    score = (energy << fraction) - noise[place * lanes + label - begin] - (weight if place < window else 0)
+                    if score < best:
+                        best, drawn = score, np.int64(label)
+            labels[site] = drawn
+            if counted:
+                told, held = write_label(site, drawn, old, count_max, mrp_count, lrp_label, lrp_count)
+                if held:
+                    messages[sent, 0], messages[sent, 1], messages[sent, 2] = site, told, held
+                    events[turn, unit] = 1
+                    sent += 1
     return sent
 
 

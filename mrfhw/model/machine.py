@@ -18,7 +18,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.entry_sums import entries_of_sums, sums_of_entries
 from mrfhw.machine.samplers import Race
 from mrfhw.model.data import compiling, doubles, edges, energy_bound, singles
-from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race
+from mrfhw.model.kernel import BLOCK, CLAMPED, EXISTS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race, sweep_subsets
 from mrfhw.model.log_timing import LogTiming
 from mrfhw.model.random import lane_states
 from mrfhw.model.sweeps import Observe, advance
@@ -37,6 +37,8 @@ _WORTH_A_THREAD = 200_000  # label evaluations of a colour; fewer take less time
 
 def _width(config: Derived) -> int:
     """Units that a thread processes at once."""
+    if config.subset_slots:
+        return 1
     return min(_WIDTH[config.sampler.name] // config.unit_generators, config.units)
 
 
@@ -114,10 +116,12 @@ class Machine:
         fraction = sampler.fraction_bits if isinstance(sampler, Race) else sampler.exponent_fraction_bits
         largest = _bound(p)
         changed = problem.energy_shift > 0 or largest > c.energy_max
-        self._key_label_bits = bits_for(problem.labels)
+        self._key_label_bits = 0 if p.subsets is not None else bits_for(problem.labels)
         widths = [sampler.uniform_bits, fraction, problem.energy_shift, c.energy_max, changed, c.count_max]
         if self._race:
             widths += [BLOCK, self._key_label_bits, p.slots, c.unit_generators, c.numbers_a_step]
+        if p.subsets is not None:
+            widths += [c.window_bits]
         self._widths = np.array(widths, np.int64)
         highest = min(largest >> problem.energy_shift, c.energy_max)
         wide = largest > np.iinfo(np.int16).max
@@ -130,7 +134,7 @@ class Machine:
         self._wide = self._tables.wide
         self._table = (np.empty(len(sampler.gumbel_table), np.int64 if self._wide else np.int32) if isinstance(sampler, Race)
                        else np.empty(highest + 1, np.uint16))
-        self._drawing = (self._table, self._places_of_numbers()) if self._race else (self._table,)
+        self._kernel, self._drawing = self._draws()
         self._temperature = -1
         self.labels = p.pad(p.initial)
         self.mrp_count, self.lrp_count = (np.zeros(p.padded_shape, np.int32) for _ in range(2))
@@ -151,6 +155,14 @@ class Machine:
         self._coefficients: Iterator[int] = coefficients(c, problem)
         self.initial = p.initial
         self.sweeps = 0
+
+    def _draws(self) -> tuple[Callable[..., int], tuple[np.ndarray, ...]]:
+        """The kernel of a colour, and what it takes between widths and sites."""
+        groups, subsets = self.placement.label_groups, self.placement.subsets
+        if subsets is not None:
+            firsts = np.array([*groups.firsts, groups.labels])
+            return sweep_subsets, (self._table, firsts, subsets.slot, subsets.others, subsets.weights.copy())
+        return (sweep_race, (self._table, self._places_of_numbers())) if self._race else (sweep_cdf, (self._table,))
 
     def _places_of_numbers(self) -> np.ndarray:
         """(L,) int64: where the uniform number of each label lies in what `block_noise` draws for a block's first unit."""
@@ -202,19 +214,20 @@ class Machine:
         self._temperature = value
         if isinstance(sampler, Race):
             fill_noise(self._table, sampler.gumbel_table, value, c.temperature_fraction_bits, self._key_label_bits)
+            if self.placement.subsets is not None:
+                fill_noise(self._drawing[-1], self.placement.subsets.weights, value, c.temperature_fraction_bits, 0)
         else:
             fill_weights(self._table, sampler.exponent_table, value, sampler.exponent_fraction_bits, c.temperature_fraction_bits)
 
     def _colour(self, colour: int, counted: bool) -> list[np.ndarray]:
         """Update a colour; the messages of each share of the units, in the order of the units."""
-        kernel: Callable[..., int] = sweep_race if self._race else sweep_cdf
         order, tables = self._order, self._tables
         places, (blocks, _, turns, width) = order.places(self.sweeps, colour), tables.sites.shape
         flat = [a.reshape(-1) for a in (self.labels, self.mrp_count, self.lrp_label, self.lrp_count)]
 
         def share(first: int, last: int) -> np.ndarray:
             buffer = self._buffer[first * width * turns:]
-            sent = kernel(first, last - first, colour, places, counted, order.columns, self._widths, *self._drawing,
+            sent = self._kernel(first, last - first, colour, places, counted, order.columns, self._widths, *self._drawing,
                           tables.sites, tables.singles, tables.doubles, tables.edges, tables.flags, *flat, self.random,
                           self._events, buffer)
             found = buffer[:sent].copy()

@@ -16,12 +16,14 @@ class LabelGroups:
 
     labels: L. lanes: of a unit. firsts: the first label of each slot, rising from 0; a slot ends where the next one begins.
     mirrored: whether the singleton-2 words of neighbouring lanes lie to the left of one another, not to the right.
+    subset: slots that a visit evaluates at most; 0 for all.
     """
 
     labels: int
     lanes: int
     firsts: tuple[int, ...]
     mirrored: bool = False
+    subset: int = 0
 
     @classmethod
     def filled(cls, labels: int, lanes: int = 1) -> LabelGroups:
@@ -48,8 +50,13 @@ class LabelGroups:
 
     @property
     def slots(self) -> int:
-        """Slots of a site."""
+        """Slots that the labels fill."""
         return len(self.firsts)
+
+    @property
+    def visited(self) -> int:
+        """Slots that a visit to a site evaluates."""
+        return min(self.slots, self.subset or self.slots)
 
     @cached_property
     def counts(self) -> np.ndarray:

@@ -9,6 +9,7 @@ a site, a tile holds all words that its sites reach (`mrfhw.placement.reach`).
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +26,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_fits, check_schedule
 from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.reach import Reach
+from mrfhw.placement.subsets import Subsets
 from mrfhw.placement.visit_order import VisitOrder
 
 __all__ = ["LabelEntry", "Placement", "patch_and_direction", "place"]
@@ -95,8 +97,9 @@ class Placement:
                                f"{c.s2_bank_depth * c.s2_banks}: give {way}, fewer SPEs or s2_words = {used * c.s2_banks} or more")
         self._check_reach()
         most = 1 << c.pairwise_slot_bits
-        if self.has_table and self.slots > most:
-            raise ProblemError(f"the labels take {self.slots} slots, because their offsets follow one another in few rows; the "
+        filled = self.label_groups.slots
+        if self.has_table and filled > most:
+            raise ProblemError(f"the labels take {filled} slots, because their offsets follow one another in few rows; the "
                                f"doubleton table of {c.lanes} lanes has {most} slots: give labels in the order of their columns, "
                                "or a machine with fewer lanes")
 
@@ -170,14 +173,19 @@ class Placement:
     @cached_property
     def label_groups(self) -> LabelGroups:
         """Which labels of a site are evaluated together."""
-        if self.problem.offsets is None:
-            return LabelGroups.filled(self.problem.labels, self.config.lanes)
-        return LabelGroups.of_offsets(np.asarray(self.problem.offsets), self.config.lanes)
+        groups = (LabelGroups.filled(self.problem.labels, self.config.lanes) if self.problem.offsets is None
+                  else LabelGroups.of_offsets(np.asarray(self.problem.offsets), self.config.lanes))
+        return dataclasses.replace(groups, subset=self.config.subset_slots)
 
     @property
     def slots(self) -> int:
-        """Slots of a site."""
-        return self.label_groups.slots
+        """Slots of a visit to a site: all that its labels fill, or those of a subset."""
+        return self.label_groups.visited
+
+    @cached_property
+    def subsets(self) -> Subsets | None:
+        """Which slots a visit has; None where the machine has no subsets."""
+        return Subsets.of(self.config, self.label_groups) if self.config.subset_slots else None
 
     @property
     def padded_shape(self) -> tuple[int, int]:
@@ -332,7 +340,7 @@ class Placement:
     def patches(self) -> list[tuple[int, int]]:
         """(row, column) tile offsets of the patches that each tile holds."""
         if self.problem.unary is not None:
-            return [(0, 0)] * self.slots  # the costs of each slot's labels
+            return [(0, 0)] * self.label_groups.slots  # the costs of each slot's labels
         if self.problem.offsets is None:
             return []
         if self.reach is not None:
@@ -349,7 +357,7 @@ class Placement:
         """The offset table, one entry a slot."""
         wraps = (0, 1)
         if self.problem.unary is not None:
-            bases = [slot * self.patch_words for slot in range(self.slots)]
+            bases = [slot * self.patch_words for slot in range(self.label_groups.slots)]
             return [LabelEntry(self.tile_rows, 0, ((base, base),) * len(wraps), (0, 0), (0,) * len(wraps)) for base in bases]
         offsets = self.moved_offsets[list(self.label_groups.firsts)]
         if self.reach is not None:
@@ -450,7 +458,7 @@ class Placement:
         c, labels = self.config, np.arange(self.problem.labels)
         if c.lanes == 1:
             return np.asarray(labels[:, None] << c.label_bits | labels)
-        words = self.slots * (c.lanes // c.pairwise_lanes)
+        words = self.label_groups.slots * (c.lanes // c.pairwise_lanes)
         part_bits = AddressWidths(c).pairwise_part_bits
         of_neighbour = labels[:, None] << c.pairwise_slot_bits + part_bits | np.arange(words)
         return np.stack([of_neighbour, of_neighbour | 1 << c.label_bits + c.pairwise_slot_bits + part_bits])
@@ -463,7 +471,7 @@ class Placement:
         c, groups = self.config, self.label_groups
         if c.lanes == 1:
             return table
-        entries = np.zeros((2, len(table), self.slots * c.lanes), np.int64)
+        entries = np.zeros((2, len(table), groups.slots * c.lanes), np.int64)
         entries[..., groups.slot * c.lanes + groups.lane] = np.stack([table, table.T])
         of_word = entries.reshape(2, len(table), -1, c.pairwise_lanes)
         return np.asarray((of_word << c.pairwise_bits * np.arange(c.pairwise_lanes)).sum(-1))

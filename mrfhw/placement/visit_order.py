@@ -105,8 +105,8 @@ class VisitOrder:
 
     @property
     def unit_generators(self) -> int:
-        """Generators of a unit."""
-        return self.groups.lanes // self.numbers_a_step
+        """Generators of a unit: its lanes', and behind them the one of subsets, which steps once a turn."""
+        return self.groups.lanes // self.numbers_a_step + min(1, self.groups.subset)
 
     @property
     def columns(self) -> int:
@@ -116,20 +116,20 @@ class VisitOrder:
     @property
     def numbers_a_turn(self) -> int:
         """Steps of a generator a turn."""
-        return self.groups.slots if self.number_a_label else 1
+        return self.groups.visited if self.number_a_label else 1
 
     @property
     def colour_evaluations(self) -> int:
         """Label evaluations that a colour has room for: units x turns x slots x lanes, padding and clamped sites included."""
-        return self.units * self.turns * self.groups.slots * self.groups.lanes
+        return self.units * self.turns * self.groups.visited * self.groups.lanes
 
     def scheduled_evaluations(self, sweeps: int) -> int:
         """Label evaluations that `sweeps` sweeps have room for."""
         return sweeps * len(COLOURS) * self.colour_evaluations
 
     def label_evaluations(self, unclamped: int, sweeps: int) -> int:
-        """Label evaluations that are made for sites: L for each of the `unclamped` sites in each sweep."""
-        return self.labels * unclamped * sweeps
+        """Label evaluations that are made for sites: L for each of the `unclamped` sites in each sweep, or a subset's lanes."""
+        return min(self.labels, self.groups.visited * self.groups.lanes) * unclamped * sweeps
 
     # -- from turns to sites
 
@@ -215,8 +215,10 @@ class VisitOrder:
         """(generator, index) of the step that gives the number which a unit uses for a label at a turn.
 
         Generators are numbered unit by unit. index: from 0, the first step of the chain's first turn; one number is
-        used for all labels where it is one a turn. Which of the step's numbers is a label's own says `part`.
+        used for all labels where it is one a turn. Which of the step's numbers is a label's own says `part`. Not of subsets, where
+        a label's step is that of its slot's place in the subset.
         """
+        assert self.groups.visited == self.groups.slots
         turns = (len(COLOURS) * sweep + colour) * self.turns + turn
         if not self.number_a_label:
             return unit, turns

@@ -13,6 +13,7 @@ import numpy as np
 from mrfhw.field.problem import Problem, ProblemError
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -24,11 +25,12 @@ from mrfhw.machine.registers import (
     IDENTITY,
     INTERFACE_VERSION,
     LABEL_TABLE,
-    LABEL_TABLE_WORDS,
     LMEM_WORDS,
     MODE_BITS,
     REGISTERS,
     STATUS_BITS,
+    SUBSET_OTHERS,
+    SUBSET_WEIGHT,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
     WRAP_COLUMN,
@@ -260,10 +262,11 @@ class Driver:
 
     def _load_tables(self, p: Placement) -> None:
         c, problem = self.config, p.problem
-        table = np.zeros((problem.labels, LABEL_TABLE_WORDS), np.int64)
+        rows = problem.labels if p.subsets is None else max(problem.labels, len(p.subsets.others))
+        table = np.zeros((rows, LABEL_TABLE_WORDS), np.int64)
         u, v = np.zeros((2, problem.labels), np.int64) if problem.vectors is None else (
             np.asarray(problem.vectors).T & (1 << c.vector_bits) - 1)
-        table[:, LabelWord.VECTOR] = u | v << c.vector_bits
+        table[:problem.labels, LabelWord.VECTOR] = u | v << c.vector_bits
         for slot, entry in enumerate(p.label_entries):
             table[slot, LabelWord.WRAP] = entry.row_threshold | entry.column << WRAP_COLUMN
             for wraps, (delta, wrapped) in enumerate(entry.deltas):
@@ -271,10 +274,15 @@ class Driver:
             directions = (*entry.row_directions, *entry.column_directions)
             table[slot, LabelWord.DIRECTION] = sum((d & 3) << 2 * i for i, d in enumerate(directions))
         groups = p.label_groups
-        table[:p.slots, LabelWord.GROUP] = np.array(groups.firsts) | groups.counts << GROUP_LANES
+        table[:groups.slots, LabelWord.GROUP] = np.array(groups.firsts) | groups.counts << GROUP_LANES
         if problem.constants is not None:
-            table[:, LabelWord.CONSTANT] = p.words(problem.constants)
-        self._write(LABEL_TABLE + np.arange(table.size), table.ravel())
+            table[:problem.labels, LabelWord.CONSTANT] = p.words(problem.constants)
+        if p.subsets is not None:
+            entries = len(p.subsets.others)
+            table[:problem.labels, LabelWord.SUBSET] = p.subsets.slot
+            table[:entries, LabelWord.SUBSET] |= p.subsets.others << SUBSET_OTHERS | p.subsets.weights << SUBSET_WEIGHT
+        where = LABEL_TABLE if p.subsets is None else self.map.broadcast(Region.LABELS)  # beside what needs it
+        self._write(where + np.arange(table.size), table.ravel())
         if c.vector_bits:
             self._write(self.map.broadcast(Region.VECTORS) + np.arange(problem.labels), u | v << 16)
         if p.has_table:

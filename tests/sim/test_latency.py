@@ -27,11 +27,14 @@ SHAPES = {
     "cdf": {"sampler": CDF, "spus": 1, "lmem_banks": 4, "tile_rows": 8, "tile_cols": 4, "hub_fan_in": 4},
     "race-4-lanes": {"sampler": RACE, "spus": 4, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 8, "hub_fan_in": 4},
     "race-shared": {"sampler": RACE, "spus": 1, "lanes": 2, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 8, "hub_fan_in": 2},
+    "race-subset": {"sampler": RACE, "spus": 1, "lanes": 2, "subset_slots": 2, "label_bits": 3, "lmem_banks": 4, "tile_rows": 4,
+                    "tile_cols": 8, "hub_fan_in": 2},
     "cdf-1-bank": {"sampler": CDF, "spus": 2, "lmem_banks": 1, "tile_rows": 4, "tile_cols": 8, "hub_fan_in": 2},
 }
 FIELDS = [field.name for field in dataclasses.fields(Latency)]
 # Parts that cannot have another number of stages.
 REFUSED = ("next_row", "log_fifo", "random_word", "race_compare", "cdf_start", "cdf_sum", "cdf_count", "bus_request")
+SUBSET = ("choice", "slot_address", "race_weight")  # parts that machines with subsets have
 SHARED = ("race_level", "label_group")  # parts that machines have whose lanes share a site
 LONGER = [name for name in FIELDS if name not in REFUSED]
 ALONE = ("scheduler", "s2_read", "energy", "race_level")  # lengthened one by one in every test run; the others together
@@ -39,10 +42,11 @@ ALONE = ("scheduler", "s2_read", "energy", "race_level")  # lengthened one by on
 
 def machine(shape: str, **stages: int) -> Config:
     """A mesh of four tiles whose log fills; `stages` registers more than declared by default."""
-    plain = Latency.of_lanes(SHAPES[shape].get("lanes", 1))
+    plain = Latency.of_lanes(SHAPES[shape].get("lanes", 1), SHAPES[shape].get("subset_slots", 0))
     longer = dataclasses.replace(plain, **{name: getattr(plain, name) + more for name, more in stages.items()})
-    return Config(mesh_rows=2, mesh_cols=2, label_bits=2, data_bits=4, energy_bits=8, weight_bits=4, vector_bits=3, counter_bits=1,
-                  temperature_table=2, hub_depth=1, line_bits=64, s2_words=256, **SHAPES[shape]).with_latency(longer)
+    small = {"label_bits": 2, "data_bits": 4, "energy_bits": 8, "weight_bits": 4, "vector_bits": 3, "counter_bits": 1,
+             "temperature_table": 2, "hub_depth": 1, "line_bits": 64, "s2_words": 256}
+    return Config(mesh_rows=2, mesh_cols=2, **small | SHAPES[shape]).with_latency(longer)
 
 
 def problems(config: Config) -> list[Placement]:
@@ -87,15 +91,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_one_stage_more(lengthened: str) -> None:
     """A part's alone, on machines of either sampler in turn. Every part's: --every-stage."""
     name = lengthened
-    shape = "race-shared" if name in SHARED else name.split("_")[0].replace("gumbel", "race")
+    shape = "race-subset" if name in SUBSET else "race-shared" if name in SHARED else name.split("_")[0].replace("gumbel", "race")
     check(machine(shape if shape in SHAPES else list(SHAPES)[FIELDS.index(name) % 2], **{name: 1}))
 
 
-@pytest.mark.parametrize(("shape", "more"), [("race-4-lanes", (1,)), ("race-shared", (1,)), ("cdf-1-bank", (2, 0, 1))])
+@pytest.mark.parametrize(("shape", "more"), [("race-4-lanes", (1,)), ("race-shared", (1,)), ("race-subset", (1,)), ("cdf-1-bank", (2, 0, 1))])
 def test_stages_more_in_many_parts(shape: str, more: tuple[int, ...]) -> None:
     """In all parts at once, and in every other one."""
     stages = {name: more[i % len(more)] for i, name in enumerate(LONGER)}
-    if shape == "race-shared":
+    if shape in ("race-shared", "race-subset"):
         stages["energy"] += 1  # the noise that it waits for passes four parts that are longer
     check(machine(shape, **stages))
 
@@ -120,10 +124,21 @@ def test_refused_when_made(name: str) -> None:
     assert re.fullmatch(rf"{name} is {has + 1}; .* has {has} register stages? and no other number: declare {has}", text)
 
 
-@pytest.mark.parametrize("name", [name for name in LONGER if getattr(Latency(), name) > 1 and name != "tile_answer"])
+@pytest.mark.parametrize("name", [name for name in LONGER if getattr(Latency(), name) > 1 and name not in (
+    "tile_answer", "slot_address")])
 def test_fewer_than_a_part_has(name: str) -> None:
     text = refusal(machine("cdf" if name.startswith("cdf") else "race", **{name: -1}))
     assert re.fullmatch(rf"{name} is \d; .* has \d register stages and cannot have fewer: declare \d or more", text)
+
+
+@pytest.mark.parametrize(("name", "fewer", "line"), [
+    ("choice", 1, "choice is 10; the choice of a subset has 11 register stages and cannot have fewer: declare 11 or more"),
+    ("slot_address", 2, "slot_address is 2; a tile's way to singleton-2 addresses has 3 register stages and cannot have fewer: "
+                        "declare 3 or more"),
+    ("race_weight", 1, "race_weight is 0; the weight of a slot of a subset has 1 register stage and cannot have fewer: declare 1 or "
+                       "more")])
+def test_fewer_than_the_parts_of_subsets_have(name: str, fewer: int, line: str) -> None:
+    assert refusal(machine("race-subset", **{name: -fewer})) == line
 
 
 @pytest.mark.parametrize("name", ["s2_columns", "s2_rows"])

@@ -12,7 +12,7 @@ from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement
 from support.random_fields import random_field, random_field_machine
 
-__all__ = ["lane_placement", "random_lane_machine"]
+__all__ = ["lane_placement", "random_lane_machine", "random_subset_machine"]
 
 
 def random_lane_machine(rng: np.random.Generator, lanes: int) -> Config:
@@ -28,6 +28,15 @@ def random_lane_machine(rng: np.random.Generator, lanes: int) -> Config:
         plain, spus=1, lanes=lanes, label_bits=min(label_bits, 7), tile_rows=rows, tile_cols=cols, s2_words=min(words, 1 << 16),
         vector_bits=int(rng.choice([0, plain.vector_bits])), shift_bits=int(rng.choice([0, 2, 4])),
         sampler=Race(uniform_bits=uniform, fraction_bits=int(rng.choice([4, 6])), segments=segments))
+
+
+def random_subset_machine(rng: np.random.Generator, lanes: int) -> Config:
+    """A machine of random structure with so many lanes a unit, which evaluates subsets of a site's slots."""
+    plain = random_lane_machine(rng, lanes)
+    bits = max(plain.label_bits, lanes.bit_length() + int(rng.integers(1, 3)))
+    most = (1 << bits) // lanes - 1
+    return dataclasses.replace(plain, label_bits=bits, lmem_banks=4, tile_rows=plain.tile_rows + -plain.tile_rows % 4,
+                               subset_slots=int(rng.integers(2, min(most, 7) + 1)))
 
 
 def _in_columns(rng: np.random.Generator, placement: Placement) -> Placement:

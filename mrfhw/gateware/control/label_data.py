@@ -9,10 +9,11 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import vector
+from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import GROUP_LANES, LABEL_TABLE_WORDS, LabelWord
+from mrfhw.machine.registers import GROUP_LANES, LabelWord
 
 __all__ = ["LabelData", "label_group"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth import Array, Cat, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -23,7 +23,8 @@ class LabelMemoryOperations(wiring.Component):
     """Issues write-backs and, in the slots without a write-back, the fetches of the following group's neighbours.
 
     fetching, last_slot, following: the group whose neighbours are fetched; its S sites are fetched in turn, until all are fetched
-    or until `last_slot`. slot: the write-back of this slot. end: the run's end marker takes the place of a write-back.
+    or until `last_slot`; with subsets, its site's own label after them. slot: the write-back of this slot. end: the run's end
+    marker takes the place of a write-back.
     label_read, write_back, fetch, site: the operations; each leaves `Latency.scheduler` plus its own cycles after its slot.
     """
 
@@ -51,8 +52,9 @@ class LabelMemoryOperations(wiring.Component):
             m.d.sync += fetched.eq(0)
         with m.Elif(fetch):
             m.d.sync += fetched.eq(fetched + 1)
-        # One bank: one neighbour per slot (up, down, left, right of each lane in turn). Four banks: all four of a lane per slot.
-        kind = fetched[:2] if one else Signal(2, name="kind")
+        # One bank: one neighbour per slot (up, down, left, right of each lane in turn). Four banks: all four of a lane per slot,
+        # and with subsets the site itself in the slot after.
+        kind = fetched[:2] if one or c.subset_slots else Signal(2, name="kind")
         lane = (fetched >> 2 if one else fetched)[:bits_for(c.spus)]
         group = Signal(GroupOfSites(c))
         written = self.slot.group
@@ -103,6 +105,8 @@ class LabelMemoryOperations(wiring.Component):
         own = Signal(c.lmem_address_bits - 1)
         m.d.comb += own.eq(row.here + (op.pair >> (not one)))
         own_address = Cat(own, white)
+        reads_own = op.fetch & (op.kind == 1) if c.subset_slots else Const(0)
+        at_own = op.write_back | reads_own if c.subset_slots else op.write_back
         addresses = []
         for bank in range(c.lmem_banks):
             if one:
@@ -110,13 +114,15 @@ class LabelMemoryOperations(wiring.Component):
             else:
                 fetched = Mux(up_bank == bank, kinds[0], Mux(up_bank == bank ^ 1, kinds[1],
                                                              Mux(left_bank == bank, kinds[2], kinds[3])))
-            addresses.append(Mux(op.write_back, own_address, Cat(fetched, ~white)))
+            addresses.append(Mux(at_own, own_address, Cat(fetched, ~white)))
         source = Array([Mux(cross[i], d, Direction.LOCAL) for i, d in enumerate(
             (Direction.UP, Direction.DOWN, Direction.LEFT, Direction.RIGHT))])[op.kind]
         self._emit(m, "label_read", address=Cat(*(address[:c.lmem_address_bits] for address in addresses)))
         self._emit(m, "write_back", enable=op.write_back, end=op.end, lane=op.lane, bank=0 if one else own_bank,
                    address=own_address, offset=row.raster + Cat(odd, op.pair), counted=op.group.counted)
-        self._emit(m, "fetch", enable=op.fetch, source=source, up_bank=up_bank, left_bank=left_bank, cross=cross)
+        fetched_own = {"own": reads_own, "bank": own_bank} if c.subset_slots else {}
+        self._emit(m, "fetch", enable=op.fetch & ~reads_own if c.subset_slots else op.fetch, source=source, up_bank=up_bank,
+                   left_bank=left_bank, cross=cross, **fetched_own)
         self._emit(m, "site", enable=op.fetch & (op.kind == 0),
                    address=Cat((row.site + op.pair)[:c.site_address_bits - 1], white))
         return m

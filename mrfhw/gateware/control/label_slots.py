@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.label_data import LabelData
-from mrfhw.gateware.control.ops import LabelSlot, NeighbourSwap, SingletonColumns, SingletonRead, SingletonRows
+from mrfhw.gateware.control.ops import LABEL_MEMORY, operations
 from mrfhw.gateware.control.reach_address import ReachAddress
 from mrfhw.gateware.control.run import GroupOfSites, TableWrites, problem_registers
 from mrfhw.gateware.control.singleton_address import SingletonAddress
@@ -26,33 +26,38 @@ class LabelSlots(wiring.Component):
     labelling, slot, group: the current slot and its group. tables: writes of the label table. label_cycle: this slot has a
     label.
     singleton, columns, rows, swap, label: the operations; each leaves `Latency.scheduler` plus its own cycles after its slot.
-    columns, rows: with one lane a site.
+    columns, rows: with one lane a site. With subsets, whose tiles choose the slots: place, in place of singleton.
     """
 
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
+        self._names = [name for name in operations(config) if name not in LABEL_MEMORY]
         super().__init__({
             "registers": In(problem_registers(config)), "labelling": In(1), "slot": In(range(config.interval(config.max_labels))),
             "group": In(GroupOfSites(config)), "tables": In(TableWrites()), "label_cycle": Out(1),
-            "singleton": Out(SingletonRead(config)),
-            **({"columns": Out(SingletonColumns(config)), "rows": Out(SingletonRows(config))} if config.lanes == 1 else {}),
-            "swap": Out(NeighbourSwap(config)), "label": Out(LabelSlot(config)),
+            **{name: Out(operations(config)[name]) for name in self._names},
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, row, r = self.config, self.group.row, self.registers
-        unit = self._address(m)
-        m.submodules.label_data = table = LabelData(c)
-        m.d.comb += [table.table_write.eq(self.tables.label), table.table_address.eq(self.tables.address),
-                     table.table_data.eq(self.tables.data)]
+        unit = None if c.subset_slots else self._address(m)
+        table = None if c.subset_slots else self._label_data(m)
         first = Signal()
         last = Signal()
         m.d.comb += [
             self.label_cycle.eq(self.labelling & (self.slot < r.slots)), first.eq(self.label_cycle & (self.slot == 0)),
-            last.eq(self.label_cycle & (self.slot + 1 == r.slots)), unit.slot.eq(self.slot),
-            unit.group.eq(self.group.group), unit.odd.eq(row.row[0] ^ self.group.white), unit.groups.eq(r.tile_groups),
+            last.eq(self.label_cycle & (self.slot + 1 == r.slots)),
+        ]
+        flags = Cat(self.label_cycle, first, last)
+        odd = row.row[0] ^ self.group.white
+        if unit is None or table is None:
+            self._place(m, odd)
+            self._flags(m, flags)
+            return m
+        m.d.comb += [
+            unit.slot.eq(self.slot), unit.group.eq(self.group.group), unit.odd.eq(odd), unit.groups.eq(r.tile_groups),
             unit.table_write.eq(self.tables.label), unit.table_address.eq(self.tables.address),
             unit.table_data.eq(self.tables.data),
         ]
@@ -62,7 +67,7 @@ class LabelSlots(wiring.Component):
             layout: Any = port.shape()
             wait = c.latency.scheduler - unit.latency + layout.cycle
             m.d.comb += [port[name].eq(delayed(m, getattr(unit, name), wait, name)) for name in names]
-        self._labels(m, table, Cat(self.label_cycle, first, last))
+        self._labels(m, table, flags)
         return m
 
     def _address(self, m: Module) -> SingletonAddress | ReachAddress:
@@ -76,19 +81,40 @@ class LabelSlots(wiring.Component):
         m.d.comb += [reach.base.eq(row.second), reach.mirrored.eq(r.mirrored), reach.unary.eq(r.unary)]
         return reach
 
-    def _labels(self, m: Module, table: LabelData, flags: Value) -> None:
-        stages, port = self.config.latency, self.label
+    def _label_data(self, m: Module) -> LabelData:
+        m.submodules.label_data = table = LabelData(self.config)
+        m.d.comb += [table.table_write.eq(self.tables.label), table.table_address.eq(self.tables.address),
+                     table.table_data.eq(self.tables.data)]
+        return table
+
+    def _place(self, m: Module, odd: Value) -> None:
+        """Where the words of the site's slots lie, when the tile has chosen them."""
+        stages, r, group = self.config.latency, self.registers, self.group.group
+        place = Signal(self.place.shape(), name="place_now")
+        m.d.comb += [place.group.eq(Mux(r.mirrored, r.tile_groups - group - 1, group)), place.odd.eq(odd ^ r.mirrored),
+                     place.base.eq(self.group.row.second),
+                     self.place.eq(delayed(m, place, stages.scheduler + stages.slot_cycle, "place", reset_less=True))]
+
+    def _flags(self, m: Module, flags: Value) -> list[Any]:
+        """The flags of a slot, by the cycles since; the operations that are made of them alone."""
+        stages = self.config.latency
         wait = stages.scheduler + stages.label_cycle
         taps: list[Any] = [flags]
         for cycle in range(wait):
             taps.append(delayed(m, taps[-1], 1, f"flags_{cycle}"))
+        m.d.comb += [self.swap.enable.eq(taps[wait - stages.current][1]),
+                     Cat(self.label.enable, self.label.first, self.label.last).eq(taps[wait])]
+        return taps
+
+    def _labels(self, m: Module, table: LabelData, flags: Value) -> None:
+        port = self.label
+        taps = self._flags(m, flags)
         # Slots come in order, so a counter here replaces a delay line.
         slot = Signal(self.config.label_bits)
         before = Signal(self.config.label_bits)
         m.d.sync += before.eq(slot)
         m.d.comb += [
-            slot.eq(Mux(taps[wait - table.latency][1], 0, before + 1)), table.slot.eq(slot),
-            self.swap.enable.eq(taps[wait - stages.swap][1]), Cat(port.enable, port.first, port.last).eq(taps[wait]),
+            slot.eq(Mux(taps[len(taps) - 1 - table.latency][1], 0, before + 1)), table.slot.eq(slot),
             port.label.eq(table.label), port.constants.eq(table.constants),
         ]
         if self.config.vector_bits:

@@ -18,10 +18,10 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import MODE_BITS, MODE_WIDTHS
 
-__all__ = ["KINDS", "Direction", "LabelRead", "LabelSlot", "LogMessage", "LogStream", "NeighbourFetch", "NeighbourSwap",
-           "Operation", "SingletonColumns", "SingletonRead", "SingletonRows", "SiteRead", "WriteBack", "bus_layout", "datum",
-           "downlink", "edges", "label_word", "mode_fields", "modes", "neighbour", "operations", "parameters", "site", "uplink",
-           "vector"]
+__all__ = ["KINDS", "LABEL_MEMORY", "Direction", "LabelRead", "LabelSlot", "LogMessage", "LogStream", "NeighbourFetch",
+           "NeighbourSwap", "Operation", "SingletonColumns", "SingletonRead", "SingletonRows", "SitePlace", "SiteRead",
+           "SlotStrobe", "WriteBack", "bus_layout", "datum", "downlink", "edges", "label_word", "mode_fields", "modes", "neighbour",
+           "operations", "parameters", "site", "uplink", "vector"]
 
 KINDS = ("up", "down", "left", "right")
 
@@ -84,6 +84,7 @@ def parameters(config: Config) -> data.StructLayout:
         **({"tau": config.doubleton_bits, "doubleton": 2} if config.doubletons == "functions" else {}),
         **({"shift": config.shift_bits} if config.shift_bits else {}), "out_of_range": config.singleton_bits,
         "squared": 1, "constant": 1, "sums": 1, "temperature": config.temperature_bits, **more,
+        **({"unary": 1} if config.subset_slots else {}),
     })
 
 
@@ -171,6 +172,23 @@ class LabelSlot(Operation):
             "constants": data.ArrayLayout(config.datum_bits, config.lanes), **more})
 
 
+class SlotStrobe(Operation):
+    """Labels for the SPUs, of machines whose tiles choose the slots: first, last: they are the first or last of the site."""
+
+    def __init__(self, config: Config):
+        super().__init__(Derived.of(config).latency.label_cycle, {"enable": 1, "first": 1, "last": 1})
+
+
+class SitePlace(Operation):
+    """Where the singleton-2 words of the site lie whose slots are chosen: its group in the row and parity of its column, both from
+    the right where words are mirrored, and the address of its row's first word."""
+
+    def __init__(self, config: Config):
+        c = Derived.of(config)
+        super().__init__(c.latency.slot_cycle, {"group": bits_for(c.tile_cols // (2 * c.spus) + 1), "odd": 1,
+                                                "base": c.s2_address_bits})
+
+
 class LabelRead(Operation):
     """LMem read address of each bank, for a fetch or a write-back."""
 
@@ -195,11 +213,13 @@ class WriteBack(Operation):
 
 class NeighbourFetch(Operation):
     """Neighbour words. One bank: `source` is a `Direction`. Four banks: the banks of the upper and the left neighbour and, for each
-    kind of neighbour, whether its word comes from the next tile."""
+    kind of neighbour, whether its word comes from the next tile. own: with subsets, the site's own word is read, of a bank."""
 
     def __init__(self, config: Config):
         config = Derived.of(config)
-        super().__init__(config.latency.fetch_cycle, {"enable": 1, "source": 3, "up_bank": 2, "left_bank": 2, "cross": 4})
+        super().__init__(config.latency.fetch_cycle, {
+            "enable": 1, "source": 3, "up_bank": 2, "left_bank": 2, "cross": 4,
+            **({"own": 1, "bank": bits_for(config.lmem_banks)} if config.subset_slots else {})})
 
 
 class SiteRead(Operation):
@@ -210,12 +230,17 @@ class SiteRead(Operation):
         super().__init__(config.latency.s1_cycle, {"enable": 1, "address": config.site_address_bits})
 
 
+LABEL_MEMORY = ("label_read", "write_back", "fetch", "site")  # operations that are issued with the label memory's
+
+
 def operations(config: Config) -> dict[str, Operation]:
     """The scheduler's operations, by their names in `downlink`."""
     directions = {"columns": SingletonColumns(config), "rows": SingletonRows(config)} if config.lanes == 1 else {}
+    slots: dict[str, Operation] = ({"place": SitePlace(config)} if config.subset_slots
+                                   else {"singleton": SingletonRead(config), **directions})
     return {
-        "singleton": SingletonRead(config), **directions,
-        "swap": NeighbourSwap(config), "label": LabelSlot(config), "label_read": LabelRead(config),
+        **slots, "swap": NeighbourSwap(config),
+        "label": SlotStrobe(config) if config.subset_slots else LabelSlot(config), "label_read": LabelRead(config),
         "write_back": WriteBack(config), "fetch": NeighbourFetch(config), "site": SiteRead(config),
     }
 

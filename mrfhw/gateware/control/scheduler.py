@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.gateware.control.group_states import GroupStates
 from mrfhw.gateware.control.label_memory_operations import LabelMemoryOperations
 from mrfhw.gateware.control.label_slots import LabelSlots
-from mrfhw.gateware.control.ops import downlink, operations
+from mrfhw.gateware.control.ops import LABEL_MEMORY, downlink, operations
 from mrfhw.gateware.control.row_pointer import RowPointer
 from mrfhw.gateware.control.run import GroupOfSites, RunStatus, TableWrites, problem_registers
 from mrfhw.gateware.control.temperature import SweepTemperature
@@ -75,7 +75,6 @@ class Scheduler(wiring.Component):
             self.status.stall_cycle.eq(states.stall_cycle), self.status.label_cycle.eq(label_slots.label_cycle),
             self.status.sweep.eq(pointer.sweep),
         ]
-        of_label_memory = ("label_read", "write_back", "fetch", "site")
-        m.d.comb += [self.down[name].eq(getattr(label_memory if name in of_label_memory else label_slots, name))
+        m.d.comb += [self.down[name].eq(getattr(label_memory if name in LABEL_MEMORY else label_slots, name))
                      for name in operations(c)]
         return m

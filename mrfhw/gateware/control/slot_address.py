@@ -11,10 +11,10 @@ from amaranth.lib.wiring import In, Member, Out
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.run import group_bits
+from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import LABEL_TABLE_WORDS
 
 __all__ = ["SlotAddress"]
 
@@ -27,12 +27,14 @@ class SlotAddress(wiring.Component):
     table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`).
     """
 
-    STAGES = 3  # table, sums, addresses; and one more behind the table, if the scheduler has it
+    STAGES = 3  # table, sums, addresses; and one more behind the table, if there is one
 
     def __init__(self, config: Config, more: dict[str, Member]):
         """more: the ports that one of the two has alone."""
         self.config = config = Derived.of(config)
-        self._more = min(1, config.latency.beyond("scheduler", self.STAGES, "the scheduler's singleton-2 addresses"))
+        where, part = (("slot_address", "a tile's way to singleton-2 addresses") if config.subset_slots
+                       else ("scheduler", "the scheduler's singleton-2 addresses"))
+        self._more = min(1, config.latency.beyond(where, self.STAGES, part))
         self.latency = self.STAGES + self._more
         self.group_bits = group_bits(config)
         super().__init__({

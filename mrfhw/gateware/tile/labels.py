@@ -159,8 +159,8 @@ class Prefetch(wiring.Component):
     fetch: words enter the shift register `Latency.vector_read` cycles later, together with their vectors from the vector table.
     s1_fetch, s1_word: likewise for singleton 1 and the weights of the edges, one word per lane, `Latency.s1_read` cycles after
     s1_fetch. Lanes come in order.
-    swap: the collected words become `current` and `current_s1` after `Latency.swap` cycles; a word that
-    enters in the same cycle as the swap belongs to the next sites.
+    swap: the collected words become `current` and `current_s1` after `Latency.current` cycles; a word that
+    enters in the same cycle as the swap belongs to the next sites. collected: with subsets, the first site's words when they are.
     vector_write, vector_label, vector_data: the table label -> vector, where the machine has vectors.
     """
 
@@ -173,6 +173,7 @@ class Prefetch(wiring.Component):
             "s1_word": In(site(config)), "s1_fetch": In(1),
             "current": Out(data.ArrayLayout(around, config.spus)),
             "current_s1": Out(data.ArrayLayout(site(config), config.spus)),
+            **({"collected": Out(around)} if config.subset_slots else {}),
             **({"vector_write": In(1), "vector_label": In(config.label_bits), "vector_data": In(vector(config))}
                if config.vector_bits else {}),
         })
@@ -205,9 +206,19 @@ class Prefetch(wiring.Component):
             m.d.sync += chain.eq(Cat(chain, step)[len(step):])
         with m.If(s1_enter):
             m.d.sync += s1_chain.eq(Cat(s1_chain, s1_step)[len(s1_step):])
-        # The collected words pass through the additional registers, if there are any.
-        swap = delayed(m, self.swap, stages.swap - 1, "swap")
-        collected = delayed(m, Cat(chain, s1_chain), stages.swap - 1, "collected")
+        if c.subset_slots:
+            m.d.comb += self.collected.as_value().eq(chain)
+        # The collected words pass through the additional registers, if there are any: those of a group through one for each of the
+        # least number of cycles between two groups.
+        wait, step = stages.current - 1, c.interval(0)
+        held = max(0, wait - stages.swap + 1) // step
+        swap = delayed(m, self.swap, wait - held * step, "swap")
+        collected = delayed(m, Cat(chain, s1_chain), wait - held * step, "collected")
+        for number in range(held):
+            register = Signal(len(collected), name=f"held_{number}", reset_less=True)
+            with m.If(swap):
+                m.d.sync += register.eq(collected)
+            swap, collected = delayed(m, swap, step, f"swap_held_{number}"), register
         with m.If(swap):
             m.d.sync += Cat(self.current.as_value(), self.current_s1.as_value()).eq(collected)
         return m

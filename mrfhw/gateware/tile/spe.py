@@ -11,6 +11,7 @@ from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import LogMessage, LogStream, datum, downlink, edges, label_word, uplink
 from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch, entry_layout
 from mrfhw.gateware.tile.singleton import S1Mem, S2Mem, S2Switch
+from mrfhw.gateware.tile.subset_slots import SubsetSlots
 from mrfhw.gateware.unit.spu import Spu
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.bits import bits_for
@@ -39,6 +40,8 @@ class Spe(wiring.Component):
     chosen by column, to and from those in the column. Where lanes share a site the tile holds all words that it reads, and has none
     of these ports.
     log: messages; a count of 0 ends a run. The log does not stop the tile itself; `stall` asks the scheduler to wait.
+
+    Machines with subsets: `SubsetSlots` takes the place of the scheduler's label table and singleton-2 addresses.
 
     ::
 
@@ -78,24 +81,31 @@ class Spe(wiring.Component):
         for unit in range(c.spus):
             m.submodules[f"spu_{unit}"] = spu = Spu(c)
             spus.append(spu)
+        self._subset: SubsetSlots | None = None
+        label = down.label
+        if c.subset_slots:
+            m.submodules.subset = self._subset = SubsetSlots(c)
+            label = self._subset.label
         words = self._singletons(m, s2mem)
         self._neighbours(m, lmem, label_switch, prefetch, s1mem)
         second = Signal(data.ArrayLayout(datum(c), c.s2_banks), name="s2")
         for lane, constant in enumerate(second):
             m.d.comb += constant.eq(words[lane])
             with m.If(down.parameters.constant):
-                m.d.comb += constant.value.eq(down.label.constants[lane % c.lanes])
+                m.d.comb += constant.value.eq(label.constants[lane % c.lanes])
         for unit, spu in enumerate(spus):
             m.d.comb += [
-                spu.valid.eq(down.label.enable), spu.first.eq(down.label.first), spu.last.eq(down.label.last),
-                spu.label.eq(down.label.label), spu.parameters.eq(down.parameters),
+                spu.valid.eq(label.enable), spu.first.eq(label.first), spu.last.eq(label.last),
+                spu.label.eq(label.label), spu.parameters.eq(down.parameters),
                 spu.s1.eq(prefetch.current_s1[unit].datum), spu.neighbours.eq(prefetch.current[unit]),
                 *(spu.s2[lane].eq(second[unit * c.lanes + lane]) for lane in range(c.lanes)),
             ]
             if c.vector_bits:
-                m.d.comb += spu.vectors.eq(down.label.vectors)
+                m.d.comb += spu.vectors.eq(label.vectors)
             if c.lanes > 1:
-                m.d.comb += [spu.used.eq(down.label.used), spu.slot.eq(down.label.slot)]
+                m.d.comb += [spu.used.eq(label.used), spu.slot.eq(label.slot)]
+            if self._subset is not None:
+                m.d.comb += spu.weight.eq(self._subset.weight)
             if c.edge_bits:
                 m.d.comb += spu.edges.eq(prefetch.current_s1[unit].edges)
         write = self._write_back(m, lmem, [spu.result for spu in spus])
@@ -105,9 +115,8 @@ class Spe(wiring.Component):
     def _singletons(self, m: Module, s2mem: S2Mem) -> data.View:
         """Returns the lanes' singleton-2 words as the SPUs take them."""
         c, down = self.config, self.down
-        stages = c.latency
-        m.d.comb += [s2mem.first.eq(down.singleton.first), s2mem.second.eq(down.singleton.second),
-                     s2mem.rotate.eq(down.singleton.rotate)]
+        stages, read = c.latency, down.singleton if self._subset is None else self._subset.singleton
+        m.d.comb += [s2mem.first.eq(read.first), s2mem.second.eq(read.second), s2mem.rotate.eq(read.rotate)]
         if c.lanes > 1:
             held: data.View = delayed(m, s2mem.words, stages.s2_columns + stages.s2_rows, "words", reset_less=True)
             return held
@@ -141,6 +150,12 @@ class Spe(wiring.Component):
         ]
         if self._edges is not None:
             m.d.comb += prefetch.s1_word.edges.eq(self._edges.word)
+        if self._subset is not None:
+            m.d.comb += [self._subset.swap.eq(down.swap.enable), self._subset.place.eq(down.place),
+                         self._subset.own_fetch.eq(down.fetch.own),
+                         self._subset.own.eq(Array([word.label for word in switch.words])[down.fetch.bank]),
+                         self._subset.flags.eq(down.label), self._subset.unary.eq(down.parameters.unary),
+                         *(self._subset.neighbours[kind].eq(around.word) for kind, around in enumerate(prefetch.collected))]
 
     def _write_back(self, m: Module, lmem: LabelMemory, results: list[Signal]) -> data.View:
         """Write back the drawn labels and send messages. Returns the write at LMem's port."""
@@ -178,6 +193,7 @@ class Spe(wiring.Component):
         c, amap = self.config, AddressMap(self.config)
         self._access = bus = delayed(m, self.down.bus, c.latency.tile_bus, "bus")
         there = {Region.S1, Region.S2, Region.LMEM, Region.RANDOM} | ({Region.VECTORS} if c.vector_bits else set())
+        there |= {Region.LABELS} if c.subset_slots else set()
         there |= ({Region.EDGES} if c.edge_bits else set()) | ({Region.PAIRWISE} if c.pairwise_bits else set())
         region = {r: Signal(name=f"at_{r.name.lower()}") for r in sorted(there)}
         for r, here in region.items():
@@ -196,11 +212,16 @@ class Spe(wiring.Component):
                 prefetch.vector_data.u.eq(bus.data[:c.vector_bits]), prefetch.vector_data.v.eq(bus.data[16:16 + c.vector_bits]),
             ]
         generators = Array([word for spu in spus for word in spu.random_words])
-        for number in range(c.tile_generators):
-            spu, own = spus[number // c.unit_generators], number % c.unit_generators
+        ports = [(spu.random_load[own], spu.random_rotate[own], spu.random_data)
+                 for spu in spus for own in range(c.lane_generators)]
+        if self._subset is not None:
+            generators = Array([*generators, self._subset.random_word])
+            ports.append((self._subset.random_load, self._subset.random_rotate, self._subset.random_data))
+            m.d.comb += [self._subset.table_write.eq(region[Region.LABELS] & bus.write), self._subset.table_address.eq(bus.offset),
+                         self._subset.table_data.eq(bus.data)]
+        for number, (load, rotate, word) in enumerate(ports):
             here = region[Region.RANDOM] & (bus.offset[:bits_for(c.tile_generators)] == number)
-            m.d.comb += [spu.random_load[own].eq(here & bus.write), spu.random_rotate[own].eq(here & ~bus.write),
-                         spu.random_data.eq(bus.data)]
+            m.d.comb += [load.eq(here & bus.write), rotate.eq(here & ~bus.write), word.eq(bus.data)]
         if self._edges is not None:
             m.d.comb += [self._edges.address.eq(Mux(region[Region.EDGES], bus.offset, self.down.site.address)),
                          self._edges.write.eq(region[Region.EDGES] & bus.write), self._edges.write_data.eq(bus.data)]

@@ -24,16 +24,19 @@ class SamplerSignature(wiring.Signature):
     follow one another without a pause, 0 to L-1 in order. Sites of the same L may follow without a pause too.
     used: with several lanes, those that have a label, lane 0 among them.
     soon: the same as `valid`, `lead` cycles earlier.
+    weight: with subsets, the logarithm of the weight of all labels of a cycle, when the temperature is theirs.
     temperature: the coefficient of `mrfhw.placement.temperature`, at the cycle that each sampler states.
     advance: step the unit's generators; uniforms: each lane's number, `Latency.random` cycles later.
     result: the label drawn, held until the next one.
     """
 
     def __init__(self, config: Config, uniform_bits: int):
+        config = Derived.of(config)
         super().__init__({
             "valid": In(1), "first": In(1), "last": In(1), "label": In(config.label_bits),
             **({"used": In(config.lanes)} if config.lanes > 1 else {}),
             "energies": In(data.ArrayLayout(config.energy_bits, config.lanes)), "temperature": In(config.temperature_bits),
+            **({"weight": In(config.subset_weight_bits)} if config.subset_slots else {}),
             "soon": In(1), "advance": Out(1), "uniforms": In(data.ArrayLayout(uniform_bits, config.lanes)),
             "result": Out(config.label_bits),
         })
@@ -118,6 +121,22 @@ class RaceSampler(wiring.Component):
             scores, places = smaller, where
         return scores[0], places[0]
 
+    def _weighted(self, m: Module, score: Value) -> Value:
+        """The least score of the lanes, less T times their slot's weight."""
+        c, stages = self.config, self.config.latency
+        if not c.subset_slots:
+            return delayed(m, score, stages.race_weight, "weighted", reset_less=True)
+        more = stages.beyond("race_weight", 1, "the weight of a slot of a subset")
+        weight, temperature = (delayed(m, factor, stages.race_factors, f"{kind}_of_slot", reset_less=True, own=True)
+                               for kind, factor in (("weight", self.weight), ("temperature", self.temperature)))
+        product = Signal(c.subset_weight_bits + c.temperature_bits, name="weight_product", reset_less=True)
+        m.d.sync += product.eq(weight * temperature)
+        wait = self._product + 1 + stages.race_score + c.lane_bits * stages.race_level
+        least = score - (delayed(m, product, wait, "slot_weight", reset_less=True) >> c.temperature_fraction_bits)
+        found = Signal(least.shape(), name="weighted", reset_less=True)
+        m.d.sync += found.eq(least)
+        return delayed(m, found, more, "weighted", reset_less=True)
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, race = self.config, self.parameters
@@ -131,7 +150,8 @@ class RaceSampler(wiring.Component):
                 difference = Mux(self.used[lane], difference, (1 << len(difference) - 1) - 1)
             scores.append(delayed(m, difference, stages.race_score, f"score_{lane}" if c.lanes > 1 else "score", reset_less=True))
         score, place = self._least(m, scores)
-        wait = stages.race_score + c.lane_bits * stages.race_level
+        score, place = self._weighted(m, score), delayed(m, place, stages.race_weight, "place", reset_less=True)
+        wait = stages.race_score + c.lane_bits * stages.race_level + stages.race_weight
         label = delayed(m, self.label, wait, "label", reset_less=True)
         flags = delayed(m, Cat(self.valid, self.first, self.last), wait, "flags")
         best = Signal.like(score, name="best")

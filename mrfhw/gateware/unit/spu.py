@@ -25,7 +25,7 @@ class Spu(wiring.Component):
     s1, neighbours, edges: as for EnergyPipeline, constant while the site's labels enter. pairwise_*: see DoubletonTable.
     label: of lane 0 in this cycle; lane k has label + k. s2, vectors: of each lane's label.
     valid: this cycle has labels; first, last: they are the site's first or last ones. With several lanes: used, those that
-    have a label; slot, the slot's number, for the doubleton table.
+    have a label; slot, the slot's number, for the doubleton table. weight: with subsets, of the slot (`mrfhw.placement.subsets`).
     parameters.temperature: see RaceSampler, CdfSampler.
     random_load, random_rotate, random_data, random_words: the generators' states, while no label is in flight.
     result: the label, `Derived.spu_latency` cycles after the site's first slot, held until the next one.
@@ -44,8 +44,9 @@ class Spu(wiring.Component):
             "s1": In(datum(config)),
             "s2": In(data.ArrayLayout(datum(config), config.lanes)),
             "neighbours": In(data.ArrayLayout(neighbour(config), 4)), "parameters": In(parameters(config)),
-            "random_load": In(config.unit_generators), "random_rotate": In(config.unit_generators), "random_data": In(32),
-            "random_words": Out(data.ArrayLayout(32, config.unit_generators)), "result": Out(config.label_bits),
+            **({"weight": In(config.subset_weight_bits)} if config.subset_slots else {}),
+            "random_load": In(config.lane_generators), "random_rotate": In(config.lane_generators), "random_data": In(32),
+            "random_words": Out(data.ArrayLayout(32, config.lane_generators)), "result": Out(config.label_bits),
             **({"edges": In(edges(config))} if config.edge_bits else {}), **(pairwise if config.pairwise_bits else {}),
         })
 
@@ -54,8 +55,8 @@ class Spu(wiring.Component):
         c = self.config
         m.submodules.sampler = draw = sampler(c)
         self._energies(m, draw.energies)
-        for number in range(c.unit_generators):
-            name = f"random_{number}" if c.unit_generators > 1 else "random"
+        for number in range(c.lane_generators):
+            name = f"random_{number}" if c.lane_generators > 1 else "random"
             m.submodules[name] = random = Random(c.numbers_a_step * draw.uniform_bits, c.latency)
             m.d.comb += [random.advance.eq(draw.advance), random.load.eq(self.random_load[number]),
                          random.rotate.eq(self.random_rotate[number]), random.load_data.eq(self.random_data),
@@ -76,6 +77,9 @@ class Spu(wiring.Component):
         else:
             m.d.comb += [draw.label.eq(delayed(m, self.label, c.latency.energy, "label", reset_less=True)),
                          draw.used.eq(delayed(m, self.used, c.latency.energy, "used", reset_less=True))]
+        if c.subset_slots:
+            before = c.latency.coefficient_use(c.sampler.name, 1)
+            m.d.comb += draw.weight.eq(delayed(m, self.weight, before, "weight", reset_less=True))
         return m
 
     def _energies(self, m: Module, energies: data.View) -> None:
