@@ -93,9 +93,10 @@ def test_digest_follows_every_parameter():
     for base in (Config(), Config(sampler="cdf")):
         digests = {Derived.of(base).digest}
         space = [p for p in Config.space() if p.sampler in ("", base.sampler.name)]
-        space = [p for p in space if (p.name, base.sampler.name) != ("lanes", "cdf")]
+        space = [p for p in space if (p.name, base.sampler.name) not in (("lanes", "cdf"), ("subset_slots", "cdf"))]
         for parameter in space:
             more = {"data_bits_3": {"data_bits_2": 1}, "lanes": {"spus": 1},
+                    "subset_slots": {"lanes": 4, "spus": 1, "lmem_banks": 4},
                     "doubletons": {"pairwise_bits": 1, "vector_bits": 0}}.get(parameter.name, {})
             digests.add(Derived.of(base.changed(**{parameter.name: other_value(parameter, base)}, **more)).digest)
         assert len(digests) == len(space) + 1
@@ -187,12 +188,15 @@ def test_points_of_the_space_are_machines_or_refused_in_one_line():
             options["doubletons"] = "functions"
         if rng.random() < 0.6:
             options["line_levels"] = 0
+        if options["lanes"] == 1 or rng.random() < 0.5:
+            options["subset_slots"] = 0
         lines = broken(Config(), options)
         made += not lines
         refused |= {line.split(" is ")[0].split(" needs ")[0] for line in lines}
     assert made > 400
     assert refused == {"tile_rows", "tile_cols", "tile_rows x tile_cols", "address_bits", "line_bits", "the machine", "data_bits",
-                       "data_bits_3", "data_bits + data_bits_2 + data_bits_3", "lanes", "vector_bits", "doubletons", "line_levels"}
+                       "data_bits_3", "data_bits + data_bits_2 + data_bits_3", "lanes", "subset_slots", "vector_bits", "doubletons",
+                       "line_levels"}
 
 
 def test_a_gumbel_table_in_segments():

@@ -43,8 +43,8 @@ class Config:
     mesh_cols: int = whole(4, 1, MESH_SIDE, "Columns of the mesh of SPEs.")
     spus: int = choice(2, (1, 2, 4), "Sampling units of an SPE, each with a site of its own.")
     lanes: int = choice(1, (1, 2, 4, 8, 16), "Lanes of a sampling unit: labels of its site that it evaluates a cycle.")
-    subset_slots: int = whole(0, 0, 16, "Slots of a site's subset: each visit evaluates so many of its slots, those of the "
-                              "neighbours' labels and some of the others, in place of all; 0 for all.")
+    subset_slots: int = choice(0, (0, *range(2, 17)), "Slots of a site's subset: each visit evaluates so many of its slots, those "
+                               "of the neighbours' labels and some of the others, in place of all; 0 for all.")
     tile_rows: int = whole(64, 2, 1024, "Rows of sites that an SPE holds at most.")
     tile_cols: int = whole(64, 2, 1024, "Columns of sites that an SPE holds at most.")
     label_bits: int = whole(6, 1, 8, "Width of a label.")

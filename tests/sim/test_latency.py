@@ -95,7 +95,8 @@ def test_one_stage_more(lengthened: str) -> None:
     check(machine(shape if shape in SHAPES else list(SHAPES)[FIELDS.index(name) % 2], **{name: 1}))
 
 
-@pytest.mark.parametrize(("shape", "more"), [("race-4-lanes", (1,)), ("race-shared", (1,)), ("race-subset", (1,)), ("cdf-1-bank", (2, 0, 1))])
+@pytest.mark.parametrize(("shape", "more"), [
+    ("race-4-lanes", (1,)), ("race-shared", (1,)), ("race-subset", (1,)), ("cdf-1-bank", (2, 0, 1))])
 def test_stages_more_in_many_parts(shape: str, more: tuple[int, ...]) -> None:
     """In all parts at once, and in every other one."""
     stages = {name: more[i % len(more)] for i, name in enumerate(LONGER)}
@@ -135,8 +136,8 @@ def test_fewer_than_a_part_has(name: str) -> None:
     ("choice", 1, "choice is 10; the choice of a subset has 11 register stages and cannot have fewer: declare 11 or more"),
     ("slot_address", 2, "slot_address is 2; a tile's way to singleton-2 addresses has 3 register stages and cannot have fewer: "
                         "declare 3 or more"),
-    ("race_weight", 1, "race_weight is 0; the weight of a slot of a subset has 1 register stage and cannot have fewer: declare 1 or "
-                       "more")])
+    ("race_weight", 1, "race_weight is 0; the weight of a slot of a subset has 1 register stage and cannot have fewer: declare 1 "
+                       "or more")])
 def test_fewer_than_the_parts_of_subsets_have(name: str, fewer: int, line: str) -> None:
     assert refusal(machine("race-subset", **{name: -fewer})) == line
 

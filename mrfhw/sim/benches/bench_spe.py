@@ -43,7 +43,8 @@ class Memories:
                       Region.LMEM: [c.max_labels - 1 | 1 << LmemWord.EXISTS | 1 << LmemWord.CLAMPED | count,
                                     c.max_labels - 1 | count]}
         self.words: dict[tuple[Region, int], int] = {}
-        absent = {r for r, bits in ((Region.EDGES, c.edge_bits), (Region.PAIRWISE, c.pairwise_bits)) if not bits}
+        absent = {r for r, bits in ((Region.EDGES, c.edge_bits), (Region.PAIRWISE, c.pairwise_bits),
+                                   (Region.LABELS, c.subset_slots)) if not bits}
         self.regions = [r for r in Region if r not in absent]
         self.kept = [r for r in self.regions if r not in (Region.RANDOM, Region.VECTORS, Region.PAIRWISE)]
         self.masks[Region.EDGES] = [(1 << len(ops.KINDS) * c.edge_bits) - 1] * 2

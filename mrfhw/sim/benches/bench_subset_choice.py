@@ -27,10 +27,9 @@ def subset(placement: Placement, neighbours: list[dict[str, int]], own: int, num
     near = sorted({int(groups.slot[n["label"]]) for n in neighbours if n["exists"]})[:c.near_slots]
     others = [slot for slot in range(groups.slots) if slot not in near]
     size, slot = c.subset_slots - len(near), int(groups.slot[own])
-    if slot in near:
-        first = number * len(others) >> c.window_bits
-    else:
-        first = others.index(slot) - (number * size >> c.window_bits)
+    first = (number * (len(others) if slot in near else size)) >> c.window_bits
+    if slot not in near:
+        first = others.index(slot) - first
     weight = round(float(np.log(len(others) / size)) * (1 << c.sampler.to_dict()["fraction_bits"]))
     return [(others[(first + n) % len(others)], weight) for n in range(size)] + [(slot, 0) for slot in near]
 
