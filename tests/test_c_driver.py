@@ -197,7 +197,7 @@ def test_tiles_lanes_and_hubs(tmp_path: Path) -> None:
                              *estimates(stereo(config, 4, (13, 15)))])
 
 
-@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("seed", [pytest.param(11, marks=pytest.mark.long), 12])
 def test_random_problems(seed: int, tmp_path: Path) -> None:
     """Ten problems: five of any machine's kind, five with channels, weights, tables and costs."""
     rng = np.random.default_rng(seed)

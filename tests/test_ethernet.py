@@ -35,7 +35,7 @@ LANES = Config(mesh_rows=1, mesh_cols=2, spus=1, lanes=4, tile_rows=8, tile_cols
 
 
 @pytest.mark.parametrize(("config", "two_clocks", "log_bytes"), [
-    (TINY, False, ETHERNET_LOG_BYTES), (TINY, True, 64), (LANES, True, 4096)])
+    pytest.param(TINY, False, ETHERNET_LOG_BYTES, marks=pytest.mark.long), (TINY, True, 64), (LANES, True, 4096)])
 def test_runs_through_the_wires(config: Config, two_clocks: bool, log_bytes: int) -> None:
     """Problem after problem, with a log that stalls the machine and one that does not."""
     with RemoteSession(config, lambda: SimEthernetLink(config, quick=True, log_bytes=log_bytes, two_clocks=two_clocks)) as session:
@@ -44,7 +44,7 @@ def test_runs_through_the_wires(config: Config, two_clocks: bool, log_bytes: int
 
 def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest) -> None:
     """Every result is the model's, whatever becomes of datagrams on their way."""
-    runs, faults = request.config.getoption("--faults") // 5, Counter[str]()
+    runs, faults = request.config.getoption("--faults") // 8, Counter[str]()
     made = itertools.count()
     wire = SimEthernetLink(TINY, log_bytes=512)
 

@@ -39,7 +39,7 @@ def test_rtl_equals_model(lanes, seed, request):
     rng = np.random.default_rng(seed)
     config = random_lane_machine(rng, lanes)
     with CompiledChip(config, quick=True) as chip:
-        for _ in range(max(40, request.config.getoption("--problems"))):
+        for _ in range(request.config.getoption("--problems")):
             compare(chip, with_estimates(lane_placement(rng, config)))
 
 
@@ -49,16 +49,16 @@ def test_problems_meet_what_lanes_differ_in():
         rng = np.random.default_rng(seed)
         config = random_lane_machine(rng, lanes)
         configs.append(config)
-        found += [lane_placement(rng, config) for _ in range(40)]
+        found += [lane_placement(rng, config) for _ in range(25)]  # as many as --problems by default
     assert {config.vector_bits > 0 for config in configs} == {config.shift_bits > 0 for config in configs} == {False, True}
     assert {1, 8} <= {config.sampler.segments for config in configs}
-    assert sum(p.label_groups.mirrored for p in found) >= 20
-    assert sum(p.problem.unary is not None for p in found) >= 5
-    assert sum(p.problem.pairwise is not None for p in found) >= 10
-    assert sum(p.problem.constants is not None for p in found) >= 10
+    assert sum(p.label_groups.mirrored for p in found) >= 10
+    assert sum(p.problem.unary is not None for p in found) >= 3
+    assert sum(p.problem.pairwise is not None for p in found) >= 6
+    assert sum(p.problem.constants is not None for p in found) >= 6
     partly = [p for p in found if (p.label_groups.counts[:-1] < p.config.lanes).any()]
-    assert len(partly) >= 20
-    assert sum(p.slots < p.problem.labels for p in found) >= 80
+    assert len(partly) >= 10
+    assert sum(p.slots < p.problem.labels for p in found) >= 50
 
 
 WIDE = Config.preset("smallest", mesh_cols=3, lanes=4, tile_rows=4, tile_cols=8, lmem_banks=4, label_bits=4, pairwise_bits=4,

@@ -25,6 +25,8 @@ MACHINES = {
     "three levels of four": dict(mesh_rows=3, mesh_cols=4, hub_fan_in=2, line_levels=3, hub_depth=4, line_bits=48),
 }
 
+LONG = ("packers at the tiles", "one level of two")
+
 
 def hot(config: Config, seed: int, labels: int, share: float) -> Placement:
     """A field that sends nearly a message for each label drawn; a share of its sites is clamped."""
@@ -36,7 +38,7 @@ def hot(config: Config, seed: int, labels: int, share: float) -> Placement:
     return Placement(config, problem, Run(sweeps=40, burn_in=1, seed=seed))
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in MACHINES])
 def test_rtl_equals_model(name: str) -> None:
     """Random problems, and hot ones of few labels, whose messages stall the machine."""
     config = Config(spus=2, tile_rows=4, tile_cols=8, lmem_banks=4, label_bits=3, data_bits=4, counter_bits=1, address_bits=20,

@@ -17,5 +17,5 @@ def test_rtl_equals_model(seed: int, request: pytest.FixtureRequest) -> None:
     rng = np.random.default_rng(seed)
     config = random_field_machine(rng)
     with CompiledChip(config, quick=True) as chip:
-        for _ in range(max(40, request.config.getoption("--problems"))):
+        for _ in range(request.config.getoption("--problems")):
             compare(chip, random_field(rng, config))

@@ -33,7 +33,7 @@ def test_rtl_equals_model(lanes, seed, request):
     rng = np.random.default_rng(seed)
     config = random_subset_machine(rng, lanes)
     with CompiledChip(config, quick=True) as chip:
-        for _ in range(max(40, request.config.getoption("--problems"))):
+        for _ in range(request.config.getoption("--problems")):
             compare(chip, with_estimates(lane_placement(rng, config)))
 
 
@@ -42,11 +42,11 @@ def test_problems_meet_what_subsets_differ_in():
     for lanes, seed in MACHINES:
         rng = np.random.default_rng(seed)
         config = random_subset_machine(rng, lanes)
-        found += [lane_placement(rng, config) for _ in range(40)]
+        found += [lane_placement(rng, config) for _ in range(25)]  # as many as --problems by default
     assert {p.config.subset_slots - p.config.near_slots > 1 for p in found} == {False, True}
-    assert 30 <= sum(p.slots < p.label_groups.slots for p in found) <= 100
-    assert sum(p.slots == p.label_groups.slots for p in found) >= 20
-    assert sum(bool((p.label_groups.counts < p.config.lanes)[:-1].any()) for p in found if p.slots < p.label_groups.slots) >= 10
+    assert 18 <= sum(p.slots < p.label_groups.slots for p in found) <= 65
+    assert sum(p.slots == p.label_groups.slots for p in found) >= 12
+    assert sum(bool((p.label_groups.counts < p.config.lanes)[:-1].any()) for p in found if p.slots < p.label_groups.slots) >= 6
 
 
 # -- the draw

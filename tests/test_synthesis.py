@@ -15,7 +15,7 @@ from mrfhw.machine.samplers import Cdf
 from support.synthesized import synthesize
 
 # In every test run; the other machines with --own-machines.
-ALWAYS = ("ulx3s-85f, narrow", "icebreaker", "icebreaker, cdf", "tang-nano-9k, 4 label memories")
+ALWAYS = ("ulx3s-85f, narrow", "icebreaker, cdf", "tang-nano-9k, 4 label memories")
 
 
 @pytest.mark.parametrize("name", MACHINES)

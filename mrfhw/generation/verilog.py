@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 
-from amaranth.back import verilog
+from amaranth._toolchain.yosys import find_yosys
+from amaranth.back import rtlil
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Flow
@@ -24,6 +26,10 @@ from mrfhw.machine.derived import Derived
 _WAKE_YOSYS = re.compile(r"^ *(reg \S*dump_module\S* += 0;|if \(\S*dump_module\S* \) begin end)\n", re.MULTILINE)
 _BLOCK = re.compile(r"^  always @\*", re.MULTILINE)
 _WAKE = "\\settled "
+# As `amaranth.back.verilog` has it.
+_ATTRIBUTES = " ".join(f"-remove {name}" for name in ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding"))
+_TO_VERILOG = ("proc -nomux -norom", "memory_collect", f"attrmap {_ATTRIBUTES}", f"attrmap -modattr {_ATTRIBUTES}",
+               "write_verilog -norename")
 
 __all__ = [
     "AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "circuit_text", "component_verilog",
@@ -39,14 +45,31 @@ LINT_EXPLAINED = ("WIDTH", "CASEINCOMPLETE")
 
 def component_verilog(component: wiring.Component, name: str) -> str:
     """Verilog of one component and what it contains; the same text for the same component."""
+    return _converted([(component, name)])[0]
+
+
+def _converted(parts: Iterable[tuple[wiring.Component, str]]) -> list[str]:
+    """Verilog of each component, whose name begins its modules'; one run of Yosys, whose start takes longer than most of them."""
     # The wheel's Yosys and no other: the text depends on its version.
     os.environ["AMARANTH_USE_YOSYS"] = "builtin"
-    ports = {}
-    for path, member, value in component.signature.flatten(component):
-        direction = PortDirection.Input if member.flow is Flow.In else PortDirection.Output
-        ports[port_name(path)] = (value.as_value() if isinstance(value, data.View) else value, direction)
-    text = verilog.convert(component, name=name, ports=ports, emit_src=False, strip_internal_attrs=True)
-    return _settle(readable(_WAKE_YOSYS.sub("", text)))
+    script, names = [], []
+    for component, name in parts:
+        names.append(name)
+        ports = {}
+        for path, member, value in component.signature.flatten(component):
+            direction = PortDirection.Input if member.flow is Flow.In else PortDirection.Output
+            ports[port_name(path)] = (value.as_value() if isinstance(value, data.View) else value, direction)
+        text = rtlil.convert(component, name=name, ports=ports, emit_src=False)
+        script.append(f"read_rtlil <<rtlil\n{text}\nrtlil")
+    yosys = find_yosys(lambda version: version >= (0, 40))
+    written = yosys.run(["-q", "-"], "\n".join([*script, *_TO_VERILOG]), ignore_warnings=True)
+    head, *modules = re.split(r"^(?=module )", _WAKE_YOSYS.sub("", written), flags=re.MULTILINE)
+    texts = []
+    for name in names:
+        own = re.compile(rf"module \\?{name}[.( ]")
+        text = "".join(module for module in modules if own.match(module))
+        texts.append(_settle(readable(f"{head}{text.rstrip()}\n")))
+    return texts
 
 
 def _settle(text: str) -> str:
@@ -143,9 +166,11 @@ def with_prefix(text: str, top: str, prefix: str) -> str:
 
 
 def _modules(top: wiring.Component, leaves: Leaves, name: str) -> str:
-    parts = [component_verilog(top, name)]
-    parts += [component_verilog(component, name) for name, component in sorted(leaves.modules.items())]
-    return "\n".join(parts)
+    def parts() -> Iterator[tuple[wiring.Component, str]]:
+        yield top, name  # which fills the leaves
+        yield from ((component, module) for module, component in sorted(leaves.modules.items()))
+
+    return "\n".join(_converted(parts()))
 
 
 def _head(config: Config, digest: str) -> str:

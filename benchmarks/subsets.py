@@ -1,0 +1,75 @@
+"""Subsets of a site's slots beside all of them: cycles, and the quality of the same sweeps.
+
+    python benchmarks/subsets.py [--data DIR] [--scenes teddy,poster,RubberWhale] [--machines 4:4,16:0]
+
+The field of `mrfhw run` with its defaults (stereo: 64 disparities from 0), by the bit-exact model of 16 tiles. A machine is
+LANES:SLOTS, with 0 slots for all of them. Of each scene and machine: slots of a site, and evaluated; cycles a sweep, and how
+often as many one lane a tile takes; mean energy of the counted sweeps of each chain; the mode's error and the share of pixels
+whose 90 % interval holds the truth. Two chains and three seeds.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+import numpy as np
+from scene_jobs import built_in, job_of, judged, published, solved
+from tqdm import tqdm
+
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.placement import Placement
+
+SCENES = "teddy,poster,art,RubberWhale,Dimetrodon,Venus"
+STEREO = ("teddy", "poster", "art")
+MACHINE = ["--preset", "matching", "--spes", "16", "--spus", "1", "--lmem-banks", "4", "--tile-rows", "128", "--tile-cols", "160",
+           "--s2-words", "65536"]
+ERRORS = ("bad_1px_percent", "bad_1px_mode_percent", "endpoint_error_px", "mean_endpoint_error_px")
+
+
+def words_of(scene: str, data: Path | None, directory: Path) -> list[str]:
+    """The words after `mrfhw run`, the verb first."""
+    verb = "stereo" if scene in STEREO else "motion"
+    if data is None:
+        return [verb, *built_in(verb, directory, 1)]
+    words = published(verb, data, scene)
+    if verb == "stereo":  # the range of labels is not given
+        at = words.index("--labels")
+        words = words[:at] + words[at + 4:]
+    return [verb, *words]
+
+
+@click.command()
+@click.option("--data", type=click.Path(path_type=Path, exists=True), help="Published scenes; without it, built-in ones.")
+@click.option("--scenes", default=SCENES, show_default=True)
+@click.option("--machines", default="4:0,4:4,8:0,8:4,16:0", show_default=True, help="LANES:SLOTS, by commas.")
+@click.option("--seeds", default=3, show_default=True)
+def main(data: Path | None, scenes: str, machines: str, seeds: int) -> None:
+    """Cycles and quality of machines that evaluate subsets of a site's slots."""
+    click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent")
+    runs = [(scene, *map(int, machine.split(":"))) for scene in scenes.split(",") for machine in machines.split(",")]
+    with tempfile.TemporaryDirectory() as directory:
+        for scene, lanes, subset in tqdm(runs, leave=False):
+            found = []
+            for seed in range(seeds):
+                words = words_of(scene, data, Path(directory))
+                options = [*MACHINE, "--lanes", str(lanes), "--subset-slots", str(subset), "--seed", str(10 * seed)]
+                job, solution = solved(job_of(words[0], [*words[1:], *options]))
+                found.append((job, solution, judged(job, sum(result.counts for result in solution.results),
+                                                    solution.results[-1].last)))
+            job, solution, _ = found[0]
+            placed, sweeps = Placement(job.config, job.problem, job.run), job.run.sweeps
+            cycles = np.mean([result.cycles for result in solution.results]) / sweeps
+            alone = placed.order.turns * 2 * job.problem.labels
+            energies = [f"{np.mean(chain):.0f}" for _, one, _ in found for chain in one.trace.energy[:, one.trace.counted]]
+            name = next((n for n in ERRORS if n in found[0][2].metrics), None) or next(iter(found[0][2].metrics))
+            errors = [f"{one.metrics[name]:.3f}" for *_, one in found]
+            coverage = [f"{one.coverage:.1f}" for *_, one in found]
+            click.echo(f"{scene},{lanes},{subset},{placed.label_groups.slots},{placed.slots},{cycles:.0f},{alone / cycles:.2f},"
+                       f"{' '.join(energies)},{' '.join(errors)},{' '.join(coverage)}")
+            assert Derived.of(job.config).lanes == lanes
+
+
+if __name__ == "__main__":
+    main()
