@@ -18,6 +18,7 @@ from mrfhw.cli import main
 from mrfhw.field.problem import Problem, Run
 from mrfhw.fpga.baseline import BASELINES
 from mrfhw.gateware.mesh.accelerator import Accelerator
+from mrfhw.gateware.tile.subset_choice import SubsetChoice
 from mrfhw.gateware.unit.spu import Spu
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.samplers import Race
@@ -43,6 +44,7 @@ MACHINES = {
     "lanes without vectors": Config(mesh_rows=1, mesh_cols=1, spus=1, lanes=8, tile_rows=8, tile_cols=16,
                                     vector_bits=0, shift_bits=0,
                                     distance="hamming", data_bits=12),
+    "subsets": Config(mesh_rows=1, mesh_cols=3, spus=1, lanes=4, subset_slots=3, tile_rows=8, tile_cols=8, lmem_banks=4),
     "cdf": Config(mesh_rows=1, mesh_cols=5, spus=4, tile_rows=8, tile_cols=16, lmem_banks=4, sampler="cdf", s2_words=97),
 }
 
@@ -60,7 +62,9 @@ def test_memories_are_those_of_the_circuit(name):
 @pytest.mark.parametrize("name", MACHINES)
 def test_multipliers_are_those_of_the_circuit(name):
     config = dataclasses.replace(MACHINES[name], mesh_rows=1, mesh_cols=1, spus=1)
-    assert rtlil.convert(Spu(config)).count("cell $mul ") == sum(of[0] for of in estimate.multipliers(config).values())
+    units = [Spu(config), *([SubsetChoice(config)] if config.subset_slots else [])]
+    found = sum(rtlil.convert(unit).count("cell $mul ") for unit in units)
+    assert found == sum(of[0] for of in estimate.multipliers(config).values())
 
 
 def test_the_smallest_machine_takes_the_blocks_of_its_baseline():

@@ -107,11 +107,13 @@ def test_the_netlist_of_a_machine_for_any_field_equals_the_model(family: str, tm
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("changes", [{"lanes": 8}, {"lanes": 4, "subset_slots": 2}], ids=["lanes", "subsets"])
 @pytest.mark.parametrize("family", BOARD_MACHINES)
-def test_the_netlist_of_lanes_that_share_a_site_equals_the_model(family: str, tmp_path: Path) -> None:
-    """One tile of eight lanes: words of eight pixels, label groups, a Gumbel table in segments, products without multipliers."""
+def test_the_netlist_of_lanes_that_share_a_site_equals_the_model(family: str, changes: dict[str, int], tmp_path: Path) -> None:
+    """One tile of several lanes: words of as many pixels, label groups, a Gumbel table in segments, products without multipliers;
+    and with subsets of the slots."""
     board, rng = BOARD_MACHINES[family][0], np.random.default_rng(8)
-    config = Config.preset("smallest", lanes=8, tile_rows=8, tile_cols=16, lmem_banks=4, label_bits=4, data_bits=4, edge_bits=2,
+    config = Config.preset("smallest", **changes, tile_rows=8, tile_cols=16, lmem_banks=4, label_bits=4, data_bits=4, edge_bits=2,
                            weight_bits=4, s2_words=2048, counter_bits=2, pairwise_bits=3, sampler=Race(uniform_bits=14, segments=8))
     flow = Flow(board, config, board.clock_hz, board.baud, tmp_path)
     flow.write()
@@ -119,6 +121,7 @@ def test_the_netlist_of_lanes_that_share_a_site_equals_the_model(family: str, tm
     placed = [lane_placement(rng, config) for _ in range(24)]
     assert {p.label_groups.mirrored for p in placed} == {False, True}
     assert {p.problem.unary is None for p in placed} == {False, True}
+    assert not config.subset_slots or any(p.slots < p.label_groups.slots for p in placed)
     equals_the_model(flow, [(p.problem, p.run) for p in placed])
 
 

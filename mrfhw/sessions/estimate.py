@@ -15,6 +15,7 @@ from mrfhw.gateware.control.reach_address import reach_table
 from mrfhw.gateware.control.singleton_address import offset_table
 from mrfhw.gateware.control.write_backs import GroupInFlight
 from mrfhw.gateware.tile.labels import entry_layout
+from mrfhw.gateware.tile.subset_choice import subset_sizes
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -78,7 +79,7 @@ def memories(config: Config) -> list[Memory]:
         found.append(Memory("doubleton tables", c.units * len(KINDS), 1 << c.label_bits + c.pairwise_slot_bits,
                             c.lanes * c.pairwise_bits))
     if isinstance(c.sampler, Race):
-        found.append(Memory("gumbel tables", c.generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits))
+        found.append(Memory("gumbel tables", c.units * c.lane_generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits))
     else:
         found += [Memory("energies and sums", c.units, 2 * c.max_labels, width)
                   for width in (c.energy_bits, c.sampler.total_bits(c.label_bits))]
@@ -89,10 +90,14 @@ def memories(config: Config) -> list[Memory]:
         width = c.line_bits + 1 if level > c.message_levels else LogMessage(c, level * bits_for(c.hub_fan_in)).size
         found.append(Memory("hubs", nodes, c.hub_depth, width))
     offsets = offset_table(c) if c.lanes == 1 else reach_table(c)
-    found += [Memory("label table", count, c.max_labels, Shape.cast(shape).width) for count, shape in (
+    copies = c.spes if c.subset_slots else 1
+    found += [Memory("label table", copies * count, c.max_labels, Shape.cast(shape).width) for count, shape in (
         *((1, shape) for shape in offsets.values()), *([(c.lanes, vector(c))] if c.vector_bits else []),
         *([(1, label_group(c))] if c.lanes > 1 else []))]
-    return [*found, Memory("label table", 1, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
+    if c.subset_slots:
+        found += [Memory("subsets", c.spes, c.max_labels, c.label_bits),
+                  Memory("subsets", c.spes, c.near_slots + 1, subset_sizes(c).size)]
+    return [*found, Memory("label table", copies, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
             Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
             Memory("tile bases", c.packers, max(2, c.packer_tiles), c.raster_bits),
             Memory("groups in flight", 1, c.commit_queue_depth, GroupInFlight(c).size)]
@@ -122,5 +127,8 @@ def multipliers(config: Config) -> dict[str, tuple[int, int, int]]:
     # Where lanes share a site, products with a small factor are sums of shifted terms.
     least = SMALL_FACTOR_BITS if c.lanes > 1 else 0
     edge = {"weight of an edge": (n * len(KINDS), c.doubleton_bits, c.edge_bits)} if c.edge_bits else {}
+    if c.subset_slots:
+        drawing |= {"weight of a slot": (c.units, c.subset_weight_bits, c.temperature_bits),
+                    "window": (c.units, c.window_bits, c.label_bits + 1)}
     found = {**singles, **edge, "weight of the doubletons": (n, c.doubleton_bits + c.edge_bits + 2, c.weight_bits), **drawing}
     return {use: factors for use, factors in found.items() if min(factors[1:]) > least}

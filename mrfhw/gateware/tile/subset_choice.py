@@ -19,7 +19,12 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import NEIGHBOURS, choice_stages
 from mrfhw.machine.registers import SUBSET_OTHERS, SUBSET_WEIGHT, LabelWord
 
-__all__ = ["SubsetChoice"]
+__all__ = ["SubsetChoice", "subset_sizes"]
+
+
+def subset_sizes(config: Config) -> data.StructLayout:
+    """By the number of neighbours' slots: how many others there are, and the logarithm of their weight."""
+    return data.StructLayout({"others": config.label_bits + 1, "weight": Derived.of(config).subset_weight_bits})
 
 
 class SubsetChoice(wiring.Component):
@@ -66,7 +71,7 @@ class SubsetChoice(wiring.Component):
                 swap = Signal(name=f"swap_{level}_{a}")
                 m.d.comb += swap.eq(slots[b] < slots[a])
                 m.d.sync += [found[a].eq(Mux(swap, slots[b], slots[a])), found[b].eq(Mux(swap, slots[a], slots[b]))]
-            for n in set(range(NEIGHBOURS)) - {n for pair in pairs for n in pair}:
+            for n in sorted(set(range(NEIGHBOURS)) - {n for pair in pairs for n in pair}):
                 m.d.sync += found[n].eq(slots[n])
             slots = list(found)
         return slots
@@ -112,7 +117,7 @@ class SubsetChoice(wiring.Component):
         own = delayed(m, read.data, 4, "own_slot", reset_less=True)
 
         # The site's own slot among them, or its rank among the others; how many these are.
-        by_count = data.StructLayout({"others": c.label_bits + 1, "weight": c.subset_weight_bits})
+        by_count = subset_sizes(c)
         sizes = self._memory(m, "sizes", by_count, c.near_slots + 1, Cat(
             self.table_data[SUBSET_OTHERS:][:c.label_bits + 1], self.table_data[SUBSET_WEIGHT:][:c.subset_weight_bits]))
         read = sizes.read_port()
