@@ -29,7 +29,8 @@ class Workload:
     """What a run of the built-in stereo scene, as large as the machine, takes.
 
     rows, cols, labels: of the scene. utilization: label evaluations / (lanes x cycles) of a log that is always taken.
-    log_bytes_per_evaluation: bytes of log lines for each label evaluation of a counted sweep.
+    log_bytes_per_evaluation: bytes of log lines for each label evaluation of a counted sweep. evaluated: labels that a visit
+    evaluates: all, or those of a subset.
     """
 
     rows: int
@@ -37,20 +38,21 @@ class Workload:
     labels: int
     utilization: float
     log_bytes_per_evaluation: float
+    evaluated: int
 
 
 def workload(config: Config) -> Workload:
     """The bit-exact model's cycles and log messages of `SWEEPS` sweeps, half of them counted.
 
-    A machine whose lanes share a site has as many labels as keep them busy. One that is smaller than the scene's least takes a part
-    of it, one of few labels or small weights fewer or smaller ones.
+    A machine whose lanes share a site has as many labels as keep them busy, or as it can have, if it evaluates subsets. One that is
+    smaller than the scene's least takes a part of it, one of few labels or small weights fewer or smaller ones.
     Raises ProblemError for a machine that cannot take the scene all the same.
     """
     config = Derived.of(config)
     rows, cols = config.mesh_rows * config.tile_rows, config.mesh_cols * config.tile_cols
     labels = max(4, cols // 4)
     if config.lanes > 1:  # with fewer labels a site would take its least cycles with idle lanes
-        labels = max(labels, config.lanes * config.latency.least_interval)
+        labels = max(labels, config.max_labels if config.subset_slots else config.lanes * config.latency.least_interval)
     labels = min(config.max_labels, labels)
     scene = stereo_scene(max(LEAST_SIDE, rows), max(LEAST_SIDE, cols, 4 * labels), max(4, labels))
     run = Run(sweeps=SWEEPS, burn_in=SWEEPS // 2)
@@ -64,10 +66,10 @@ def workload(config: Config) -> Workload:
     for _ in range(SWEEPS):
         machine.sweep()
     machine.timing.finish()
-    sweep = rows * cols * labels
+    sweep = machine.placement.order.label_evaluations(rows * cols, 1)
     lines = machine.log_messages / config.line_messages
     return Workload(rows, cols, labels, SWEEPS * sweep / (config.all_lanes * machine.timing.cycles),
-                    lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep))
+                    lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep), sweep // (rows * cols))
 
 
 def read_out(labels_per_s: float, sites: int, labels: int, bytes_per_s: float) -> float:

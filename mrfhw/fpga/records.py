@@ -45,6 +45,8 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
         "seed": placed.best.seed, "lanes": config.all_lanes, "utilization": work.utilization, "labels_per_s": peak,
         "labels_per_s_at_clock": config.all_lanes * clock_hz * work.utilization,
         "sites": config.sites, "labels": config.max_labels,
+        # Of a machine that evaluates every label of a site, for as many visits a second.
+        **({"labels_per_s_of_all_slots": peak * work.labels / work.evaluated} if config.subset_slots else {}),
         "log": {"scene": f"stereo {work.cols}x{work.rows}, {work.labels} labels",
                 "bytes_per_label_evaluation": work.log_bytes_per_evaluation, "link_bytes_per_s": link,
                 "needed_bytes_per_s": needed, "labels_per_s": min(peak, through_link),

@@ -445,12 +445,15 @@ class Derived(Config):
 
     @property
     def size(self) -> str:
-        """SPEs x SPUs of each, and x lanes of each SPU where that has several."""
-        return f"{self.spes}x{self.spus}" + (f"x{self.lanes}" if self.lanes > 1 else "")
+        """SPEs x SPUs of each, and x lanes of each SPU where that has several; behind s, the slots of a subset."""
+        lanes = f"x{self.lanes}" if self.lanes > 1 else ""
+        return f"{self.spes}x{self.spus}{lanes}" + (f"s{self.subset_slots}" if self.subset_slots else "")
 
     @property
     def size_in_words(self) -> str:
-        return f"{self.spes} SPEs x {self.spus} SPUs" + (f" of {self.lanes} lanes" if self.lanes > 1 else "")
+        lanes = f" of {self.lanes} lanes" if self.lanes > 1 else ""
+        subsets = f", subsets of {self.subset_slots} slots" if self.subset_slots else ""
+        return f"{self.spes} SPEs x {self.spus} SPUs{lanes}{subsets}"
 
 
 @lru_cache(maxsize=1024)
