@@ -173,6 +173,12 @@ _PAPER: dict[str, Any] = dict(
     counter_bits=6, address_bits=20, lmem_banks=4,
 )
 
+# For stereo by census alone, whose doubletons are truncated at 3.
+_CENSUS: dict[str, Any] = dict(
+    mesh_rows=2, mesh_cols=1, spus=1, lanes=16, tile_rows=64, tile_cols=64, data_bits=8, distance="hamming", singleton_cap=1,
+    doubletons="table", pairwise_bits=2, edge_bits=2, weight_bits=4, vector_bits=0, shift_bits=0, lmem_banks=4,
+    sampler=Race(uniform_bits=14, segments=8), line_bits=128)
+
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     # What the applications' own fields need: descriptors of 8 bits with weights of edges, and three colours with them.
@@ -184,11 +190,9 @@ PRESETS: dict[str, dict[str, Any]] = {
                      temperature_table=2),
     # The machines of boards (`mrfhw build --board`).
     "ulx3s-85f": dict(mesh_rows=2, mesh_cols=4, tile_rows=64, tile_cols=64, line_bits=128),
-    # For stereo by census alone, whose doubletons are truncated at 3: sixteen lanes that share a site.
-    "census": dict(
-        mesh_rows=2, mesh_cols=1, spus=1, lanes=16, tile_rows=64, tile_cols=64, data_bits=8, distance="hamming", singleton_cap=1,
-        doubletons="table", pairwise_bits=2, edge_bits=2, weight_bits=4, vector_bits=0, shift_bits=0, lmem_banks=4,
-        sampler=Race(uniform_bits=14, segments=8), line_bits=128),
+    # Sixteen lanes that share a site; two, which take as many cycles for a subset of its slots.
+    "census": _CENSUS,
+    "census-subsets": {**_CENSUS, "mesh_rows": 4, "mesh_cols": 2, "lanes": 2, "subset_slots": 4, "tile_rows": 32},
     "icebreaker": dict(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=16, tile_cols=32, label_bits=5, energy_bits=8, weight_bits=5,
                        vector_bits=2, shift_bits=1, sampler=Race(uniform_bits=8, fraction_bits=4), temperature_bits=12,
                        temperature_table=2, counter_bits=4, hub_depth=1, line_bits=32),
