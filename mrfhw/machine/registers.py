@@ -57,7 +57,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("control", "w", "Bit 0 start: from sweep 0. Bit 1 resume: from the sweep reached. Bit 2 stop after this sweep. "
                      "Start and resume do nothing while busy; a run that has no sweep left ends at once."),
     ("status", "r", "Bit 0 running: labels are being drawn. Bit 1 busy: running, or the log is not yet empty."),
-    ("slots", "rw", "Slots of a site: L, or with several lanes the number of label groups."),
+    ("slots", "rw", "Slots of a visit to a site: L, or with several lanes the number of label groups, at most those of a subset."),
     ("tile_rows", "rw", "Rows of each tile used by the problem."),
     ("tile_groups", "rw", "Groups a row: columns of each tile / (2 x spus)."),
     ("label_stride", "rw", "LMem address step from a row to the next (of a pair of rows with 4 banks)."),
