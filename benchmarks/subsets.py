@@ -18,10 +18,9 @@ import numpy as np
 from scene_jobs import built_in, job_of, judged, published, solved
 from tqdm import tqdm
 
-from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
 
-SCENES = "teddy,poster,art,RubberWhale,Dimetrodon,Venus"
+SCENES = "teddy,poster,art,RubberWhale,Dimetrodon,Venus-210x190"
 STEREO = ("teddy", "poster", "art")
 MACHINE = ["--preset", "matching", "--spes", "16", "--spus", "1", "--lmem-banks", "4", "--tile-rows", "128", "--tile-cols", "160",
            "--s2-words", "65536"]
@@ -43,7 +42,7 @@ def words_of(scene: str, data: Path | None, directory: Path) -> list[str]:
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Published scenes; without it, built-in ones.")
 @click.option("--scenes", default=SCENES, show_default=True)
-@click.option("--machines", default="4:0,4:4,8:0,8:4,16:0", show_default=True, help="LANES:SLOTS, by commas.")
+@click.option("--machines", default="4:0,4:4,2:4", show_default=True, help="LANES:SLOTS, by commas.")
 @click.option("--seeds", default=3, show_default=True)
 def main(data: Path | None, scenes: str, machines: str, seeds: int) -> None:
     """Cycles and quality of machines that evaluate subsets of a site's slots."""
@@ -68,7 +67,6 @@ def main(data: Path | None, scenes: str, machines: str, seeds: int) -> None:
             coverage = [f"{one.coverage:.1f}" for *_, one in found]
             click.echo(f"{scene},{lanes},{subset},{placed.label_groups.slots},{placed.slots},{cycles:.0f},{alone / cycles:.2f},"
                        f"{' '.join(energies)},{' '.join(errors)},{' '.join(coverage)}")
-            assert Derived.of(job.config).lanes == lanes
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from mrfhw.gateware.control.singleton_address import SingletonAddress, offset_ta
 from mrfhw.generation.verilog import board_text, component_verilog
 from mrfhw.machine.config import Config
 from mrfhw.sim.chip import CompiledChip
+from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import random_config, random_placement
 from support.refusals import assert_refused
 
@@ -38,6 +39,20 @@ def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
     with chip:
         for _ in range(20):
             compare(chip, random_placement(rng, config))
+
+
+def test_a_machine_with_subsets_and_poisoned_collisions_equals_the_model() -> None:
+    rng = np.random.default_rng(7)
+    config = random_subset_machine(rng, 2)
+    with poisoned():
+        chip = CompiledChip(config, quick=True)
+    overlaps = 0
+    with chip:
+        for _ in range(20):
+            placement = lane_placement(rng, config)
+            compare(chip, placement)
+            overlaps += placement.overlap and placement.slots < placement.label_groups.slots
+    assert overlaps > 3
 
 
 def test_poison_is_never_in_what_is_generated() -> None:

@@ -15,16 +15,18 @@ from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
 from mrfhw.model import exact, machine
-from mrfhw.model.kernel import EXISTS, choose_slots, near_slots
+from mrfhw.model.kernel import EXISTS, LEFT, RIGHT, choose_slots, near_slots
 from mrfhw.placement.label_groups import LabelGroups
+from mrfhw.placement.placement import Placement
 from mrfhw.placement.subsets import Subsets
-from mrfhw.sessions.backends import solve
+from mrfhw.sessions.backends import Plan, solve
+from mrfhw.sessions.session import Pauses
 from mrfhw.sim.chip import CompiledChip
 from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import with_estimates
 from support.small_grids import Copies, SmallGrid, tail
 
-MACHINES = ((2, 1), (4, 6), (8, 2))  # lanes and seeds of the random machines of every test run
+MACHINES = ((2, 7), (4, 6), (8, 2))  # lanes and seeds of the random machines of every test run
 
 
 @pytest.mark.parametrize(("lanes", "seed"), [*MACHINES, *(
@@ -43,6 +45,7 @@ def test_problems_meet_what_subsets_differ_in():
         rng = np.random.default_rng(seed)
         config = random_subset_machine(rng, lanes)
         found += [lane_placement(rng, config) for _ in range(25)]  # as many as --problems by default
+    assert sum(p.overlap and p.slots < p.label_groups.slots for p in found) >= 5
     assert {p.config.subset_slots - p.config.near_slots > 1 for p in found} == {False, True}
     assert 18 <= sum(p.slots < p.label_groups.slots for p in found) <= 65
     assert sum(p.slots == p.label_groups.slots for p in found) >= 12
@@ -73,7 +76,7 @@ def test_windows_are_uniform_and_hold_the_site_s_own_slot(subset_slots, around):
     lanes, groups = 2, 8
     config = Config.preset("smallest", lanes=lanes, subset_slots=subset_slots, lmem_banks=4, label_bits=4)
     slot = np.repeat(np.arange(groups), lanes)
-    flags = EXISTS | (16 if around else 0) | (32 if len(around) > 1 else 0)
+    flags = EXISTS | (LEFT if around else 0) | (RIGHT if len(around) > 1 else 0)
     for own in range(groups):
         labels = np.zeros(SITES, np.uint8)
         labels[1] = own * lanes
@@ -181,6 +184,20 @@ def test_a_run_goes_on_from_its_state():
     assert first_difference(machine.complete(second), whole) is None
 
 
+def test_the_compiled_chip_goes_on_from_its_state():
+    config, problem, run = a_machine(), a_problem(), Run(sweeps=9, burn_in=2, seed=6)
+    plan = Plan.of("rtl", config, problem)
+    with plan.open(run.sweeps) as session:
+        state = plan.begin(session, run, pauses=Pauses(sweeps=4)).state()
+    assert state.sweeps == 4
+    with plan.open(run.sweeps) as session:
+        found = plan.begin(session, run, state=state).result()
+    wanted = machine.solve(config, problem, run)
+    # Each pause costs a chip the filling of its pipeline.
+    same = dataclasses.replace(found, cycles=wanted.cycles, stall_cycles=wanted.stall_cycles, gap_cycles=wanted.gap_cycles)
+    assert first_difference(same, wanted) is None
+
+
 def test_windows_of_the_rtl_are_the_model_s():
     config = a_machine(mesh_cols=1, tile_cols=32)
     problem = dataclasses.replace(a_problem((13, 40)), schedule=Schedule.constant(6.0))
@@ -189,13 +206,18 @@ def test_windows_of_the_rtl_are_the_model_s():
     assert model.windows > 1
 
 
-def test_cycles_are_those_of_the_subset_and_few_labels_are_drawn_as_before():
+def test_cycles_are_those_of_the_subset_and_few_labels_take_as_many_as_without():
     plain, subset = a_machine(subset_slots=0, spus=1), a_machine(subset_slots=4)
     many, few = a_problem(), a_problem(labels=8)
     of = {(c.subset_slots, p.labels): machine.solve(c, p, RUN) for c in (plain, subset) for p in (many, few)}
     assert of[0, 8].cycles < of[4, 8].cycles < 1.3 * of[0, 8].cycles  # a longer pipeline; the same slots
     assert of[4, 16].cycles < 0.8 * of[0, 16].cycles
     assert of[4, 16].label_evaluations == of[0, 16].label_evaluations / 2
+    alone = [machine.solve(dataclasses.replace(c, mesh_cols=1, tile_cols=16), few, RUN) for c in (plain, subset)]
+    assert np.array_equal(alone[0].last, alone[1].last)  # on one tile, whose lanes have the same numbers
+    ragged = dataclasses.replace(many, labels=9, offsets=np.array([(row, col) for row in range(3) for col in range(3)]))
+    slots = Placement(dataclasses.replace(subset, subset_slots=3), ragged, RUN).label_groups
+    assert (slots.counts.tolist(), slots.evaluated) == ([2, 1, 2, 1, 2, 1], 6)
     assert Derived.of(subset).generators == Derived.of(plain).generators + 2
 
 
@@ -204,7 +226,8 @@ def test_cycles_are_those_of_the_subset_and_few_labels_are_drawn_as_before():
     ({"lmem_banks": 1}, "subset_slots is 3 and lmem_banks is 1; .*: give lmem_banks = 4, or subset_slots = 0"),
     ({"subset_slots": 8}, "subset_slots is 8; 16 labels fill 8 slots of 2 lanes, .* 2 to 7 of them: give 0, or 2 to 7"),
     ({"subset_slots": 1}, "subset_slots is 1; it must be one of 0, 2, 3, .*, 16"),
-    ({"label_bits": 2}, "subset_slots is 3; 4 labels fill 2 slots of 2 lanes, .*: give 0$")])
+    ({"label_bits": 2}, "subset_slots is 3; 4 labels fill 2 slots of 2 lanes, too few for a subset: give 0, more label_bits or "
+                        "fewer lanes$")])
 def test_machines_that_cannot_be(changes, message):
     with pytest.raises(ConfigError, match=message):
         a_machine(**changes)

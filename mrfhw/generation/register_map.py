@@ -21,6 +21,8 @@ from mrfhw.machine.registers import (
     MODE_BITS,
     REGISTERS,
     STATUS_BITS,
+    SUBSET_OTHERS,
+    SUBSET_WEIGHT,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
     WRAP_COLUMN,
@@ -47,7 +49,8 @@ REGION_TEXT = {
     Region.S2: "Singleton 2: datum, valid flag above it. Offset: (bank << s2_address) + address.",
     Region.LMEM: "LMem, two words an entry: write word 1 (optional), then word 0. Offset: 2 x ((bank << lmem_address) + address) "
                  "+ word.",
-    Region.RANDOM: "Generators, a word address a lane: four writes set x, y, z, w; four reads give and restore them.",
+    Region.RANDOM: "Generators, a word address each, of a unit its lanes' and then that of its subsets, if it has one: four writes "
+                   "set x, y, z, w; four reads give and restore them.",
     Region.VECTORS: "Label vectors: u in bits 15:0, v in bits 31:16.",
     Region.LABELS: "The label table, where the machine has subsets of slots; only written. Offset: as in the table.",
     Region.EDGES: "Weights of a site's edges, where the machine has them: up, down, left, right from bit 0 on, `edge` bits each. "
@@ -80,8 +83,10 @@ def _chip_map(config: Config, a: AddressMap) -> dict[str, Any]:
         "control_bits": CONTROL_BITS, "status_bits": STATUS_BITS, "mode_bits": MODE_BITS, "doubletons": DOUBLETON_CODES,
         "temperature_modes": {t.name.lower(): t.value for t in Temperature},
         "tables": {
-            "label": {"address": LABEL_TABLE, "entries": config.max_labels, "words": LABEL_TABLE_WORDS,
-                      "word": {w.name.lower(): w.value for w in LabelWord}, "wrap_column": WRAP_COLUMN},
+            "label": {"address": a.broadcast(Region.LABELS) if config.subset_slots else LABEL_TABLE,
+                      "entries": config.max_labels, "words": LABEL_TABLE_WORDS,
+                      "word": {w.name.lower(): w.value for w in LabelWord}, "wrap_column": WRAP_COLUMN,
+                      "subset_others": SUBSET_OTHERS, "subset_weight": SUBSET_WEIGHT},
             "temperature": {"address": TEMPERATURE_TABLE, "entries": config.temperature_table, "words": 1},
             "tile_base": {"address": TILE_BASE_TABLE, "entries": config.spes, "words": 1},
         },

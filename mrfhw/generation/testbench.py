@@ -117,6 +117,10 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
         found.append(Problem(labels=labels, singleton1=data(*shape), constants=data(labels), singleton=singleton("absolute"),
                              doubleton="table", pairwise=numbers(0, 1 << c.pairwise_bits, labels, labels), alpha=1, beta=beta,
                              schedule=Schedule.constant(temperature(30, 0)), **weights))
+    if c.subset_slots:  # more labels than a subset has
+        many = min(c.max_labels, c.lanes * (c.subset_slots + 2))
+        found.append(Problem(labels=many, singleton1=data(*shape), constants=data(many), singleton=singleton("absolute"), alpha=1,
+                             beta=beta, tau=min(3, c.doubleton_max), schedule=Schedule.constant(temperature(25, 0))))
     assert set(DOUBLETON_CODES) == {"absolute", "squared", "potts", "table"}
     runs = [(problem, Run(sweeps=_SWEEPS, burn_in=1, seed=number)) for number, problem in enumerate(found)]
     return [*runs, (found[0], Run(sweeps=4, burn_in=1, seed=len(found), estimate="mean"))]  # no more than an entry's sums hold

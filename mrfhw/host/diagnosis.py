@@ -159,7 +159,7 @@ def _small_problem(config: Config) -> Problem:
     config = Derived.of(config)
     rows, cols = config.mesh_rows * min(config.tile_rows, 4), config.mesh_cols * min(config.tile_cols, max(4, config.col_step))
     rng = np.random.default_rng(SEED)
-    labels = min(4, config.max_labels)
+    labels = min(max(4, config.lanes * (config.subset_slots + 1)) if config.subset_slots else 4, config.max_labels)
     images = np.stack([rng.integers(0, 1 << bits, (2, rows, cols)) for bits in config.channel_bits], -1)
     kinds = (config.singletons[0], *("absolute" for _ in config.channel_bits[1:]))
     edges = rng.integers(0, 1 << config.edge_bits, (rows, cols, 2)) if config.edge_bits else None

@@ -56,9 +56,12 @@ def subset_slots(c: Derived) -> str | None:
         return (f"subset_slots is {c.subset_slots} and lmem_banks is {c.lmem_banks}; the labels that choose a subset are read in "
                 "two cycles: give lmem_banks = 4, or subset_slots = 0")
     most = c.max_labels // c.lanes - 1
+    if most < 2:
+        return (f"subset_slots is {c.subset_slots}; {c.max_labels} labels fill {most + 1} slots of {c.lanes} lanes, too few for a "
+                "subset: give 0, more label_bits or fewer lanes")
     if c.subset_slots > most:
         return (f"subset_slots is {c.subset_slots}; {c.max_labels} labels fill {most + 1} slots of {c.lanes} lanes, and a subset "
-                f"has 2 to {most} of them: give " + ("0" if most < 2 else f"0, or 2 to {most}"))
+                f"has 2 to {most} of them: give 0, or 2 to {most}")
     return None
 
 

@@ -246,7 +246,7 @@ class Machine:
             self._past[..., 0] += self.image(self.label_sums)
             self.label_sums.fill(0)
             self.timing.pause()
-        with compiling(self.config.sampler, self._wide):
+        with compiling(self._kernel.__name__, self.config.sampler, self._wide):
             self._set_temperature(next(self._coefficients))
             for colour in COLOURS:
                 sent = [part for part in self._colour(colour, counted and not mean) if len(part)]

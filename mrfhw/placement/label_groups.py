@@ -59,6 +59,11 @@ class LabelGroups:
         return min(self.slots, self.subset or self.slots)
 
     @cached_property
+    def evaluated(self) -> int:
+        """Labels that a visit evaluates: all; of a subset, those of the slots that have the most."""
+        return int(np.sort(self.counts)[-self.visited:].sum())
+
+    @cached_property
     def counts(self) -> np.ndarray:
         """(slots,) int64: labels of each slot."""
         return np.diff([*self.firsts, self.labels])

@@ -44,7 +44,7 @@ class VisitOrder:
 
     mesh_rows, mesh_cols: tiles. tile_rows, tile_cols: sites of a tile that are in use; an even number of each on a machine.
     tile_units: units a tile, whose sites of a turn are two columns apart. groups: which labels a unit's lanes evaluate together.
-    number_a_label: the generators of a unit step once a slot (race), else its only one once a turn (cdf).
+    number_a_label: a lane's generator steps once a slot (race), else the unit's only one once a turn (cdf).
     numbers_a_step: uniform numbers that a step of a generator gives, each to a lane of its own.
     row_advance: rows by which a colour starts below the one before it.
 
@@ -115,7 +115,7 @@ class VisitOrder:
 
     @property
     def numbers_a_turn(self) -> int:
-        """Steps of a generator a turn."""
+        """Steps of a lane's generator a turn."""
         return self.groups.visited if self.number_a_label else 1
 
     @property
@@ -128,8 +128,8 @@ class VisitOrder:
         return sweeps * len(COLOURS) * self.colour_evaluations
 
     def label_evaluations(self, unclamped: int, sweeps: int) -> int:
-        """Label evaluations that are made for sites: L for each of the `unclamped` sites in each sweep, or a subset's lanes."""
-        return min(self.labels, self.groups.visited * self.groups.lanes) * unclamped * sweeps
+        """Label evaluations that are made for the `unclamped` sites: L a visit; of a subset, as many as its slots have at most."""
+        return self.groups.evaluated * unclamped * sweeps
 
     # -- from turns to sites
 

@@ -93,7 +93,7 @@ class LabelMemory(wiring.Component):
         for bank in range(c.lmem_banks):
             m.submodules[f"bank_{bank}"] = memory = UnguardedMemory(
                 shape=entry_layout(c), depth=c.lmem_rows,
-                unused="the sites that are read are not those drawn, and a colour waits until its neighbours are written")
+                unused="neighbours that are read are of the other colour, which is written; a site's own label is of a sweep ago")
             read = memory.read_port()
             write = memory.write_port()
             m.d.comb += [

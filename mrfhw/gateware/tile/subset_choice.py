@@ -16,10 +16,12 @@ from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.latency import NEIGHBOURS, choice_stages
+from mrfhw.machine.latency import NEIGHBOURS, LatencyError, choice_stages
 from mrfhw.machine.registers import SUBSET_OTHERS, SUBSET_WEIGHT, LabelWord
 
 __all__ = ["SubsetChoice", "subset_sizes"]
+
+_NUMBER = 6  # cycles from the start to the product with the random number
 
 
 def subset_sizes(config: Config) -> data.StructLayout:
@@ -44,7 +46,9 @@ class SubsetChoice(wiring.Component):
         config = Derived.of(config)
         self.config = config
         self._before = config.latency.beyond("choice", choice_stages(config.subset_slots), "the choice of a subset")
-        self.slot_bits = config.label_bits
+        if config.latency.random > _NUMBER:
+            raise LatencyError(f"random is {config.latency.random}; a subset's number is wanted {_NUMBER} cycles after its site is "
+                               f"known: declare {_NUMBER} or less")
         super().__init__({
             "start": In(1), "neighbours": In(data.ArrayLayout(label_word(config), NEIGHBOURS)), "own": In(config.label_bits),
             "slot": Out(config.label_bits), "weight": Out(config.subset_weight_bits),
@@ -66,7 +70,7 @@ class SubsetChoice(wiring.Component):
     def _sorted(self, m: Module, slots: list[Value]) -> list[Value]:
         """The slots from the least to the largest, after three cycles."""
         for level, pairs in enumerate((((0, 1), (2, 3)), ((0, 2), (1, 3)), ((1, 2),))):
-            found = [Signal(self.slot_bits + 1, name=f"sorted_{level}_{n}", reset_less=True) for n in range(NEIGHBOURS)]
+            found = [Signal(self.config.label_bits + 1, name=f"sorted_{level}_{n}", reset_less=True) for n in range(NEIGHBOURS)]
             for a, b in pairs:
                 swap = Signal(name=f"swap_{level}_{a}")
                 m.d.comb += swap.eq(slots[b] < slots[a])
@@ -81,7 +85,7 @@ class SubsetChoice(wiring.Component):
         c = self.config
         first = Cat((slots[n] != none) & (slots[n] != slots[n - 1] if n else 1) for n in range(NEIGHBOURS))
         before = [Signal(range(NEIGHBOURS + 1), name=f"before_{n}") for n in range(NEIGHBOURS + 1)]
-        near = [Signal(self.slot_bits + 1, name=f"near_{n}", reset_less=True) for n in range(c.near_slots)]
+        near = [Signal(self.config.label_bits + 1, name=f"near_{n}", reset_less=True) for n in range(c.near_slots)]
         count = Signal(range(c.near_slots + 1), name="near_count", reset_less=True)
         m.d.comb += [before[n + 1].eq(before[n] + first[n]) for n in range(NEIGHBOURS)]
         m.d.sync += count.eq(Mux(before[-1] < c.near_slots, before[-1], c.near_slots))
@@ -94,7 +98,7 @@ class SubsetChoice(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        c, none = self.config, 1 << self.slot_bits
+        c, none = self.config, 1 << self.config.label_bits
         start = delayed(m, self.start, self._before, "start")
         neighbours = delayed(m, self.neighbours, self._before, "neighbours", reset_less=True)
         own = delayed(m, self.own, self._before, "own", reset_less=True)
@@ -103,7 +107,7 @@ class SubsetChoice(wiring.Component):
             taps.append(delayed(m, taps[-1], 1, f"started_{cycle}"))
 
         # The slots of the labels.
-        table = self._memory(m, "slots", self.slot_bits, c.max_labels, self.table_data)
+        table = self._memory(m, "slots", self.config.label_bits, c.max_labels, self.table_data)
         slots: list[Value] = []
         for n in range(NEIGHBOURS):
             read = table.read_port()
@@ -123,7 +127,7 @@ class SubsetChoice(wiring.Component):
         read = sizes.read_port()
         m.d.comb += read.addr.eq(count)
         inside = Signal(reset_less=True)
-        rank = Signal(self.slot_bits, name="rank", reset_less=True)
+        rank = Signal(self.config.label_bits, name="rank", reset_less=True)
         m.d.sync += [inside.eq(Cat(slot == own for slot in near).any()), rank.eq(own - sum((slot < own for slot in near), 0))]
         size = Signal(by_count)
         window = Signal(range(c.subset_slots + 1))
@@ -132,7 +136,7 @@ class SubsetChoice(wiring.Component):
 
         # The number, below the others or below the window's slots, two cycles later.
         m.submodules.random = random = Random(c.window_bits, c.latency)
-        m.d.comb += [random.advance.eq(taps[6 - c.latency.random]), random.load.eq(self.random_load),
+        m.d.comb += [random.advance.eq(taps[_NUMBER - c.latency.random]), random.load.eq(self.random_load),
                      random.rotate.eq(self.random_rotate), random.load_data.eq(self.random_data), self.random_word.eq(random.word)]
         product = Signal(c.window_bits + c.label_bits + 1, reset_less=True)
         chosen = Signal(c.label_bits + 1, reset_less=True)
@@ -155,7 +159,7 @@ class SubsetChoice(wiring.Component):
         all_others, left, held_weight = (Signal.like(value, name=name, reset_less=True) for value, name in (
             (others, "all_others"), (window, "left"), (weight, "held_weight")))
         queue = [Signal(c.label_bits, name=f"queue_{n}", reset_less=True) for n in range(len(near))]
-        past = [Signal(self.slot_bits + 1, name=f"past_{n}", reset_less=True) for n in range(len(near))]
+        past = [Signal(self.config.label_bits + 1, name=f"past_{n}", reset_less=True) for n in range(len(near))]
         in_window = Signal()
         m.d.comb += in_window.eq(left != 0)
         m.d.sync += [at.eq(Mux(at + 1 == all_others, 0, at + 1)), number.eq(number + 1)]

@@ -17,7 +17,7 @@ from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.latency import NEIGHBOURS
+from mrfhw.machine.latency import NEIGHBOURS, LatencyError
 
 __all__ = ["SubsetSlots"]
 
@@ -33,7 +33,11 @@ class SubsetSlots(wiring.Component):
 
     def __init__(self, config: Config):
         config = Derived.of(config)
-        self.config = config
+        self.config, stages = config, config.latency
+        self._wait, known = stages.label_cycle - stages.slot_cycle, stages.label_group + stages.label_data
+        if known > self._wait:
+            raise LatencyError(f"label_group + label_data is {known}; the labels of a slot are wanted {self._wait} cycles after it "
+                               f"is chosen: declare {self._wait} or less together")
         super().__init__({
             "swap": In(1), "neighbours": In(data.ArrayLayout(label_word(config), NEIGHBOURS)), "own_fetch": In(1),
             "own": In(config.label_bits), "place": In(SitePlace(config)), "flags": In(SlotStrobe(config)), "unary": In(1),
@@ -67,8 +71,7 @@ class SubsetSlots(wiring.Component):
             *(self.singleton[name].eq(delayed(m, getattr(reach, name), stages.slot_address - reach.latency, name))
               for name in ("first", "second", "rotate")),
         ]
-        wait = stages.label_cycle - stages.slot_cycle
-        label = self.label
+        wait, label = self._wait, self.label
         m.d.comb += [
             table.slot.eq(delayed(m, choice.slot, wait - table.latency, "slot", reset_less=True)),
             label.enable.eq(self.flags.enable), label.first.eq(self.flags.first), label.last.eq(self.flags.last),
