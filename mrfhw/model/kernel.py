@@ -132,6 +132,21 @@ def write_label(site: Int, new: Int, old: int, count_max: Int, mrp_count: np.nda
     return new if hit else other, held if full or not hit else 0
 
 
+@numba.njit(cache=True, inline="always")
+def settle(site: Int, drawn: Int, counted: bool, turn: Int, lane: Int, sent: Int, count_max: Int, labels: np.ndarray,
+           mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray, events: np.ndarray, messages: np.ndarray) -> Int:
+    """Write a site's draw back and, where it is counted, send what that displaces; returns the number of messages so far."""
+    old: Int = np.int64(labels[site])
+    labels[site] = drawn
+    if counted:
+        label, held = write_label(site, drawn, old, count_max, mrp_count, lrp_label, lrp_count)
+        if held:
+            messages[sent, 0], messages[sent, 1], messages[sent, 2] = site, label, held
+            events[turn, lane] = 1
+            sent += 1
+    return sent
+
+
 @numba.njit(cache=True)
 def fill_uniforms(uniforms: np.ndarray, state: np.ndarray, bits: int) -> None:
     """uniforms (generators, n, parts): the numbers of the next n steps of each generator, that of the top bits first."""
@@ -258,6 +273,13 @@ def field_energy(labels: np.ndarray, singles: np.ndarray, doubles: np.ndarray, e
 
 
 @numba.njit(cache=True, inline="always")
+def around(labels: np.ndarray, flags: Int, site: Int, stride: Int, none: Int) -> tuple[Int, Int, Int, Int]:
+    """Labels of the neighbours above, below, to the left and to the right; `none` for one that does not exist."""
+    return (np.uint64(labels[site - stride]) if flags & UP else none, np.uint64(labels[site + stride]) if flags & DOWN else none,
+            np.uint64(labels[site - U(1)]) if flags & LEFT else none, np.uint64(labels[site + U(1)]) if flags & RIGHT else none)
+
+
+@numba.njit(cache=True, inline="always")
 def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.ndarray, edges: np.ndarray, flags: Int,
                   labels: np.ndarray, site: Int, stride: Int, none: Int, shift: Int, e_max: Int, narrow: bool) -> None:
     """E(l) of the site with flat index `site` (Equation 3.1), its labels side by side.
@@ -267,10 +289,7 @@ def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.
     `none`, is zeros, for a neighbour that does not exist. edges: (sites, 4) weights of the edges up, down, left and right, or of
     size 0 where all are 1. narrow: shift and e_max change something.
     """
-    up = np.uint64(labels[site - stride]) if flags & UP else none
-    down = np.uint64(labels[site + stride]) if flags & DOWN else none
-    left = np.uint64(labels[site - U(1)]) if flags & LEFT else none
-    right = np.uint64(labels[site + U(1)]) if flags & RIGHT else none
+    up, down, left, right = around(labels, flags, site, stride, none)
     after = U(doubles.shape[0] - 1)
     if edges.size > 0:
         above, below = energy.dtype.type(edges[site, 0]), energy.dtype.type(edges[site, 1])
@@ -334,15 +353,8 @@ def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, co
                 new = np.int32(0)
                 for label in range(labels_n):
                     new += np.int32(sums[label] <= threshold)
-                old: Int = np.int64(labels[site])
-                drawn: Int = np.int64(new)
-                labels[site] = drawn
-                if counted:
-                    label, held = write_label(site, drawn, old, count_max, mrp_count, lrp_label, lrp_count)
-                    if held:
-                        messages[sent, 0], messages[sent, 1], messages[sent, 2] = site, label, held
-                        events[turn, lane] = 1
-                        sent += 1
+                sent = settle(site, np.int64(new), counted, turn, lane, sent, count_max, labels, mrp_count, lrp_label, lrp_count,
+                              events, messages)
     return sent
 
 
@@ -424,15 +436,8 @@ def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, c
                 for label in range(labels_n):
                     key = (table.dtype.type(energy[label]) << left) + table.dtype.type(label) - noise[U(s), label]
                     best = min(best, table.dtype.type(key))
-                old: Int = np.int64(labels[site])
-                drawn: Int = np.int64(best) & label_mask
-                labels[site] = drawn
-                if counted:
-                    label, held = write_label(site, drawn, old, count_max, mrp_count, lrp_label, lrp_count)
-                    if held:
-                        messages[sent, 0], messages[sent, 1], messages[sent, 2] = site, label, held
-                        events[turn, block * width + s] = 1
-                        sent += 1
+                sent = settle(site, np.int64(best) & label_mask, counted, turn, block * width + s, sent, count_max, labels,
+                              mrp_count, lrp_label, lrp_count, events, messages)
         for s in range(units * own_generators):
             for word in range(4):
                 state[block * generators + s, word] = sequence[word * BLOCK + s]
@@ -519,7 +524,6 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
             flag = flags[site]
             if flag & (EXISTS | CLAMPED) != EXISTS:
                 continue
-            old: Int = np.int64(labels[site])
             window = 0
             if others[0] == 0:
                 for place in range(steps):
@@ -527,13 +531,10 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
             else:
                 count = near_slots(near, slot, most, labels, flag, site, U(stride))
                 window = steps - count
-                choose_slots(chosen, near, count, slot[old], steps, others[count], output(state, generator + last, window_bits),
-                             window_bits)
+                choose_slots(chosen, near, count, slot[labels[site]], steps, others[count],
+                             output(state, generator + last, window_bits), window_bits)
             weight = weights[steps - window] if window else np.int64(0)
-            up = np.uint64(labels[site - U(stride)]) if flag & UP else none
-            down = np.uint64(labels[site + U(stride)]) if flag & DOWN else none
-            left = np.uint64(labels[site - U(1)]) if flag & LEFT else none
-            right = np.uint64(labels[site + U(1)]) if flag & RIGHT else none
+            up, down, left, right = around(labels, flag, site, U(stride), none)
             above, below, before, behind = 1, 1, 1, 1
             if edges.size > 0:
                 above, below, before, behind = edges[site, 0], edges[site, 1], edges[site, 2], edges[site, 3]
@@ -549,13 +550,8 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
                     score = (energy << fraction) - noise[place * lanes + label - begin] - (weight if place < window else 0)
                     if score < best:
                         best, drawn = score, np.int64(label)
-            labels[site] = drawn
-            if counted:
-                told, held = write_label(site, drawn, old, count_max, mrp_count, lrp_label, lrp_count)
-                if held:
-                    messages[sent, 0], messages[sent, 1], messages[sent, 2] = site, told, held
-                    events[turn, unit] = 1
-                    sent += 1
+            sent = settle(site, drawn, counted, turn, unit, sent, count_max, labels, mrp_count, lrp_label, lrp_count, events,
+                          messages)
     return sent
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, Value, unsigned
+from amaranth import Cat, Module, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.control.label_table import UNUSED, label_table_ports, word_memory, written
 from mrfhw.gateware.control.ops import vector
-from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -28,12 +28,10 @@ class LabelData(wiring.Component):
 
     slot: its number. `latency` cycles later: label, of the first lane; vectors (where the machine has them), constants, of each
     lane's label; used, with several lanes, those that have a label. One slot a cycle.
-    table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`).
+    table_*: see `label_table_ports`.
 
     With one lane the label is the slot. With several, each lane has the labels' vectors in a memory of its own.
     """
-
-    UNUSED = "the table is written between runs and read during them"
 
     def __init__(self, config: Config):
         config = Derived.of(config)
@@ -44,45 +42,36 @@ class LabelData(wiring.Component):
             "slot": In(config.label_bits), "label": Out(config.label_bits), **({"used": Out(config.lanes)} if several else {}),
             **({"vectors": Out(data.ArrayLayout(vector(config), config.lanes))} if config.vector_bits else {}),
             "constants": Out(data.ArrayLayout(config.datum_bits, config.lanes)),
-            "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)), "table_data": In(32),
+            **label_table_ports(config),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, stages = self.config, self.config.latency
-        word_bits = bits_for(LABEL_TABLE_WORDS)
-        row, word = self.table_address >> word_bits, self.table_address[:word_bits]
         first = self.slot
         if c.lanes > 1:
-            m.submodules.groups = groups = UnguardedMemory(shape=label_group(c), depth=c.max_labels, unused=self.UNUSED)
-            write = groups.write_port()
-            read = groups.read_port()
-            m.d.comb += [write.addr.eq(row), write.en.eq(self.table_write & (word == LabelWord.GROUP)),
-                         write.data.first.eq(self.table_data), write.data.count.eq(self.table_data[GROUP_LANES:]),
-                         read.addr.eq(self.slot)]
+            value = Cat(self.table_data[:c.label_bits], self.table_data[GROUP_LANES:])
+            read = word_memory(m, "groups", self, LabelWord.GROUP, label_group(c), value).read_port()
+            m.d.comb += read.addr.eq(self.slot)
             group = data.View(label_group(c), delayed(m, data.View(label_group(c), read.data).as_value(),
                                                       stages.label_group - 1, "group"))
             first = group.first
             used = Cat(lane < group.count for lane in range(c.lanes))
             m.d.comb += self.used.eq(delayed(m, used, stages.label_data, "used"))
         m.d.comb += self.label.eq(delayed(m, first, stages.label_data, "label"))
-        self._constants(m, row, self.table_write & (word == LabelWord.CONSTANT))
+        self._constants(m)
         for lane in range(c.lanes if c.vector_bits else 0):
             name = f"_{lane}" if c.lanes > 1 else ""
-            m.submodules[f"table_{LabelWord.VECTOR}{name}"] = memory = UnguardedMemory(
-                shape=vector(c), depth=c.max_labels, unused=self.UNUSED)
-            write = memory.write_port()
-            read = memory.read_port()
-            m.d.comb += [write.addr.eq(row), write.data.eq(self.table_data),
-                         write.en.eq(self.table_write & (word == LabelWord.VECTOR)), read.addr.eq((first + lane)[:c.label_bits]),
+            read = word_memory(m, f"table_{LabelWord.VECTOR}{name}", self, LabelWord.VECTOR, vector(c)).read_port()
+            m.d.comb += [read.addr.eq((first + lane)[:c.label_bits]),
                          self.vectors[lane].eq(delayed(m, read.data, stages.label_data - 1, f"vector{name}"))]
         return m
 
-    def _constants(self, m: Module, label: Value, enable: Value) -> None:
+    def _constants(self, m: Module) -> None:
         """Constants have no offsets, so their labels fill the slots: those of a slot stand side by side."""
-        c = self.config
+        c, (label, enable) = self.config, written(self, LabelWord.CONSTANT)
         m.submodules[f"table_{LabelWord.CONSTANT}"] = memory = UnguardedMemory(
-            shape=unsigned(c.lanes * c.datum_bits), depth=c.max_labels >> c.lane_bits, unused=self.UNUSED)
+            shape=unsigned(c.lanes * c.datum_bits), depth=c.max_labels >> c.lane_bits, unused=UNUSED)
         write = memory.write_port(granularity=c.datum_bits if c.lanes > 1 else None)
         read = memory.read_port()
         lane = label[:c.lane_bits]

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.label_data import LabelData
+from mrfhw.gateware.control.label_table import join_label_table
 from mrfhw.gateware.control.ops import LABEL_MEMORY, operations
 from mrfhw.gateware.control.reach_address import ReachAddress
 from mrfhw.gateware.control.run import GroupOfSites, TableWrites, problem_registers
@@ -58,9 +59,8 @@ class LabelSlots(wiring.Component):
             return m
         m.d.comb += [
             unit.slot.eq(self.slot), unit.group.eq(self.group.group), unit.odd.eq(odd), unit.groups.eq(r.tile_groups),
-            unit.table_write.eq(self.tables.label), unit.table_address.eq(self.tables.address),
-            unit.table_data.eq(self.tables.data),
         ]
+        join_label_table(m, unit, self.tables.label, self.tables.address, self.tables.data)
         # Each operation waits until the cycle in which the tile takes it.
         directions = ((self.columns, ("left", "right")), (self.rows, ("up", "down"))) if c.lanes == 1 else ()
         for port, names in ((self.singleton, ("first", "second", "rotate")), *directions):
@@ -83,8 +83,7 @@ class LabelSlots(wiring.Component):
 
     def _label_data(self, m: Module) -> LabelData:
         m.submodules.label_data = table = LabelData(self.config)
-        m.d.comb += [table.table_write.eq(self.tables.label), table.table_address.eq(self.tables.address),
-                     table.table_data.eq(self.tables.data)]
+        join_label_table(m, table, self.tables.label, self.tables.address, self.tables.data)
         return table
 
     def _place(self, m: Module, odd: Value) -> None:

@@ -8,10 +8,9 @@ from amaranth import Module, ShapeLike, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
-from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.control.label_table import label_table_ports, word_memory
 from mrfhw.gateware.control.run import group_bits
-from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -24,7 +23,7 @@ class SlotAddress(wiring.Component):
 
     slot, group, odd: the slot's number, the group in its row, parity of its columns. groups: groups a row.
     first, second, rotate: see S2Mem.
-    table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`).
+    table_*: see `label_table_ports`.
     """
 
     STAGES = 3  # table, sums, addresses; and one more behind the table, if there is one
@@ -40,17 +39,11 @@ class SlotAddress(wiring.Component):
         super().__init__({
             "slot": In(config.label_bits), "group": In(self.group_bits), "odd": In(1), "groups": In(self.group_bits),
             "first": Out(config.s2_address_bits), "second": Out(config.s2_address_bits), "rotate": Out(bits_for(config.s2_banks)),
-            **more,
-            "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)), "table_data": In(32),
+            **more, **label_table_ports(config),
         })
 
-    def _table(self, m: Module, word: int, shape: ShapeLike, written: Value) -> Any:
-        """The output of a word's memory for a slot. written: what a write of the word puts there."""
-        word_bits = bits_for(LABEL_TABLE_WORDS)
-        m.submodules[f"table_{word}"] = memory = UnguardedMemory(
-            shape=shape, depth=self.config.max_labels, unused="the table is written between runs and read during them")
-        write = memory.write_port()
-        read = memory.read_port()
-        m.d.comb += [write.addr.eq(self.table_address >> word_bits), Value.cast(write.data).eq(written),
-                     write.en.eq(self.table_write & (self.table_address[:word_bits] == word)), read.addr.eq(self.slot)]
+    def _table(self, m: Module, word: int, shape: ShapeLike, value: Value) -> Any:
+        """The output of a word's memory for a slot. value: what a write of the word puts there."""
+        read = word_memory(m, f"table_{word}", self, word, shape, value).read_port()
+        m.d.comb += read.addr.eq(self.slot)
         return delayed(m, read.data, self._more, f"table_{word}", reset_less=True)

@@ -8,12 +8,10 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.control.label_table import label_table_ports, word_memory
 from mrfhw.gateware.control.ops import label_word
 from mrfhw.gateware.unit.random import Random
-from mrfhw.machine.address_space import LABEL_TABLE_WORDS
-from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import NEIGHBOURS, LatencyError, choice_stages
@@ -35,7 +33,7 @@ class SubsetChoice(wiring.Component):
     start: neighbours, own are those of a site. slot, weight: `Latency.choice` cycles later the first slot of its subset and, for a
     slot that is no neighbour's, the logarithm of its weight; the others in the cycles after. Where the table has no others, 0, 1,
     2 and so on. A site in as many cycles as a subset has slots, or more.
-    table_*: writes of the label table, words `LabelWord.SUBSET`. random_*: see Random; `random_word` its state.
+    table_*: see `label_table_ports`. random_*: see Random; `random_word` its state.
 
     ::
 
@@ -52,20 +50,9 @@ class SubsetChoice(wiring.Component):
         super().__init__({
             "start": In(1), "neighbours": In(data.ArrayLayout(label_word(config), NEIGHBOURS)), "own": In(config.label_bits),
             "slot": Out(config.label_bits), "weight": Out(config.subset_weight_bits),
-            "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)), "table_data": In(32),
+            **label_table_ports(config),
             "random_load": In(1), "random_rotate": In(1), "random_data": In(32), "random_word": Out(32),
         })
-
-    def _memory(self, m: Module, name: str, shape: data.StructLayout | int, depth: int, written: Value) -> UnguardedMemory:
-        """A memory of a part of the table's words."""
-        word_bits = bits_for(LABEL_TABLE_WORDS)
-        memory = UnguardedMemory(shape=shape, depth=depth, unused="the table is written between runs and read during them")
-        m.submodules[name] = memory
-        write = memory.write_port()
-        row = self.table_address >> word_bits
-        at = self.table_write & (self.table_address[:word_bits] == LabelWord.SUBSET)
-        m.d.comb += [write.addr.eq(row), Value.cast(write.data).eq(written), write.en.eq(at & (row < depth))]
-        return memory
 
     def _sorted(self, m: Module, slots: list[Value]) -> list[Value]:
         """The slots from the least to the largest, after three cycles."""
@@ -85,7 +72,7 @@ class SubsetChoice(wiring.Component):
         c = self.config
         first = Cat((slots[n] != none) & (slots[n] != slots[n - 1] if n else 1) for n in range(NEIGHBOURS))
         before = [Signal(range(NEIGHBOURS + 1), name=f"before_{n}") for n in range(NEIGHBOURS + 1)]
-        near = [Signal(self.config.label_bits + 1, name=f"near_{n}", reset_less=True) for n in range(c.near_slots)]
+        near = [Signal(c.label_bits + 1, name=f"near_{n}", reset_less=True) for n in range(c.near_slots)]
         count = Signal(range(c.near_slots + 1), name="near_count", reset_less=True)
         m.d.comb += [before[n + 1].eq(before[n] + first[n]) for n in range(NEIGHBOURS)]
         m.d.sync += count.eq(Mux(before[-1] < c.near_slots, before[-1], c.near_slots))
@@ -98,7 +85,8 @@ class SubsetChoice(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        c, none = self.config, 1 << self.config.label_bits
+        c = self.config
+        none = 1 << c.label_bits
         start = delayed(m, self.start, self._before, "start")
         neighbours = delayed(m, self.neighbours, self._before, "neighbours", reset_less=True)
         own = delayed(m, self.own, self._before, "own", reset_less=True)
@@ -107,7 +95,7 @@ class SubsetChoice(wiring.Component):
             taps.append(delayed(m, taps[-1], 1, f"started_{cycle}"))
 
         # The slots of the labels.
-        table = self._memory(m, "slots", self.config.label_bits, c.max_labels, self.table_data)
+        table = word_memory(m, "slots", self, LabelWord.SUBSET, c.label_bits)
         slots: list[Value] = []
         for n in range(NEIGHBOURS):
             read = table.read_port()
@@ -122,12 +110,13 @@ class SubsetChoice(wiring.Component):
 
         # The site's own slot among them, or its rank among the others; how many these are.
         by_count = subset_sizes(c)
-        sizes = self._memory(m, "sizes", by_count, c.near_slots + 1, Cat(
-            self.table_data[SUBSET_OTHERS:][:c.label_bits + 1], self.table_data[SUBSET_WEIGHT:][:c.subset_weight_bits]))
+        sizes = word_memory(m, "sizes", self, LabelWord.SUBSET, by_count, Cat(
+            self.table_data[SUBSET_OTHERS:][:c.label_bits + 1], self.table_data[SUBSET_WEIGHT:][:c.subset_weight_bits]),
+            c.near_slots + 1)
         read = sizes.read_port()
         m.d.comb += read.addr.eq(count)
         inside = Signal(reset_less=True)
-        rank = Signal(self.config.label_bits, name="rank", reset_less=True)
+        rank = Signal(c.label_bits, name="rank", reset_less=True)
         m.d.sync += [inside.eq(Cat(slot == own for slot in near).any()), rank.eq(own - sum((slot < own for slot in near), 0))]
         size = Signal(by_count)
         window = Signal(range(c.subset_slots + 1))
@@ -159,7 +148,7 @@ class SubsetChoice(wiring.Component):
         all_others, left, held_weight = (Signal.like(value, name=name, reset_less=True) for value, name in (
             (others, "all_others"), (window, "left"), (weight, "held_weight")))
         queue = [Signal(c.label_bits, name=f"queue_{n}", reset_less=True) for n in range(len(near))]
-        past = [Signal(self.config.label_bits + 1, name=f"past_{n}", reset_less=True) for n in range(len(near))]
+        past = [Signal(c.label_bits + 1, name=f"past_{n}", reset_less=True) for n in range(len(near))]
         in_window = Signal()
         m.d.comb += in_window.eq(left != 0)
         m.d.sync += [at.eq(Mux(at + 1 == all_others, 0, at + 1)), number.eq(number + 1)]

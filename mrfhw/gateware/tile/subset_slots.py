@@ -10,11 +10,10 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.label_data import LabelData
+from mrfhw.gateware.control.label_table import join_label_table, label_table_ports
 from mrfhw.gateware.control.ops import LabelSlot, SingletonRead, SitePlace, SlotStrobe, label_word
 from mrfhw.gateware.control.reach_address import ReachAddress
 from mrfhw.gateware.tile.subset_choice import SubsetChoice
-from mrfhw.machine.address_space import LABEL_TABLE_WORDS
-from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import NEIGHBOURS, LatencyError
@@ -42,7 +41,7 @@ class SubsetSlots(wiring.Component):
             "swap": In(1), "neighbours": In(data.ArrayLayout(label_word(config), NEIGHBOURS)), "own_fetch": In(1),
             "own": In(config.label_bits), "place": In(SitePlace(config)), "flags": In(SlotStrobe(config)), "unary": In(1),
             "singleton": Out(SingletonRead(config)), "label": Out(LabelSlot(config)), "weight": Out(config.subset_weight_bits),
-            "table_write": In(1), "table_address": In(config.label_bits + bits_for(LABEL_TABLE_WORDS)), "table_data": In(32),
+            **label_table_ports(config),
             "random_load": In(1), "random_rotate": In(1), "random_data": In(32), "random_word": Out(32),
         })
 
@@ -54,8 +53,7 @@ class SubsetSlots(wiring.Component):
         m.submodules.label_data = table = LabelData(c)
         units: tuple[Any, ...] = (choice, reach, table)
         for unit in units:
-            m.d.comb += [unit.table_write.eq(self.table_write), unit.table_address.eq(self.table_address),
-                         unit.table_data.eq(self.table_data)]
+            join_label_table(m, unit, self.table_write, self.table_address, self.table_data)
         own = Signal(c.label_bits, name="own_label", reset_less=True)
         with m.If(self.own_fetch):
             m.d.sync += own.eq(self.own)

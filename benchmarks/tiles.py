@@ -1,0 +1,46 @@
+"""Cells of one tile, synthesized alone: what lanes and subsets of a site's slots take.
+
+    python benchmarks/tiles.py [--preset census] [--machines 16:0,4:0,4:4,2:4] [--family ecp5]
+
+A machine is LANES:SLOTS, with 0 slots for all of them. Printed as CSV: logic cells, flip-flops, block RAMs and multipliers, as
+`mrfhw.fpga.cells` counts what they occupy. Neither placed nor routed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+from tqdm import tqdm
+
+from mrfhw.fpga.cells import RESOURCES, occupied
+from mrfhw.fpga.synthesis import cell_types
+from mrfhw.gateware.mesh.mesh import TILE
+from mrfhw.gateware.tile.spe import Spe
+from mrfhw.generation.verilog import component_verilog
+from mrfhw.machine.config import PRESETS, Config
+
+
+def tile_cells(config: Config, family: str) -> dict[str, int]:
+    """What a tile of `config` occupies of each of `RESOURCES`."""
+    with tempfile.TemporaryDirectory() as directory:
+        found = cell_types(component_verilog(Spe(config), TILE), TILE, family, Path(directory))
+    return occupied(found[TILE], family)
+
+
+@click.command()
+@click.option("--preset", type=click.Choice(list(PRESETS)), default="census", show_default=True)
+@click.option("--machines", default="16:0,4:0,4:4,2:4", show_default=True, help="LANES:SLOTS, by commas.")
+@click.option("--family", type=click.Choice(["ecp5", "cyclone5", "ultrascale"]), default="ecp5", show_default=True)
+def main(preset: str, machines: str, family: str) -> None:
+    """Cells of a tile."""
+    click.echo(",".join(("lanes", "subset_slots", *RESOURCES)))
+    for machine in tqdm(machines.split(","), leave=False):
+        lanes, slots = map(int, machine.split(":"))
+        cells = tile_cells(Config.preset(preset, lanes=lanes, subset_slots=slots), family)
+        click.echo(f"{lanes},{slots}," + ",".join(str(cells[resource]) for resource in RESOURCES))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The label table: the ports by which a part of the machine is told its words, and the memory of a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth import Module, ShapeLike, Value
+from amaranth.lib.wiring import In, Member
+
+from mrfhw.gateware.common.memories import UnguardedMemory
+from mrfhw.machine.address_space import LABEL_TABLE_WORDS
+from mrfhw.machine.address_widths import AddressWidths
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+
+__all__ = ["UNUSED", "join_label_table", "label_table_ports", "word_memory", "written"]
+
+UNUSED = "the table is written between runs and read during them"
+
+
+def label_table_ports(config: Config) -> dict[str, Member]:
+    """table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`)."""
+    return {"table_write": In(1), "table_address": In(AddressWidths(config).label_table_bits), "table_data": In(32)}
+
+
+def join_label_table(m: Module, part: Any, write: Value, address: Value, word: Value) -> None:
+    """Connect a part's `label_table_ports`."""
+    m.d.comb += [part.table_write.eq(write), part.table_address.eq(address), part.table_data.eq(word)]
+
+
+def written(part: Any, word: int) -> tuple[Value, Value]:
+    """(entry, strobe) of a write to `word` of an entry, by the ports of `part`."""
+    word_bits = bits_for(LABEL_TABLE_WORDS)
+    return part.table_address >> word_bits, part.table_write & (part.table_address[:word_bits] == word)
+
+
+def word_memory(m: Module, name: str, part: Any, word: int, shape: ShapeLike, value: Value | None = None,
+                depth: int | None = None) -> UnguardedMemory:
+    """The memory of `word`, with its write port: submodule `name` of m.
+
+    value: what a write puts there; table_data where it is left out. depth: entries that are kept; all where it is left out.
+    """
+    entry, here = written(part, word)
+    if depth is not None:
+        here &= entry < depth
+    m.submodules[name] = memory = UnguardedMemory(shape=shape, depth=depth or part.config.max_labels, unused=UNUSED)
+    write = memory.write_port()
+    m.d.comb += [write.addr.eq(entry), Value.cast(write.data).eq(part.table_data if value is None else value), write.en.eq(here)]
+    return memory
