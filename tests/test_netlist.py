@@ -107,11 +107,12 @@ def test_the_netlist_of_a_machine_for_any_field_equals_the_model(family: str, tm
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("changes", [{"lanes": 8}, {"lanes": 4, "subset_slots": 2}], ids=["lanes", "subsets"])
+@pytest.mark.parametrize("changes", [{"lanes": 8}, {"lanes": 4, "subset_slots": 2},
+                                     {"lanes": 2, "subset_slots": 4, "mesh_cols": 2}], ids=["lanes", "subsets", "tiles"])
 @pytest.mark.parametrize("family", BOARD_MACHINES)
 def test_the_netlist_of_lanes_that_share_a_site_equals_the_model(family: str, changes: dict[str, int], tmp_path: Path) -> None:
-    """One tile of several lanes: words of as many pixels, label groups, a Gumbel table in segments, products without multipliers;
-    and with subsets of the slots."""
+    """Several lanes: words of as many pixels, label groups, a Gumbel table in segments, products without multipliers; with subsets
+    of the slots; and tiles of which one is synthesized for all (ECP5)."""
     board, rng = BOARD_MACHINES[family][0], np.random.default_rng(8)
     config = Config.preset("smallest", **changes, tile_rows=8, tile_cols=16, lmem_banks=4, label_bits=4, data_bits=4, edge_bits=2,
                            weight_bits=4, s2_words=2048, counter_bits=2, pairwise_bits=3, sampler=Race(uniform_bits=14, segments=8))

@@ -17,6 +17,7 @@ from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
 from mrfhw.fpga.tools import OutOfTime, Step, Tool, find_tool, run_step
 from mrfhw.gateware.link.bridge import check_link
+from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 
@@ -85,8 +86,16 @@ class Flow:
         return names
 
     def _options(self) -> dict[str, str]:
-        count = {"script_after_synth": f"tee -q -o {STATISTICS} stat -json"} if self.board.open_flow else {}
-        return {**count, **self.board.options}
+        """The templates' parts that Amaranth's plan leaves to us."""
+        options = dict(self.board.options)
+        if not self.board.open_flow:
+            return options
+        after = [f"tee -q -o {STATISTICS} stat -json"]
+        if self.board.family == "ecp5" and Derived.of(self.config).spes > 1:
+            # Tiles are alike, so that one is synthesized and the others are copies: time and memory of one.
+            options["script_after_read"] = f"setattr -mod -set keep_hierarchy 1 {TILE}\n{options.get('script_after_read', '')}"
+            after = [f"setattr -mod -unset keep_hierarchy {TILE}", "flatten", "opt_clean", *after]
+        return {**options, "script_after_synth": "\n".join(after)}
 
     def tool(self, number: int) -> Tool:
         """The program of the flow's first, second or third command."""

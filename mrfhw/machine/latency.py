@@ -119,8 +119,8 @@ class Latency:
         """
         return cls() if lanes == 1 else cls(
             choice=choice_stages(subset_slots), race_weight=min(1, subset_slots), scheduler=4, s1_read=2, s2_read=2, s2_lanes=2,
-            s2_columns=0, s2_rows=0, lmem_read=2, update=1, gumbel_read=2, race_factors=1, parameters=1, tables=1, node_down=2,
-            tile_bus=1, bus_answer=2)
+            s2_columns=0, s2_rows=0, lmem_read=2, update=1, write_back=2, gumbel_read=2, race_factors=1, parameters=1,
+            tables=1, node_down=2, tile_bus=1, bus_answer=2)
 
     def beyond(self, name: str, has: int, part: str) -> int:
         """Registers to add to a part that has `has` of the stages `name`. Raises LatencyError where it has more than declared."""

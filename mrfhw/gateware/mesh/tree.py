@@ -118,12 +118,16 @@ class LogHub(wiring.Component):
         marker = Signal()
         complete = Signal()
         accept = Signal()
-        now_ended = ended | (1 << chosen)
+        # Of each child beside the choice, not behind it: whether its message is a marker, and whether that is the last one missing.
+        markers = Signal(n)
+        completes = Signal(n)
         m.d.comb += [
-            marker.eq(message.count == 0), complete.eq((now_ended & self.present) == self.present),
+            markers.eq(Cat(child.payload.count == 0 for child in children)),
+            completes.eq(Cat((ended | (1 << k) | ~self.present).all() for k in range(n))),
+            marker.eq(markers.bit_select(chosen, 1)), complete.eq(completes.bit_select(chosen, 1)),
             # Whatever the message is: a marker that goes no further waits for room, too, and `ready` is early.
             accept.eq(valid.any() & fifo.w_rdy),
-            fifo.w_en.eq(valid.any() & (~marker | complete)),
+            fifo.w_en.eq(valid.any() & (~markers | completes).bit_select(chosen, 1)),
             fifo.w_data.eq(Cat(message.as_value(), chosen)),
             self.log.payload.as_value().eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.log.ready),
         ]
@@ -132,7 +136,7 @@ class LogHub(wiring.Component):
         with m.If(accept):
             m.d.sync += last.eq(chosen)
             with m.If(marker):
-                m.d.sync += ended.eq(now_ended)
+                m.d.sync += ended.eq(ended | (1 << chosen))
                 with m.If(complete):
                     # Every run begins with the same child, so that its cycles do not depend on the run before.
                     m.d.sync += [ended.eq(0), last.eq(0)]
@@ -161,11 +165,17 @@ class LineHub(wiring.Component):
         last = Signal(range(n))
         m.d.comb += valid.eq(Cat(child.tvalid for child in children))
         chosen = _chosen_in_turn(m, valid, last)
-        ended, ends, complete, accept = Signal(n), Signal(), Signal(), Signal()
-        now_ended = ended | (1 << chosen)
+        ended = Signal(n)
+        ends = Signal()
+        complete = Signal()
+        accept = Signal()
+        # As in a LogHub, of each child beside the choice.
+        last_lines = Signal(n)
+        completes = Signal(n)
         m.d.comb += [
-            ends.eq(Array([child.tlast for child in children])[chosen]),
-            complete.eq(ends & ((now_ended & self.present) == self.present)),
+            last_lines.eq(Cat(child.tlast for child in children)),
+            completes.eq(Cat((ended | (1 << k) | ~self.present).all() for k in range(n))),
+            ends.eq(last_lines.bit_select(chosen, 1)), complete.eq((last_lines & completes).bit_select(chosen, 1)),
             accept.eq(valid.any() & fifo.w_rdy), fifo.w_en.eq(accept),
             fifo.w_data.eq(Cat(Array([child.tdata for child in children])[chosen], complete)),
             Cat(self.lines.tdata, self.lines.tlast).eq(fifo.r_data), self.lines.tvalid.eq(fifo.r_rdy),
@@ -178,5 +188,5 @@ class LineHub(wiring.Component):
             with m.If(complete):
                 m.d.sync += [ended.eq(0), last.eq(0)]
             with m.Elif(ends):
-                m.d.sync += ended.eq(now_ended)
+                m.d.sync += ended.eq(ended | (1 << chosen))
         return m

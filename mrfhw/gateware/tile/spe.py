@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -13,7 +15,6 @@ from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Pr
 from mrfhw.gateware.tile.singleton import S1Mem, S2Mem, S2Switch
 from mrfhw.gateware.tile.subset_slots import SubsetSlots
 from mrfhw.gateware.unit.spu import Spu
-from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -56,6 +57,7 @@ class Spe(wiring.Component):
         config = Derived.of(config)
         self.config = config
         config.latency.exactly("log_fifo", 1, "a tile's log FIFO")
+        self._store = min(config.latency.tile_bus, config.latency.write_back)  # registers that writes of labels and bus share
         words = data.ArrayLayout(datum(config), config.s2_banks)
         super().__init__({
             "down": In(downlink(config)), "up": Out(uplink(config)),
@@ -158,7 +160,7 @@ class Spe(wiring.Component):
                          *(self._subset.neighbours[kind].eq(around.word) for kind, around in enumerate(prefetch.collected))]
 
     def _write_back(self, m: Module, lmem: LabelMemory, results: list[Signal]) -> data.View:
-        """Write back the drawn labels and send messages. Returns the write at LMem's port."""
+        """Write back the drawn labels and send messages. Returns the write, `_store` stages before LMem's port."""
         c, operation, stages = self.config, self.down.write_back, self.config.latency
         m.submodules.update = update = LabelUpdate(c)
         m.submodules.log_fifo = fifo = Queue(len(self.log.payload.as_value()), c.log_depth)
@@ -184,20 +186,22 @@ class Spe(wiring.Component):
             self.log.payload.as_value().eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.log.ready),
             self.up.stall.eq(delayed(m, fifo.level > c.log_depth - c.log_reserve, stages.stall, "stall")),
         ]
-        found: data.View = delayed(m, write, stages.write_back, "write")
+        found: data.View = delayed(m, write, stages.write_back - self._store, "write")
         return found
 
     def _bus(self, m: Module, s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory, prefetch: Prefetch, spus: list[Spu],
              write: data.View) -> None:
         """Bus access while no label is in flight: one word a strobe, read data `Latency.tile_read` cycles later."""
-        c, amap = self.config, AddressMap(self.config)
-        self._access = bus = delayed(m, self.down.bus, c.latency.tile_bus, "bus")
+        c = self.config
+        early = delayed(m, self.down.bus, c.latency.tile_bus - self._store, "bus_early")
+        self._access = bus = delayed(m, early, self._store, "bus")
         there = {Region.S1, Region.S2, Region.LMEM, Region.RANDOM} | ({Region.VECTORS} if c.vector_bits else set())
         there |= {Region.LABELS} if c.subset_slots else set()
         there |= ({Region.EDGES} if c.edge_bits else set()) | ({Region.PAIRWISE} if c.pairwise_bits else set())
-        region = {r: Signal(name=f"at_{r.name.lower()}") for r in sorted(there)}
-        for r, here in region.items():
-            m.d.comb += here.eq(bus.strobe & (bus.region == r))
+        decoded = {r: Signal(name=f"at_{r.name.lower()}") for r in sorted(there)}
+        for r, here in decoded.items():
+            m.d.comb += here.eq(early.strobe & (early.region == r))
+        region = {r: delayed(m, here, self._store, here.name) for r, here in decoded.items()}
         flag = bus.data[c.datum_bits]
         m.d.comb += [
             s1mem.address.eq(Mux(region[Region.S1], bus.offset, self.down.site.address)),
@@ -228,25 +232,33 @@ class Spe(wiring.Component):
         for spu in spus if c.pairwise_bits else []:
             m.d.comb += [spu.pairwise_write.eq(region[Region.PAIRWISE] & bus.write), spu.pairwise_address.eq(bus.offset),
                          spu.pairwise_data.eq(bus.data)]
+        self._lmem(m, lmem, early, decoded[Region.LMEM], write)
+        self._read(m, region, s1mem, s2mem, lmem, generators)
+
+    def _lmem(self, m: Module, lmem: LabelMemory, bus: Any, here: Signal, write: data.View) -> None:
+        """LMem's ports, the scheduler's or the bus's: an entry's second word waits for its first to be written.
+
+        bus: an access `_store` cycles before it is at the memories; here: it is one of LMem.
+        """
+        c = self.config
         held = Signal(entry_layout(c))
         entry = Signal(entry_layout(c))
         second, at_bank = bus.offset[0], bus.offset[1 + c.lmem_address_bits:]
         m.d.comb += [entry.eq(held), entry.mrp_label.eq(bus.data[LmemWord.LABEL:]), entry.exists.eq(bus.data[LmemWord.EXISTS]),
                      entry.clamped.eq(bus.data[LmemWord.CLAMPED]), entry.mrp_count.eq(bus.data[LmemWord.COUNT:])]
         store = Signal()
-        m.d.comb += store.eq(region[Region.LMEM] & bus.write & ~second)
-        with m.If(region[Region.LMEM] & bus.write):
+        m.d.comb += store.eq(here & bus.write & ~second)
+        with m.If(here & bus.write):
             m.d.sync += [held.lrp_label.eq(Mux(second, bus.data[LmemWord.LABEL:LmemWord.LABEL + 8], 0)),
                          held.lrp_count.eq(Mux(second, bus.data[LmemWord.COUNT:], 0))]
+        reading, offset = delayed(m, here, self._store, "at_lmem_read"), self._access.offset
         for bank in range(c.lmem_banks):
-            m.d.comb += lmem.addresses[bank].eq(Mux(region[Region.LMEM], bus.offset[1:], self.down.label_read.address[bank]))
-        m.d.comb += [
-            lmem.write.eq(write.enable | store), lmem.write_bank.eq(Mux(store, at_bank, write.bank)),
-            lmem.write_address.eq(Mux(store, bus.offset[1:], write.address)),
-            lmem.write_data.as_value().eq(Mux(store, entry.as_value(), write.entry.as_value())),
-        ]
-        self._read(m, region, s1mem, s2mem, lmem, generators)
-        assert amap.offset_bits >= len(at_bank) + 1 + c.lmem_address_bits
+            m.d.comb += lmem.addresses[bank].eq(Mux(reading, offset[1:], self.down.label_read.address[bank]))
+        for name, value in (("write", write.enable | store), ("write_bank", Mux(store, at_bank, write.bank)),
+                            ("write_address", Mux(store, bus.offset[1:], write.address)),
+                            ("write_data", Mux(store, entry.as_value(), write.entry.as_value()))):
+            port = Value.cast(getattr(lmem, name))
+            m.d.comb += port.eq(delayed(m, value, self._store, f"lmem_{name}"))
 
     def _read(self, m: Module, region: dict[Region, Signal], s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory,
               generators: Array) -> None:
