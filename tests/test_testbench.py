@@ -25,6 +25,8 @@ MACHINES = {
     "hubs that pass lines": Config.preset("smallest", mesh_rows=2, mesh_cols=3, hub_fan_in=2, line_levels=2),
     "lanes and a table alone": Config.preset("smallest", lanes=4, tile_cols=16, lmem_banks=4, label_bits=3, doubletons="table",
                                              pairwise_bits=2, vector_bits=0, shift_bits=0),
+    "subsets of the slots": Config.preset("smallest", lanes=2, tile_cols=16, lmem_banks=4, label_bits=4, subset_slots=3,
+                                          mesh_cols=2),
     "all options": Config.preset("smallest", mesh_cols=2, spus=4, lmem_banks=4, distance="both", data_bits=4, data_bits_2=5,
                                  data_bits_3=3, singleton_cap=1, pairwise_bits=5, edge_bits=2, label_bits=3),
 }
