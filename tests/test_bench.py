@@ -17,6 +17,7 @@ from mrfhw.bench.tables_sampler import TablesSampler
 from mrfhw.cli import main
 from mrfhw.fpga.rates import RUN_SWEEPS
 from mrfhw.fpga.report import RESULTS, kept_records
+from mrfhw.machine.config import Config
 
 
 def bench(*arguments: str):
@@ -55,7 +56,10 @@ def test_table_and_files(tmp_path: Path) -> None:
         cells = {name: cell["used"] for name, cell in record["resources"].items()}
         assert row.per_logic in [pytest.approx(record["labels_per_s"] / used) for used in cells.values()]
         assert (row.labels_per_s, row.logged) == (record["labels_per_s"], record["log"]["labels_per_s"])
-        made = RUN_SWEEPS * record["sites"] * record["labels"]
+        replaced = record.get("labels_per_s_of_all_slots")
+        assert row.replaced == replaced
+        assert (replaced is None) == (Config.from_dict(record["config"]).subset_slots == 0)
+        made = RUN_SWEEPS * record["sites"] * record["labels"] * (record["labels_per_s"] / replaced if replaced else 1)
         reading = record["sites"] * 8 / record["log"]["link_bytes_per_s"]
         assert made / row.read_out == pytest.approx(made / record["labels_per_s"] + reading)
         assert f"| {row.name}" in result.output

@@ -27,6 +27,7 @@ REPEATS = (1, 50)
 COLUMNS = {
     "name": "sampler",
     "labels_per_s": "label evaluations a second; of hardware lanes x clock x utilization, of the published lanes x clock",
+    "replaced": "those that a machine of all labels would need for as many visits to sites, where a machine evaluates subsets",
     "logged": "the same with the histogram's log over the machine's own link",
     "read_out": f"the same of a run of {RUN_SWEEPS} sweeps for the mean or the last sample, which are read over that link",
     "per_logic": "labels/s for each logic cell",
@@ -43,12 +44,12 @@ def _scaled(value: float | None) -> str:
 
 def _line(row: Row) -> tuple[str, ...]:
     logic = f"{_scaled(row.per_logic)} ({row.logic[0]})" if row.logic else "-"
-    rates = map(_scaled, (row.labels_per_s, row.logged, row.read_out))
+    rates = map(_scaled, (row.labels_per_s, row.replaced, row.logged, row.read_out))
     return (row.name, *rates, logic, _scaled(row.per_multiplier), _scaled(row.per_watt), row.binds, row.status)
 
 
-_HEAD = ("sampler", "labels/s", "with its log", "mean or last", "a logic cell", "a multiplier", "a watt", "what binds",
-         "how it is known")
+_HEAD = ("sampler", "labels/s", "in place of", "with its log", "mean or last", "a logic cell", "a multiplier", "a watt",
+         "what binds", "how it is known")
 
 
 def _values(row: Row) -> dict[str, Any]:

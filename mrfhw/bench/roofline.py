@@ -23,7 +23,8 @@ LINKS = {f"serial port of {_BOARD.baud / 1e6:g} Mbaud": link_bytes_per_s(_BOARD.
 
 
 def draw(figure: Any, rows: list[Row]) -> None:
-    """Builds with a log as points, at their own rate and at what their link lets through; all others as lines across."""
+    """Builds with a log as points, at their own rate and at what their link lets through; hollow at the rate that subsets replace.
+    All others as lines across."""
     axes = figure.add_subplot()
     logged = [row for row in rows if row.log_bytes]
     intensities = [1 / row.log_bytes for row in logged if row.log_bytes] or [100.0]
@@ -35,6 +36,9 @@ def draw(figure: Any, rows: list[Row]) -> None:
         assert row.log_bytes is not None
         at = 1 / row.log_bytes
         axes.plot([at], [row.labels_per_s], "o", color=colour, label=row.name)
+        if row.replaced is not None:
+            axes.plot([at, at], [row.labels_per_s, row.replaced], color=colour, linewidth=1, linestyle=":")
+            axes.plot([at], [row.replaced], "o", color=colour, markerfacecolor="none")
         if row.logged is not None and row.logged < row.labels_per_s:
             axes.plot([at, at], [row.logged, row.labels_per_s], color=colour, linewidth=1)
             axes.plot([at], [row.logged], "v", color=colour)

@@ -21,7 +21,8 @@ __all__ = ["Row", "built", "elsewhere", "in_cells", "measured", "measurements"]
 class Row:
     """A sampler, in hardware or software.
 
-    labels_per_s: label evaluations a second, of a log that costs nothing. logged: the same with every counted label in a histogram
+    labels_per_s: label evaluations a second, of a log that costs nothing. replaced: those that a machine without subsets would need
+    to visit as many sites, where a visit evaluates a subset of the labels. logged: the same with every counted label in a histogram
     that reaches the host, None where that is not known or there is none. read_out: of a run without a log, whose estimate is the
     mean or the last sample, `mrfhw.fpga.rates.read_out`. log_bytes: of the log for each label evaluation.
     logic: which cells, and how many. multipliers: how many. joules: for a label evaluation, by a model of power. binds: what sets
@@ -33,6 +34,7 @@ class Row:
     labels_per_s: float
     status: str
     binds: str
+    replaced: float | None = None
     logged: float | None = None
     read_out: float | None = None
     log_bytes: float | None = None
@@ -56,12 +58,14 @@ class Row:
 def built(record: dict[str, Any]) -> Row:
     """A build's record, this project's own or one of `PUBLISHED`."""
     log, logic, multipliers = record.get("log"), cell_of(record, "logic"), cell_of(record, "dsp")
+    rate, replaced = record["labels_per_s"], record.get("labels_per_s_of_all_slots")
+    visited = record["labels"] * rate / replaced if replaced else record["labels"]
     return Row(
-        name=f"{record['board']}, {record['design']}", labels_per_s=record["labels_per_s"], status=record["status"],
+        name=f"{record['board']}, {record['design']}", labels_per_s=rate, replaced=replaced, status=record["status"],
         binds=f"lanes x {record['machine_fmax_hz'] / 1e6:.1f} MHz" + (", with the log its link" if log and log["binds"] == "link"
                                                                       else ""),
         logged=log["labels_per_s"] if log else None,
-        read_out=read_out(record["labels_per_s"], record["sites"], record["labels"], log["link_bytes_per_s"])
+        read_out=read_out(rate, record["sites"], visited, log["link_bytes_per_s"])
         if log and log.get("link_bytes_per_s") else None, log_bytes=log["bytes_per_label_evaluation"] if log else None,
         logic=logic, multipliers=multipliers[1] if multipliers else None)
 

@@ -72,10 +72,11 @@ def workload(config: Config) -> Workload:
                     lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep), sweep // (rows * cols))
 
 
-def read_out(labels_per_s: float, sites: int, labels: int, bytes_per_s: float) -> float:
+def read_out(labels_per_s: float, sites: int, labels: float, bytes_per_s: float) -> float:
     """Label evaluations a second of a run of `RUN_SWEEPS` sweeps without a log, the time to read LMem over the link included.
 
-    labels_per_s: of the machine alone. bytes_per_s: of the link, of the answers to reads as of the log.
+    labels_per_s: of the machine alone. labels: evaluated at a visit to a site. bytes_per_s: of the link, of the answers to reads as
+    of the log.
     """
     made = RUN_SWEEPS * sites * labels
     return made / (made / labels_per_s + sites * LMEM_WORDS * BUS_BITS / 8 / bytes_per_s)
