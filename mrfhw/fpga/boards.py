@@ -99,7 +99,7 @@ _GOWIN_OPTIONS = "-nolutram -nowidelut"
 _LIST = (
     Board(name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
           platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
-          link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # with seed 1 the router does not come to an end
+          link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # the seed of the kept build
           options=_ECP5_OPTIONS),
     Board(name="ecpix5-85f", title="ECPIX-5 with an ECP5-85F", family="ecp5", device="LFE5UM5G-85F",
           platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=90_000_000,
