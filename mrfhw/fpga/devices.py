@@ -38,7 +38,7 @@ def _modes(*widths_at_most: tuple[int, int], narrowest: int = 1) -> tuple[tuple[
 
 
 FAMILIES: dict[str, Blocks] = {
-    "ecp5": Blocks(_modes((18, 1024), (9, 2048)), 1536, (18, 18), 9),
+    "ecp5": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 1536, (18, 18), 9),
     "ice40": Blocks(_modes((16, 256), narrowest=2), 64, (16, 16), 11),
     "gowin": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 192, (18, 18), 9),
     "xilinx": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 3072, (24, 17), 10),
@@ -90,7 +90,10 @@ def device_named(name: str) -> Device:
 def _blocks(memory: Memory, blocks: Blocks, least_bits: int) -> int:
     if memory.depth * memory.width < least_bits:
         return 0
-    return memory.count * min(-(-memory.width // width) * -(-memory.depth // depth) for width, depth in blocks.modes)
+    # A block's widest words are those of one read and one write port; both may read half of that.
+    widest = max(width for width, _ in blocks.modes) // memory.reads
+    return memory.count * min(-(-memory.width // width) * -(-memory.depth // depth) for width, depth in blocks.modes
+                              if width <= widest)
 
 
 def _multipliers(config: Config, blocks: Blocks) -> int:

@@ -54,12 +54,13 @@ def cycles(config: Config, problem: Problem, run: Run) -> Cycles:
 
 @dataclass(frozen=True)
 class Memory:
-    """count memories of depth words of width bits, for one use."""
+    """count memories of depth words of width bits, for one use. reads: at a time, beside writes."""
 
     use: str
     count: int
     depth: int
     width: int
+    reads: int = 1
 
     @property
     def bits(self) -> int:
@@ -71,7 +72,8 @@ def memories(config: Config) -> list[Memory]:
     c = Derived.of(config)
     found = [
         Memory("lmem", c.spes * c.lmem_banks, c.lmem_rows, entry_layout(c).size),
-        Memory("s1", c.spes, c.site_rows, datum(c).size), Memory("s2", c.spes * c.spus, c.s2_bank_depth, c.lanes * datum(c).size),
+        Memory("s1", c.spes, c.site_rows, datum(c).size),
+        Memory("s2", c.spes * c.spus, c.s2_bank_depth, c.lanes * datum(c).size, reads=min(2, c.lanes)),
         *([Memory("vectors", c.spes, c.max_labels, vector(c).size)] if c.vector_bits else [])]
     if c.edge_bits:
         found.append(Memory("edges", c.spes, c.site_rows, edges(c).size))

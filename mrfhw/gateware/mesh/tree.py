@@ -124,10 +124,10 @@ class LogHub(wiring.Component):
         m.d.comb += [
             markers.eq(Cat(child.payload.count == 0 for child in children)),
             completes.eq(Cat((ended | (1 << k) | ~self.present).all() for k in range(n))),
-            marker.eq(markers.bit_select(chosen, 1)), complete.eq(completes.bit_select(chosen, 1)),
+            marker.eq(Array(markers)[chosen]), complete.eq(Array(completes)[chosen]),
             # Whatever the message is: a marker that goes no further waits for room, too, and `ready` is early.
             accept.eq(valid.any() & fifo.w_rdy),
-            fifo.w_en.eq(valid.any() & (~markers | completes).bit_select(chosen, 1)),
+            fifo.w_en.eq(valid.any() & Array(~markers | completes)[chosen]),
             fifo.w_data.eq(Cat(message.as_value(), chosen)),
             self.log.payload.as_value().eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.log.ready),
         ]
@@ -175,7 +175,7 @@ class LineHub(wiring.Component):
         m.d.comb += [
             last_lines.eq(Cat(child.tlast for child in children)),
             completes.eq(Cat((ended | (1 << k) | ~self.present).all() for k in range(n))),
-            ends.eq(last_lines.bit_select(chosen, 1)), complete.eq((last_lines & completes).bit_select(chosen, 1)),
+            ends.eq(Array(last_lines)[chosen]), complete.eq(Array(last_lines & completes)[chosen]),
             accept.eq(valid.any() & fifo.w_rdy), fifo.w_en.eq(accept),
             fifo.w_data.eq(Cat(Array([child.tdata for child in children])[chosen], complete)),
             Cat(self.lines.tdata, self.lines.tlast).eq(fifo.r_data), self.lines.tvalid.eq(fifo.r_rdy),
