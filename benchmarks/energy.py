@@ -23,6 +23,7 @@ import numpy as np
 from mrfhw.apps.images import load_grey
 from mrfhw.apps.motion import motion_problem
 from mrfhw.apps.stereo import stereo_problem
+from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.energy import doubleton_table, singleton_energies
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.machine.config import Config
@@ -67,7 +68,7 @@ def annealed(problem: Problem, sweeps: int, seed: int) -> tuple[int, float]:
     return FieldEnergy(problem)(result.last), result.wall_seconds
 
 
-@click.command()
+@click.command(cls=OneLineCommand)
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Directory of the published scenes.")
 def main(data: Path | None) -> None:
     """Print energy and time of graph cuts and of annealed chains of several lengths."""

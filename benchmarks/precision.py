@@ -24,6 +24,7 @@ from mrfhw.analysis.convergence import diagnose
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.images import load_disparity, load_grey
 from mrfhw.apps.stereo import bad_pixels, disparity_scale, stereo_problem
+from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.commands.statistics import chains, conditionals
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
@@ -95,7 +96,7 @@ def judged(scene: Pair, solution: Solution, reference: np.ndarray) -> dict[str, 
     }
 
 
-@click.command()
+@click.command(cls=OneLineCommand)
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Directory of the published scenes.")
 @click.option("--sweeps", default=600, show_default=True)
 @click.option("--chains", "count", default=4, show_default=True)

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import click
 import numpy as np
+from lanes_and_slots import LanesAndSlots
 from scene_jobs import built_in, job_of, judged, published, solved
 from tqdm import tqdm
 
+from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.placement.placement import Placement
 
 SCENES = "teddy,poster,art,RubberWhale,Dimetrodon,Venus-210x190"
@@ -39,15 +41,15 @@ def words_of(scene: str, data: Path | None, directory: Path) -> list[str]:
     return [verb, *words]
 
 
-@click.command()
+@click.command(cls=OneLineCommand)
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Published scenes; without it, built-in ones.")
 @click.option("--scenes", default=SCENES, show_default=True)
-@click.option("--machines", default="4:0,4:4,2:4", show_default=True, help="LANES:SLOTS, by commas.")
+@click.option("--machines", type=LanesAndSlots(), default="4:0,4:4,2:4", show_default=True, help="Slots: 0 for all.")
 @click.option("--seeds", default=3, show_default=True)
-def main(data: Path | None, scenes: str, machines: str, seeds: int) -> None:
+def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], seeds: int) -> None:
     """Cycles and quality of machines that evaluate subsets of a site's slots."""
     click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent")
-    runs = [(scene, *map(int, machine.split(":"))) for scene in scenes.split(",") for machine in machines.split(",")]
+    runs = [(scene, *machine) for scene in scenes.split(",") for machine in machines]
     with tempfile.TemporaryDirectory() as directory:
         for scene, lanes, subset in tqdm(runs, leave=False):
             found = []

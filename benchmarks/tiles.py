@@ -12,8 +12,10 @@ import tempfile
 from pathlib import Path
 
 import click
+from lanes_and_slots import LanesAndSlots
 from tqdm import tqdm
 
+from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.fpga.cells import RESOURCES, occupied
 from mrfhw.fpga.synthesis import cell_types
 from mrfhw.gateware.mesh.mesh import TILE
@@ -29,17 +31,17 @@ def tile_cells(config: Config, family: str) -> dict[str, int]:
     return occupied(found[TILE], family)
 
 
-@click.command()
+@click.command(cls=OneLineCommand)
 @click.option("--preset", type=click.Choice(list(PRESETS)), default="census", show_default=True)
-@click.option("--machines", default="16:0,4:0,4:4,2:4", show_default=True, help="LANES:SLOTS, by commas.")
+@click.option("--machines", type=LanesAndSlots(), default="16:0,4:0,4:4,2:4", show_default=True, help="Slots: 0 for all.")
 @click.option("--family", type=click.Choice(["ecp5", "cyclone5", "ultrascale"]), default="ecp5", show_default=True)
-def main(preset: str, machines: str, family: str) -> None:
+def main(preset: str, machines: list[tuple[int, int]], family: str) -> None:
     """Cells of a tile."""
+    configs = [Config.preset(preset, lanes=lanes, subset_slots=slots) for lanes, slots in machines]
     click.echo(",".join(("lanes", "subset_slots", *RESOURCES)))
-    for machine in tqdm(machines.split(","), leave=False):
-        lanes, slots = map(int, machine.split(":"))
-        cells = tile_cells(Config.preset(preset, lanes=lanes, subset_slots=slots), family)
-        click.echo(f"{lanes},{slots}," + ",".join(str(cells[resource]) for resource in RESOURCES))
+    for config in tqdm(configs, leave=False):
+        cells = tile_cells(config, family)
+        click.echo(f"{config.lanes},{config.subset_slots}," + ",".join(str(cells[resource]) for resource in RESOURCES))
 
 
 if __name__ == "__main__":

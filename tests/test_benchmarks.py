@@ -101,3 +101,15 @@ def test_stereo_table_has_our_rows_and_those_of_the_peers_that_there_are(tmp_pat
     assert len(ours) == 2
     for module, row in (("cv2", "SGBM, filled"), ("gco", "gco, alpha-expansion"), ("thrml", "thrml, 2 chains")):
         assert any(line.startswith(f"{module} is skipped") for line in lines) != any(row in line for line in lines)
+
+
+@pytest.mark.parametrize(("machines", "says"), [
+    ("x", "'x' is no LANES:SLOTS: give such as 16:0,2:4"), ("4:4,2:4:1", "'2:4:1' is no LANES:SLOTS: give such as 16:0,2:4"),
+    ("3:0", "lanes is 3; it must be one of 1, 2, 4, 8, 16: choose one"),
+])
+def test_a_wrong_list_of_machines_is_one_line(machines, says, tmp_path):
+    done = run("tiles.py", "--machines", machines, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""

@@ -82,9 +82,9 @@ chtype -set $mul t:$__soft_mul"""}
 
 # Yosys (0.70) makes a rotation of 16 words four times too large with the multiplexers of ECP5's slices. It ends in an assertion
 # where names of a design meet those of its mapper, as those of wires may: registers alone keep theirs. Registers that are to be
-# kept are told so themselves, not only the wires behind them. With nextpnr's default placer the router
-# comes to no end with more than two tiles of several lanes; the wires of its electrostatic one are two thirds as long. The router
-# then tears up again what is too slow.
+# kept are told so themselves, not only the wires behind them. With nextpnr's default placer the router comes to no end with more
+# than two tiles of several lanes; the wires of its electrostatic one are two thirds as long. The router then tears up again what
+# is too slow.
 _ECP5_OPTIONS = {"nextpnr_opts": "--placer static --router router2 --tmg-ripup", "ecppack_opts": "--compress",
                  "synth_opts": "-nomux", "script_after_read": """hierarchy -top top
 proc
