@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth import Array, Cat, Module, Signal
+from dataclasses import dataclass
+
+from amaranth import Array, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -70,10 +72,25 @@ class ControlNode(wiring.Component):
         return m
 
 
-def _chosen_in_turn(m: Module, valid: Signal, last: Signal) -> Signal:
-    """The first valid child after the one that was served last; that one where none is valid."""
+@dataclass(frozen=True)
+class _Turn:
+    """Whose turn it is at a hub.
+
+    chosen: the child that is served; accept: its word is taken in this cycle; partial: it ends a child's run, and others' are
+    missing; complete: it ends the last one that is missing.
+    """
+
+    chosen: Signal
+    accept: Signal
+    partial: Signal
+    complete: Signal
+
+
+def _turns(m: Module, valid: Signal, ends: Signal, present: Value, room: Value) -> _Turn:
+    """The first valid child after the one that was served last. valid, ends: of each child, and whether its word ends its run."""
     n = len(valid)
-    chosen = Signal(range(n))
+    chosen, last = Signal(range(n)), Signal(range(n))
+    accept, partial, complete = Signal(), Signal(), Signal()
     m.d.comb += chosen.eq(last)
     with m.Switch(last):
         for served in range(n):
@@ -82,7 +99,21 @@ def _chosen_in_turn(m: Module, valid: Signal, last: Signal) -> Signal:
                     k = (served + distance) % n
                     with m.If(valid[k]):
                         m.d.comb += chosen.eq(k)
-    return chosen
+    ended = Signal(n)
+    completes = Signal(n)  # of each child beside the choice, not behind it, as `ends` is
+    m.d.comb += [
+        completes.eq(Cat((ended | (1 << k) | ~present).all() for k in range(n))),
+        partial.eq(Array(ends & ~completes)[chosen]), complete.eq(Array(ends & completes)[chosen]),
+        accept.eq(valid.any() & room),
+    ]
+    with m.If(accept):
+        m.d.sync += last.eq(chosen)
+        with m.If(complete):
+            # Every run begins with the same child, so that its cycles do not depend on the run before.
+            m.d.sync += [ended.eq(0), last.eq(0)]
+        with m.Elif(partial):
+            m.d.sync += ended.eq(ended | (1 << chosen))
+    return _Turn(chosen, accept, partial, complete)
 
 
 class LogHub(wiring.Component):
@@ -109,37 +140,20 @@ class LogHub(wiring.Component):
         m.submodules.fifo = fifo = Queue(out.size, c.hub_depth)
         children = [getattr(self, f"child_{k}") for k in range(n)]
         valid = Signal(n)
-        last = Signal(range(n))
-        m.d.comb += valid.eq(Cat(child.valid for child in children))
-        chosen = _chosen_in_turn(m, valid, last)
-        message = Signal(LogMessage(c, self.tile_bits))
-        m.d.comb += message.as_value().eq(Array([child.payload.as_value() for child in children])[chosen])
-        ended = Signal(n)
-        marker = Signal()
-        complete = Signal()
-        accept = Signal()
-        # Of each child beside the choice, not behind it: whether its message is a marker, and whether that is the last one missing.
         markers = Signal(n)
-        completes = Signal(n)
+        m.d.comb += [valid.eq(Cat(child.valid for child in children)),
+                     markers.eq(Cat(child.payload.count == 0 for child in children))]
+        turn = _turns(m, valid, markers, self.present, fifo.w_rdy)
+        message = Signal(LogMessage(c, self.tile_bits))
         m.d.comb += [
-            markers.eq(Cat(child.payload.count == 0 for child in children)),
-            completes.eq(Cat((ended | (1 << k) | ~self.present).all() for k in range(n))),
-            marker.eq(Array(markers)[chosen]), complete.eq(Array(completes)[chosen]),
-            # Whatever the message is: a marker that goes no further waits for room, too, and `ready` is early.
-            accept.eq(valid.any() & fifo.w_rdy),
-            fifo.w_en.eq(valid.any() & Array(~markers | completes)[chosen]),
-            fifo.w_data.eq(Cat(message.as_value(), chosen)),
+            message.as_value().eq(Array([child.payload.as_value() for child in children])[turn.chosen]),
+            # A marker that goes no further waits for room, too, so that `ready` does not wait for what the message is.
+            fifo.w_en.eq(valid.any() & ~turn.partial),
+            fifo.w_data.eq(Cat(message.as_value(), turn.chosen)),
             self.log.payload.as_value().eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.log.ready),
         ]
         for k, child in enumerate(children):
-            m.d.comb += child.ready.eq(accept & (chosen == k))
-        with m.If(accept):
-            m.d.sync += last.eq(chosen)
-            with m.If(marker):
-                m.d.sync += ended.eq(ended | (1 << chosen))
-                with m.If(complete):
-                    # Every run begins with the same child, so that its cycles do not depend on the run before.
-                    m.d.sync += [ended.eq(0), last.eq(0)]
+            m.d.comb += child.ready.eq(turn.accept & (turn.chosen == k))
         return m
 
 
@@ -162,31 +176,15 @@ class LineHub(wiring.Component):
         m.submodules.fifo = fifo = Queue(c.line_bits + 1, c.hub_depth)
         children = [getattr(self, f"child_{k}") for k in range(n)]
         valid = Signal(n)
-        last = Signal(range(n))
-        m.d.comb += valid.eq(Cat(child.tvalid for child in children))
-        chosen = _chosen_in_turn(m, valid, last)
-        ended = Signal(n)
-        ends = Signal()
-        complete = Signal()
-        accept = Signal()
-        # As in a LogHub, of each child beside the choice.
         last_lines = Signal(n)
-        completes = Signal(n)
+        m.d.comb += [valid.eq(Cat(child.tvalid for child in children)), last_lines.eq(Cat(child.tlast for child in children))]
+        turn = _turns(m, valid, last_lines, self.present, fifo.w_rdy)
         m.d.comb += [
-            last_lines.eq(Cat(child.tlast for child in children)),
-            completes.eq(Cat((ended | (1 << k) | ~self.present).all() for k in range(n))),
-            ends.eq(Array(last_lines)[chosen]), complete.eq(Array(last_lines & completes)[chosen]),
-            accept.eq(valid.any() & fifo.w_rdy), fifo.w_en.eq(accept),
-            fifo.w_data.eq(Cat(Array([child.tdata for child in children])[chosen], complete)),
+            fifo.w_en.eq(turn.accept),
+            fifo.w_data.eq(Cat(Array([child.tdata for child in children])[turn.chosen], turn.complete)),
             Cat(self.lines.tdata, self.lines.tlast).eq(fifo.r_data), self.lines.tvalid.eq(fifo.r_rdy),
             fifo.r_en.eq(self.lines.tready),
         ]
         for k, child in enumerate(children):
-            m.d.comb += child.tready.eq(accept & (chosen == k))
-        with m.If(accept):
-            m.d.sync += last.eq(chosen)
-            with m.If(complete):
-                m.d.sync += [ended.eq(0), last.eq(0)]
-            with m.Elif(ends):
-                m.d.sync += ended.eq(ended | (1 << chosen))
+            m.d.comb += child.tready.eq(turn.accept & (turn.chosen == k))
         return m

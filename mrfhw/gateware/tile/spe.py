@@ -232,13 +232,13 @@ class Spe(wiring.Component):
         for spu in spus if c.pairwise_bits else []:
             m.d.comb += [spu.pairwise_write.eq(region[Region.PAIRWISE] & bus.write), spu.pairwise_address.eq(bus.offset),
                          spu.pairwise_data.eq(bus.data)]
-        self._lmem(m, lmem, early, decoded[Region.LMEM], write)
+        self._lmem(m, lmem, early, decoded[Region.LMEM], region[Region.LMEM], write)
         self._read(m, region, s1mem, s2mem, lmem, generators)
 
-    def _lmem(self, m: Module, lmem: LabelMemory, bus: Any, here: Signal, write: data.View) -> None:
+    def _lmem(self, m: Module, lmem: LabelMemory, bus: Any, here: Signal, reading: Signal, write: data.View) -> None:
         """LMem's ports, the scheduler's or the bus's: an entry's second word waits for its first to be written.
 
-        bus: an access `_store` cycles before it is at the memories; here: it is one of LMem.
+        bus: an access `_store` cycles before it is at the memories; here: it is one of LMem; reading: that, at the memories.
         """
         c = self.config
         held = Signal(entry_layout(c))
@@ -251,9 +251,8 @@ class Spe(wiring.Component):
         with m.If(here & bus.write):
             m.d.sync += [held.lrp_label.eq(Mux(second, bus.data[LmemWord.LABEL:LmemWord.LABEL + 8], 0)),
                          held.lrp_count.eq(Mux(second, bus.data[LmemWord.COUNT:], 0))]
-        reading, offset = delayed(m, here, self._store, "at_lmem_read"), self._access.offset
         for bank in range(c.lmem_banks):
-            m.d.comb += lmem.addresses[bank].eq(Mux(reading, offset[1:], self.down.label_read.address[bank]))
+            m.d.comb += lmem.addresses[bank].eq(Mux(reading, self._access.offset[1:], self.down.label_read.address[bank]))
         for name, value in (("write", write.enable | store), ("write_bank", Mux(store, at_bank, write.bank)),
                             ("write_address", Mux(store, bus.offset[1:], write.address)),
                             ("write_data", Mux(store, entry.as_value(), write.entry.as_value()))):
