@@ -140,8 +140,10 @@ def floods(answer: Answer) -> bytes:
 def with_others(answer: Answer) -> bytes:
     """The answer among frames of no known kind, answers that nobody asked for, and itself a second time."""
     frame = answer.frame
-    others = (encode(0x77, frame.number, 5, bytes(12)) + encode(0, 0, 0) + encode(Operation.READ | RESPONSE, frame.number ^ 0x80, 1)
+    others = (encode(0x77, frame.number, 5, bytes(12)) + encode(0, 0, 0)
               + encode(Operation.HELLO | RESPONSE, frame.number, frame.value ^ 1, bytes(32)))
+    if answer.request is not None:  # a frame of the log has no request's number, and the one half around may be asked for
+        others += encode(Operation.READ | RESPONSE, frame.number ^ 0x80, 1)
     return others + answer.as_it_is() + answer.as_it_is() + others
 
 

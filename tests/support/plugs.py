@@ -85,16 +85,16 @@ class Plug:
 
     def put_back(self) -> None:
         with self._lock:
-            self.put += 1
             if self.port is None:
                 self._server = socket.create_server(("127.0.0.1", self._number))
                 self._number = self._server.getsockname()[1]
-                return
-            self._master, slave = os.openpty()
-            tty.setraw(slave)
-            self.port.symlink_to(os.ttyname(slave))
-            os.close(slave)
-            os.set_blocking(self._master, False)
+            else:
+                self._master, slave = os.openpty()
+                tty.setraw(slave)
+                self.port.symlink_to(os.ttyname(slave))
+                os.close(slave)
+                os.set_blocking(self._master, False)
+            self.put += 1  # last: who waits for it connects at once
 
     def _front(self) -> int | None:
         """The descriptor of the port's inner end, where a program may be at the other."""
