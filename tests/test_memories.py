@@ -9,8 +9,10 @@ import pytest
 from amaranth.sim import Simulator
 from test_random_machines import compare
 
-from mrfhw.gateware.common.memories import Queue, UnguardedMemory, poisoned
+from mrfhw.gateware.common.memories import Queue, UnguardedMemory
+from mrfhw.gateware.common.poison import poisoned
 from mrfhw.gateware.control.singleton_address import SingletonAddress, offset_table
+from mrfhw.generation.identity import circuit, circuit_digest
 from mrfhw.generation.verilog import board_text, component_verilog
 from mrfhw.machine.config import Config
 from mrfhw.sim.chip import CompiledChip
@@ -30,13 +32,11 @@ def simulate(component, process) -> None:
     simulator.run()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.long) for seed in SEEDS[1:])])
 def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
     rng = np.random.default_rng(seed)
     config = random_config(rng)
-    with poisoned():
-        chip = CompiledChip(config, quick=True)
-    with chip:
+    with poisoned(), CompiledChip(config, quick=True) as chip:
         for _ in range(20):
             compare(chip, random_placement(rng, config))
 
@@ -44,10 +44,8 @@ def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
 def test_a_machine_with_subsets_and_poisoned_collisions_equals_the_model() -> None:
     rng = np.random.default_rng(7)
     config = random_subset_machine(rng, 2)
-    with poisoned():
-        chip = CompiledChip(config, quick=True)
     overlaps = 0
-    with chip:
+    with poisoned(), CompiledChip(config, quick=True) as chip:
         for _ in range(20):
             placement = lane_placement(rng, config)
             compare(chip, placement)
@@ -101,6 +99,36 @@ def test_a_collision(poison: bool) -> None:
             simulate(memory, process)
     else:
         simulate(memory, process)
+
+
+def test_a_poisoned_memory_is_written_by_parts() -> None:
+    memory = UnguardedMemory(shape=8, depth=2, init=[0x12, 0x34], unused="a test")
+    write, read = memory.write_port(granularity=4), memory.read_port()
+
+    async def process(context) -> None:
+        for address, parts, collided in ((0, 0b01, 0xED), (0, 0b10, 0xE0), (1, 0b00, 0x34)):
+            for signal, value in ((write.addr, address), (read.addr, address), (write.en, parts), (write.data, 0xFF), (read.en, 1)):
+                context.set(signal, value)
+            await context.tick()
+            assert context.get(read.data) == collided
+        context.set(read.addr, 0)
+        await context.tick()
+        assert context.get(read.data) == 0xFF
+
+    with poisoned():
+        simulate(memory, process)
+
+
+def test_a_poisoned_circuit_has_a_digest_of_its_own(tmp_path, monkeypatch) -> None:
+    """Or its library would be taken for the plain one's, or the plain one's for it, by a test or by a later process."""
+    monkeypatch.setenv("MRFHW_CACHE", str(tmp_path))
+    config = Config.preset("smallest", label_bits=3)
+    plain = circuit_digest(config)
+    with poisoned():
+        assert circuit_digest(config) != plain
+        assert circuit_digest(config) == circuit(config)[1]
+    assert circuit_digest(config) == plain
+    assert len(list(tmp_path.glob("verilog-*.digest"))) == 2
 
 
 @pytest.mark.parametrize("latency", [1, 2])

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import mrfhw
+from mrfhw.gateware.common.poison import is_poisoned
 from mrfhw.machine.config import Config
 
 __all__ = ["TOOLS", "Verilog", "generated", "source_files"]
@@ -94,5 +95,5 @@ def generated(directory: Path, kind: str, config: Config, parameters: dict[str, 
     if sources is None:
         return Verilog(make)
     tools = {name: importlib.metadata.version(name) for name in TOOLS}
-    key = json.dumps([kind, config.to_dict(), parameters, sources, tools, sys.version], sort_keys=True)
+    key = json.dumps([kind, config.to_dict(), parameters, is_poisoned(), sources, tools, sys.version], sort_keys=True)
     return Verilog(make, directory / f"verilog-{hashlib.sha256(key.encode()).hexdigest()[:32]}.digest")

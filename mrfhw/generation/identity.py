@@ -13,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mrfhw.files import cache_directory
+from mrfhw.gateware.common.poison import is_poisoned
 from mrfhw.generation.generated import Verilog, generated
 from mrfhw.machine.config import Config
 
@@ -20,7 +21,7 @@ __all__ = ["DIGITS", "circuit", "circuit_digest"]
 
 DIGITS = 32  # hexadecimal, that the registers hold
 
-_KNOWN: dict[Config, str] = {}
+_KNOWN: dict[tuple[Config, bool], str] = {}  # by the machine and whether its memories are poisoned
 
 
 def _circuit(config: Config) -> Verilog:
@@ -41,7 +42,7 @@ def circuit(config: Config) -> tuple[str, str]:
     """(Verilog, digest) of the machine's circuit, generated anew."""
     found = _circuit(config)
     text = found.text
-    _KNOWN[config] = found.digest
+    _KNOWN[config, is_poisoned()] = found.digest
     return text, found.digest
 
 
@@ -50,6 +51,7 @@ def circuit_digest(config: Config) -> str:
 
     Generates the machine's Verilog where neither this process nor an earlier one has.
     """
-    if config not in _KNOWN:
-        _KNOWN[config] = _circuit(config).digest
-    return _KNOWN[config]
+    key = config, is_poisoned()
+    if key not in _KNOWN:
+        _KNOWN[key] = _circuit(config).digest
+    return _KNOWN[key]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from amaranth import Elaboratable, Module, Mux, Shape, Signal
@@ -12,22 +9,9 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Queue", "UnguardedMemory", "poisoned"]
+from mrfhw.gateware.common.poison import is_poisoned
 
-_POISON = ContextVar("poison", default=False)
-
-
-@contextmanager
-def poisoned() -> Iterator[None]:
-    """Context in which an `UnguardedMemory` gives the inverse of the old word when an address is read and written in one cycle.
-
-    For tests alone: a machine that uses such a word then differs from the model.
-    """
-    token = _POISON.set(True)
-    try:
-        yield
-    finally:
-        _POISON.reset(token)
+__all__ = ["Queue", "UnguardedMemory"]
 
 
 class UnguardedMemory(Memory):
@@ -35,7 +19,8 @@ class UnguardedMemory(Memory):
 
     Block RAMs of different FPGA families give different words then. A plain `Memory` promises the old word, for which synthesis
     adds comparators, registers and multiplexers to each block RAM; here the attribute `no_rw_check` tells it that none are needed.
-    unused: the reason why no such word is ever used; tests run whole machines within `poisoned` to check it.
+    unused: the reason why no such word is ever used; tests run whole machines within
+    `mrfhw.gateware.common.poison.poisoned` to check it.
     """
 
     def __init__(self, *, shape: Any, depth: int, init: Any = (), unused: str):
@@ -46,14 +31,14 @@ class UnguardedMemory(Memory):
         super().__init__(shape=shape, depth=depth, init=init, attrs={"no_rw_check": 1})
 
     def elaborate(self, platform: object) -> Elaboratable:
-        return self._poisoned() if _POISON.get() else super().elaborate(platform)
+        return self._poisoned() if is_poisoned() else super().elaborate(platform)
 
     def _poisoned(self) -> Module:
         """The same ports around a plain memory; words that were written in the cycle of their read are inverted."""
         m = Module()
         m.submodules.plain = plain = Memory(data=self.data)
         for port in self.write_ports:
-            write = plain.write_port()
+            write = plain.write_port(granularity=port.signature.granularity)
             m.d.comb += [write.addr.eq(port.addr), write.data.eq(port.data), write.en.eq(port.en)]
         for number, port in enumerate(self.read_ports):
             read = plain.read_port()
@@ -62,7 +47,7 @@ class UnguardedMemory(Memory):
             with m.If(port.en):
                 m.d.sync += met.eq(0)
                 for write in self.write_ports:
-                    with m.If(write.en & (write.addr == port.addr)):
+                    with m.If(write.en.any() & (write.addr == port.addr)):
                         m.d.sync += met.eq(1)
             # A signal of its own: a port's data may be a view.
             raw, out = Signal(Shape.cast(self.shape).width, name=f"raw_{number}"), getattr(port.data, "as_value", None)
