@@ -105,6 +105,7 @@ def test_mistakes_are_one_line(arguments, message, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
 def test_a_machine_too_large_is_one_line_and_leaves_no_record(tmp_path, tmp_path_factory):
     build(tmp_path_factory, TOO_LARGE, tmp_path)
     status, *said = (tmp_path / SAID).read_text().splitlines()

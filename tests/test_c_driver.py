@@ -215,6 +215,7 @@ def axi_machine() -> Config:
                   temperature_table=4, hub_depth=1, s2_words=64, line_bits=64, address_bits=20, sampler=Race(uniform_bits=8))
 
 
+@pytest.mark.long
 def test_axi_ports(tmp_path: Path) -> None:
     """The log in a ring of memory, under Icarus between third-party AXI masters and slaves (`support.c_driver_axi`)."""
     from mrfhw.gateware.soc.axi_top import AxiTop, block_bytes

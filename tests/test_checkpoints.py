@@ -153,14 +153,18 @@ def test_cycles_go_on_where_the_log_stalls(tmp_path, saturated):
     assert_same(found, wanted, cycles=True)
 
 
-def test_the_compiled_chip_goes_on(tmp_path):
+@pytest.mark.parametrize(("schedule", "stops", "chains"), [
+    pytest.param("geometric", [2, 3], 1, marks=pytest.mark.long), ("table", [1, 7], 2)])
+def test_the_compiled_chip_goes_on(tmp_path, schedule, stops, chains):
     """LMem with its counts, generators, order of rows and temperature are taken back into a chip that was switched off."""
-    for schedule, stops, chains in (("geometric", [2, 3], 1), ("table", [1, 7], 2)):
-        run = Run(sweeps=17, burn_in=6, seed=3)
-        wanted = sample("model", SMALL, whole(schedule), run, chains=chains, traced=False)
-        found, turns = in_pieces("rtl", SMALL, whole(schedule), run, tmp_path / schedule, stops, "3", chains=chains, traced=False)
-        assert turns == 2
-        assert_same(found, wanted, cycles=False)
+    run = Run(sweeps=17, burn_in=6, seed=3)
+    wanted = sample("model", SMALL, whole(schedule), run, chains=chains, traced=False)
+    found, turns = in_pieces("rtl", SMALL, whole(schedule), run, tmp_path / schedule, stops, "3", chains=chains, traced=False)
+    assert turns == 2
+    assert_same(found, wanted, cycles=False)
+
+
+def test_windows_on_the_compiled_chip_go_on(tmp_path):
     problem, run = PROBLEMS["cooling"], Run(sweeps=7, burn_in=3)
     wanted = sample("model", SMALL, problem, run, visit=3, traced=False)
     found, turns = in_pieces("rtl", SMALL, problem, run, tmp_path / "windows", [4], "0s", visit=3, traced=False)
@@ -270,8 +274,8 @@ SHARED = ("--lanes", "4", "--lmem-banks", "4")  # lanes that share a site
 
 
 @pytest.mark.parametrize(("backend", "more"), [
-    ("float", ()), ("rtl", ()), ("tcp", ()), ("cpu", ()), ("events?cutoff=8&region=3x2", ("--estimate", "last")), ("model", SHARED),
-    pytest.param("rtl", SHARED, marks=pytest.mark.long)])
+    ("rtl", ()), ("tcp", ()), ("cpu", ()), ("model", SHARED), *(pytest.param(*case, marks=pytest.mark.long) for case in (
+        ("float", ()), ("events?cutoff=8&region=3x2", ("--estimate", "last")), ("rtl", SHARED)))])
 def test_kills_of_other_backends(tmp_path, backend, more):
     """A board stays as it is when the host's program dies: it may still run, and send answers that nobody reads."""
     with board("tcp://127.0.0.1:0", *TINY_OPTIONS) if backend == "tcp" else contextlib.nullcontext() as found:

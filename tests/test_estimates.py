@@ -56,8 +56,9 @@ def test_an_entry_holds_what_is_stated():
     assert p.again(dataclasses.replace(RUN, estimate="mode")).piece_end(5) == RUN.sweeps
 
 
-@pytest.mark.parametrize("changes", [*(pytest.param(one, marks=pytest.mark.long) for one in ({}, {"spus": 2, "lmem_banks": 4})),
-                                     {"lanes": 4, "lmem_banks": 4}, {"sampler": "cdf", "spus": 4}],
+@pytest.mark.parametrize("changes", [*(pytest.param(one, marks=pytest.mark.long) for one in (
+                                         {}, {"spus": 2, "lmem_banks": 4}, {"sampler": "cdf", "spus": 4})),
+                                     {"lanes": 4, "lmem_banks": 4}],
                          ids=str)
 def test_hardware_adds_labels_as_the_model_does(changes):
     """More sweeps than an entry holds, some sites clamped, temperatures that change; every bit and every cycle."""

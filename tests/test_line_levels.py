@@ -25,7 +25,7 @@ MACHINES = {
     "three levels of four": dict(mesh_rows=3, mesh_cols=4, hub_fan_in=2, line_levels=3, hub_depth=4, line_bits=48),
 }
 
-LONG = ("packers at the tiles", "one level of two")
+LONG = ("packers at the tiles", "one level of two", "three levels of four")
 
 
 def hot(config: Config, seed: int, labels: int, share: float) -> Placement:

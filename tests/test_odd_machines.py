@@ -30,7 +30,7 @@ MACHINES = {
 }
 
 
-LONG = ("narrow cdf", "large table, words not a multiple of the banks")
+LONG = ("narrow cdf", "wide cdf", "large table, words not a multiple of the banks")
 
 
 @pytest.mark.parametrize("name", [

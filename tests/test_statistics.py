@@ -159,12 +159,13 @@ def test_chip_samples_the_stationary_distribution(sampler):
     assert tail(counts, chip_stationary(sampler)) > LIMIT
 
 
-@pytest.mark.parametrize(("sampler", "scale"), [("race", 0.95), ("race", 1.05), ("cdf", 1.05)])
+@pytest.mark.parametrize(("sampler", "scale"), [
+    ("race", 0.95), *(pytest.param(*case, marks=pytest.mark.long) for case in (("race", 1.05), ("cdf", 1.05)))])
 def test_power_a_temperature_of_the_chip_wrong_by_5_percent_is_seen(sampler, scale):
     assert tail(chip_counts(sampler), chip_stationary(sampler, scale)) < LIMIT
 
 
-@pytest.mark.parametrize("sampler", CHIPS)
+@pytest.mark.parametrize("sampler", [name if name == "race" else pytest.param(name, marks=pytest.mark.long) for name in CHIPS])
 def test_power_a_wrong_rule_for_ties_of_the_chip_is_seen(sampler, monkeypatch):
     counts = chip_counts(sampler)
     break_the_rules(monkeypatch)
@@ -176,7 +177,7 @@ def test_power_a_wrong_rule_for_ties_of_the_chip_is_seen(sampler, monkeypatch):
 SIDE, BETA = 64, 16
 CHAINS, BURN_IN, SAMPLES, APART = 16, 60, 10, 15
 # (labels, T over the transition's temperature): Ising is the Potts model of two labels, T_c = beta / log(1 + sqrt(L)).
-POINTS = [(2, 1.02), (2, 1.15), (2, 1.5), (4, 1.02), (4, 1.2)]
+POINTS = [(2, 1.15), (4, 1.02), *(pytest.param(*point, marks=pytest.mark.long) for point in ((2, 1.02), (2, 1.5), (4, 1.2)))]
 
 
 def potts(labels, ratio):

@@ -68,13 +68,14 @@ def smallest() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("machine", [
-    pytest.param(name, marks=[pytest.mark.long] * (name not in ("smallest", "lanes and a table alone"))) for name in MACHINES])
+    pytest.param(name, marks=[pytest.mark.long] * (name != "lanes and a table alone")) for name in MACHINES])
 def test_machines_pass_on_icarus(machine: str, tmp_path: Path):
     need("iverilog")
     done = simulated(generate(MACHINES[machine], driver=Driver), tmp_path, "mrfhw_top")
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
+@pytest.mark.long
 def test_the_smallest_passes_on_verilator(smallest: dict[str, str], tmp_path: Path):
     need("verilator")
     for name in ("tiny.v", "tiny_tb.v"):

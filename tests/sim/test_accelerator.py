@@ -22,9 +22,9 @@ MACHINES = {
 }
 
 
-SHORT = {"race-1-lane": ("log_always_ready", "stop_and_resume"), "cdf-2-lanes-4-banks": ("stress_log_seldom_taken",)}
+SHORT = {"race-1-lane": ("log_always_ready", "stop_and_resume")}
 LONG = {"race-1-lane": ("random_bus_idle_and_log_ready", "stress_log_seldom_taken"),
-        "cdf-2-lanes-4-banks": ("log_always_ready", "random_bus_idle_and_log_ready", "stop_and_resume")}
+        "cdf-2-lanes-4-banks": ("log_always_ready", "random_bus_idle_and_log_ready", "stop_and_resume", "stress_log_seldom_taken")}
 
 
 def placements(config: Config, count: int) -> list[Placement]:
