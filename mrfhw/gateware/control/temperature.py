@@ -23,7 +23,7 @@ class TemperatureSchedule(wiring.Component):
 
     load: back to sweep 0; its value is valid one cycle later (two for the table). step: to the next sweep;
     the new value is valid after (bits of `ratio`) + 2 cycles (a product by shift and add) or, for the table, two cycles. Both are
-    shorter than any sweep.
+    shorter than any sweep; a step comes two cycles or more after the load and after the step before.
     mode, start, ratio, limit, stride, last: registers. table_*: writes of the table.
     value: the coefficient.
     """
@@ -50,8 +50,10 @@ class TemperatureSchedule(wiring.Component):
         read = table.read_port()
         index = Signal.like(self.last)
         held_for = Signal(32)
+        held_long = Signal()  # as long as the stride; a comparison of 32 bits, far from the tiles, in a cycle of its own
         m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write),
                      read.addr.eq(index)]
+        m.d.sync += held_long.eq(held_for == self.stride)
         held = Signal(width + guard)
         # `high` is the product's upper part; its lower part moves into `factor` as the factor's bits leave it.
         high = Signal(width + guard)
@@ -61,7 +63,7 @@ class TemperatureSchedule(wiring.Component):
             m.d.sync += [held.eq(Cat(Signal(guard, name="guard"), self.start)), index.eq(0), held_for.eq(1), count.eq(0)]
         with m.Elif(self.step):
             m.d.sync += [high.eq(0), factor.eq(self.ratio), count.eq(self.ratio_bits + 1)]
-            with m.If(held_for == self.stride):
+            with m.If(held_long):
                 m.d.sync += [held_for.eq(1), index.eq(Mux(index == self.last, index, index + 1))]
             with m.Else():
                 m.d.sync += held_for.eq(held_for + 1)
