@@ -113,3 +113,14 @@ def test_a_wrong_list_of_machines_is_one_line(machines, says, tmp_path):
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_wide_counters_send_less_than_raw_labels(tmp_path):
+    done = run("log_rate.py", "--scenes", "teddy", "--counter-bits", "1,8", "--sweeps", "40", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    narrow, wide = (line.split(",") for line in done.stdout.splitlines()[1:])
+    assert 1 >= float(narrow[2]) > 2 * float(wide[2]) > 0
+    assert float(wide[-1]) > 1 > float(narrow[-1])
+    done = run("log_rate.py", "--counter-bits", "1;8", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "'1;8' is no list of widths: give such as 1,4,8" in done.stderr

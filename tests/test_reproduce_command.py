@@ -52,7 +52,10 @@ def test_each_writes_a_table_and_a_picture_from_built_in_scenes(what, tmp_path):
     assert lines[0].startswith(f"{what}: ")
     assert lines[-1] == f"wrote {what}.csv, {what}.png, {what}.txt to {tmp_path / 'out'}"
     assert "published" in result.stdout or what == "table-3.2"
-    if what != "figure-3.10":
+    if what == "figure-4.17":
+        assert {(row["picture"], row["data"]) for row in rows} == {("scene", "built-in scene")}
+        assert "one built-in scene: give --data" in result.stdout
+    elif what != "figure-3.10":
         assert {row["scene"] for row in rows} <= {"venus", "art"}
         assert {row["data"] for row in rows} == {"built-in scene"}
         assert "built-in scenes of half the rows and columns stand in for venus, art" in result.stdout
@@ -147,6 +150,45 @@ def test_pictures_come_from_the_directory(tmp_path):
     assert {(row["scene"], row["data"]) for row in rows} == {("poster", "stereo/poster"), ("art", "built-in scene")}
     assert "stand in for art:" in result.stdout
     assert max(float(row["mean"]) for row in rows if row["scene"] == "poster") < 30
+
+
+def segmented(directory, truth_shape=(24, 32)):
+    """bsds/images/bars.jpg, bright and dark halves, and one segmentation of it."""
+    halves = np.repeat([[40, 200]], 16, 1).repeat(24, 0).astype(np.uint8)
+    noisy = (halves + np.random.default_rng(0).integers(-30, 30, halves.shape)).astype(np.uint8)
+    truth = np.resize(1 + (halves > 99), truth_shape).astype(np.uint8)
+    for folder, name, values in (("images", "bars.jpg", noisy), ("labels", "bars_0.png", truth)):
+        (directory / "bsds" / folder).mkdir(parents=True)
+        Image.fromarray(values).save(directory / "bsds" / folder / name)
+    return directory
+
+
+def test_segmentations_come_from_the_directory(tmp_path):
+    result = invoke("figure-4.17", "--data", segmented(tmp_path), "--iterations", 40, "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    rows = table(tmp_path / "out" / "figure-4.17.csv")
+    assert {(row["picture"], row["data"]) for row in rows} == {("bars", "bsds")}
+    two = {row["cutoff"]: row for row in rows if row["labels"] == "2"}
+    assert set(two) == {"", "2", "4", "8", "16"}
+    assert float(two[""]["vi"]) == 0  # two halves, found
+    for row in rows:
+        if row["cutoff"]:
+            shares = [float(row[f"skipped_{region}"]) for region in ("1x1", "8x8", "8x32", "32x32")]
+            assert shares == sorted(shares, reverse=True)
+    assert float(two["2"]["skipped_1x1"]) > 50
+
+
+@pytest.mark.parametrize(("harm", "said"), [
+    ("size", "bars_0.png is 31x24; its picture is 32x24: give files of one size"),
+    ("labels", "bars.jpg has no segmentation by hand: put bars_0.png into"), ("images", "images has no .jpg: put pictures there")])
+def test_broken_segmentations_are_one_line(harm, said, tmp_path):
+    segmented(tmp_path, (24, 31) if harm == "size" else (24, 32))
+    if harm != "size":
+        next((tmp_path / "bsds" / harm).iterdir()).unlink()
+    result = invoke("figure-4.17", "--data", tmp_path, "--iterations", 4, "-o", tmp_path / "out")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert said in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("harm", ["size", "missing", "cut"])

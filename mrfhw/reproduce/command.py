@@ -18,6 +18,7 @@ from mrfhw.reproduce.quality import figure_3_12
 from mrfhw.reproduce.report import Report, write_report
 from mrfhw.reproduce.scenes import SETTINGS, chosen_settings
 from mrfhw.reproduce.skipped import figure_4_9
+from mrfhw.reproduce.skipped_segments import figure_4_17
 from mrfhw.reproduce.structure import figure_3_10, table_3_2
 
 __all__ = ["FIGURES", "command"]
@@ -33,6 +34,7 @@ FIGURES: dict[str, Callable[[Context], Report]] = {
     "table-3.3": table_3_3,
     "figure-4.1": figure_4_1,
     "figure-4.9": figure_4_9,
+    "figure-4.17": figure_4_17,
 }
 ALL = "all"
 
@@ -66,7 +68,8 @@ def command(what: str, data: Path | None, output: Path, iterations: int | None, 
 
     WHAT is table-3.2 (settings), figure-3.2 (labels a pixel takes), figure-3.8 (size of the label memory), figure-3.10
     (links and crossbars), figure-3.12 (quality), figure-3.13 (memory of the log), figure-3.17 (speedup over a GPU),
-    table-3.3 (throughput), figure-4.1 (label changes), figure-4.9 (updates that event-driven sampling skips) or all.
+    table-3.3 (throughput), figure-4.1 (label changes), figure-4.9 (updates that event-driven sampling skips),
+    figure-4.17 (the same of segmentations, whatever --scene says) or all.
     """
     context = Context(names=scenes, data=data, iterations=iterations, chains=chains, seed=seed,
                       all_memories=what in (ALL, "figure-3.8"))

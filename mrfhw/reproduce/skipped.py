@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from mrfhw.apps import motion, stereo
+from mrfhw.apps.job import Cooling
 from mrfhw.field.problem import Problem, Run
 from mrfhw.jobs.options import schedule_from_options
 from mrfhw.model.events import EventChain, Skipping
@@ -15,64 +21,124 @@ from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report, bars
 from mrfhw.reproduce.scenes import Scene
 
-__all__ = ["CUTOFFS", "REGIONS", "annealed", "figure_4_9"]
+__all__ = ["COLUMNS", "CUTOFFS", "REGIONS", "SWEEPS", "Skipped", "annealed", "cooled", "distances", "figure_4_9", "held", "skipped"]
 
 CUTOFFS = (2, 4, 8, 16)  # Table 4.1
 REGIONS = ((1, 1), (8, 8), (8, 32), (32, 32))  # rows and columns: single sites; the published best for stereo is the third
 APPS: dict[str, ModuleType] = {"motion": motion, "stereo": stereo}
 
 
+def held(scene: Scene) -> Problem:
+    """The scene's field of grey by this project's defaults, at its constant temperature."""
+    if scene.setting.application == "motion":
+        return motion.motion_problem(scene.first, scene.second, rows=7, cols=7)
+    return stereo.stereo_problem(scene.first, scene.second, labels=scene.labels, min_disparity=scene.least)
+
+
+def cooled(problem: Problem, cooling: Cooling, sweeps: int) -> Problem:
+    """The same field, cooled over so many sweeps as `--anneal` cools it."""
+    start = problem.schedule.start
+    return dataclasses.replace(problem, schedule=schedule_from_options(
+        sweeps=sweeps, burn_in=0, temperature=cooling.first * start, final_temperature=cooling.last * start, anneal=True))
+
+
 def annealed(scene: Scene, sweeps: int) -> Problem:
-    """The scene's field of grey by this project's defaults, cooled over so many sweeps as `--anneal` cools it."""
-    app = APPS[scene.setting.application]
-
-    def problem(**more: Any) -> Problem:
-        if app is motion:
-            return motion.motion_problem(scene.first, scene.second, rows=7, cols=7, **more)
-        return stereo.stereo_problem(scene.first, scene.second, labels=scene.labels, min_disparity=scene.least, **more)
-
-    held, cooling = problem().schedule.start, app.COOLING
-    return problem(schedule=schedule_from_options(sweeps=sweeps, burn_in=0, temperature=cooling.first * held,
-                                                  final_temperature=cooling.last * held, anneal=True))
+    """`held`, cooled over so many sweeps."""
+    return cooled(held(scene), APPS[scene.setting.application].COOLING, sweeps)
 
 
-def _chains(context: Context, scene: Scene) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Skipped:
+    """What chains of one cut-off skip.
+
+    cutoff: C of Equation 4.1, infinity of plain sampling. shares: updates skipped in percent, by region; of plain sampling those of
+    single sites alone. changed: updates that change the label, in percent. labels: the last, (H, W); the same for every region.
+    """
+
+    cutoff: float
+    shares: dict[tuple[int, int], float]
+    changed: float
+    labels: np.ndarray
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Columns of a table, by name."""
+        return {"cutoff": None if math.isinf(self.cutoff) else self.cutoff, "changed_percent": self.changed,
+                **{f"skipped_{r}x{c}": self.shares.get((r, c)) for r, c in REGIONS}}
+
+
+COLUMNS = {
+    "cutoff": "C of Equation 4.1; empty: plain sampling",
+    **{f"skipped_{r}x{c}": f"updates skipped in percent, regions of {r} rows and {c} columns; of plain sampling 1x1 alone"
+       for r, c in REGIONS},
+    "changed_percent": "label changes in percent of the updates, of plain sampling those of the plain chain",
+}
+SWEEPS = 1 + len(CUTOFFS) * len(REGIONS)  # of `skipped`, in sweeps of a chain
+
+
+def skipped(problem: Problem, sweeps: int, seed: int, done: Callable[[], object]) -> list[Skipped]:
+    """Chains of plain sampling, first, and of each cut-off and region. done: called at each of the `SWEEPS` * `sweeps` sweeps."""
+    tables, found = FloatTables(problem), []
+    for cutoff in (math.inf, *CUTOFFS):
+        shares = {}
+        for region in REGIONS[:1] if math.isinf(cutoff) else REGIONS:
+            chain = EventChain(problem, Run(sweeps=sweeps, seed=seed, estimate="last"), skipping=Skipping(cutoff, region),
+                               tables=tables)
+            for _ in range(sweeps):
+                chain.sweep()
+                done()
+            shares[region] = 100 * chain.skipped
+        found.append(Skipped(cutoff, shares, 100 * chain.changes / (problem.sites * sweeps), chain.labels))
+    return found
+
+
+def _histogram(problem: Problem, sweeps: int, seed: int, cutoff: float, done: Callable[[], object]) -> np.ndarray:
+    """Counts of the labels in the second half of a chain, (H W, L)."""
+    counts = np.zeros((problem.sites, problem.labels), np.int32)
+    chain = EventChain(problem, Run(sweeps=sweeps, seed=seed, estimate="last"), skipping=Skipping(cutoff))
+    for sweep in range(sweeps):
+        chain.sweep()
+        if sweep >= sweeps // 2:
+            counts[np.arange(problem.sites), chain.labels.ravel()] += 1
+        done()
+    return counts
+
+
+def distances(problem: Problem, sweeps: int, seed: int, done: Callable[[], object]) -> list[float]:
+    """Total variation to plain sampling's histogram of another plain chain, and of a chain of each cut-off.
+
+    The mean over the sites, of labels in the second half of chains at `problem`'s temperatures; `done` is called at each of
+    (2 + len(CUTOFFS)) * `sweeps` sweeps.
+    """
+    plain, *others = (_histogram(problem, sweeps, seed + (number > 0), cutoff, done)
+                      for number, cutoff in enumerate((math.inf, math.inf, *CUTOFFS)))
+    return [float(np.abs(other - plain).sum(1).mean() / (2 * plain[0].sum())) for other in others]
+
+
+def _rows(context: Context, scene: Scene) -> list[dict[str, Any]]:
     """A row of the table for each cut-off, of plain sampling first."""
-    app = APPS[scene.setting.application]
-    sweeps = context.iterations or app.SWEEPS
-    problem = annealed(scene, sweeps)
-    tables, rows = FloatTables(problem), []
-    with context.bar((1 + len(CUTOFFS) * len(REGIONS)) * sweeps, scene.name) as bar:
-        for cutoff in (math.inf, *CUTOFFS):
-            row: dict[str, Any] = {"scene": scene.name, "data": scene.source, "application": scene.setting.application,
-                                   "iterations": sweeps, "cutoff": None if math.isinf(cutoff) else cutoff}
-            for region in REGIONS:
-                name = f"skipped_{region[0]}x{region[1]}"
-                if math.isinf(cutoff) and region != REGIONS[0]:
-                    row[name] = None
-                    continue
-                run = Run(sweeps=sweeps, seed=context.seed, estimate="last")
-                chain = EventChain(problem, run, skipping=Skipping(cutoff, region), tables=tables)
-                for _ in range(sweeps):
-                    chain.sweep()
-                    bar.update()
-                row[name] = 100 * chain.skipped
-            row |= {"changed_percent": 100 * chain.changes / (problem.sites * sweeps), "quality": scene.quality(chain.labels)}
-            rows.append(row)
-    return rows
+    sweeps = context.iterations or APPS[scene.setting.application].SWEEPS
+    with context.bar((SWEEPS + 2 + len(CUTOFFS)) * sweeps, scene.name) as bar:
+        found = skipped(annealed(scene, sweeps), sweeps, context.seed, bar.update)
+        apart = distances(held(scene), sweeps, context.seed, bar.update)
+    return [{"scene": scene.name, "data": scene.source, "application": scene.setting.application, "iterations": sweeps,
+             "quality": scene.quality(each.labels), "total_variation": distance, **each.columns}
+            for each, distance in zip(found, apart, strict=True)]
 
 
 def figure_4_9(context: Context) -> Report:
     """Skipped updates by cut-off and region, and quality, of annealed chains."""
-    rows = [row for scene in context.scenes for row in _chains(context, scene)]
+    rows = [row for scene in context.scenes for row in _rows(context, scene)]
     lines = []
     for scene in context.scenes:
         own = [row for row in rows if row["scene"] == scene.name]
         lines.append(f"{scene.caption}, plain: {scene.metric} {own[0]['quality']:.3g}, "
-                     f"{own[0]['changed_percent']:.1f} % of the updates change the label")
+                     f"{own[0]['changed_percent']:.1f} % of the updates change the label; histograms of two chains at the constant "
+                     f"temperature: total variation {own[0]['total_variation']:.2f}")
         for row in own[1:]:
             shares = ", ".join(f"{row[f'skipped_{r}x{c}']:.1f} % ({r}x{c})" for r, c in REGIONS)
-            lines.append(f"{scene.caption}, C = {row['cutoff']}: skipped {shares}; {scene.metric} {row['quality']:.3g}")
+            lines.append(f"{scene.caption}, C = {row['cutoff']}: skipped {shares}; {scene.metric} {row['quality']:.3g}; "
+                         f"histograms: total variation {row['total_variation']:.2f}")
     gains = [row["skipped_1x1"] - row["skipped_8x32"] for row in rows
              if row["application"] == "stereo" and row["cutoff"] is not None]
     if gains:
@@ -91,9 +157,8 @@ def figure_4_9(context: Context) -> Report:
     return Report(
         "figure-4.9", "updates skipped by event-driven Gibbs sampling", {
             "scene": "as in Table 3.2", "data": "folder of the pictures, or built-in scene", "application": "motion or stereo",
-            "iterations": "of each chain", "cutoff": "C of Equation 4.1; empty: plain sampling",
-            **{f"skipped_{r}x{c}": f"updates skipped in percent, regions of {r} rows and {c} columns; of plain sampling 1x1 alone"
-               for r, c in REGIONS},
-            "changed_percent": "label changes in percent of the updates of plain sampling",
-            "quality": "of the last labels: bad pixels above 1 in percent (stereo), end-point error in pixels (motion)"},
+            "iterations": "of each chain", **COLUMNS,
+            "quality": "of the last labels: bad pixels above 1 in percent (stereo), end-point error in pixels (motion)",
+            "total_variation": "of the labels' histograms in the second half of chains at the constant temperature, to a plain "
+                               "chain's; mean over the sites; of plain sampling that of another plain chain"},
         rows, draw, lines, size=(max(8.0, 1.1 * len(captions)), 4.6))
