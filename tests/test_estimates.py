@@ -95,7 +95,7 @@ def test_chains_go_on(tmp_path, backend, estimate):
             assert np.array_equal(found.sums[..., 1], 2 * RUN.counted * ~whole("geometric").clamped)
 
 
-@pytest.mark.parametrize("estimate", ["mean", "last"])
+@pytest.mark.parametrize("estimate", ["mean", pytest.param("last", marks=pytest.mark.long)])
 def test_a_chip_goes_on(tmp_path, estimate):
     """Switched off in a piece and where the sums are cleared."""
     run = dataclasses.replace(RUN, estimate=estimate)

@@ -30,12 +30,12 @@ LANES = (2, 4, 8, 16)
 RUN = Run(sweeps=3, burn_in=1, seed=3)
 
 
-MACHINES = ((2, 0), (8, 6), (16, 2), (4, 7))  # lanes and seeds of random machines; all but the last are in every test run
+MACHINES = ((8, 6), (16, 2), (2, 0), (4, 7))  # lanes and seeds of random machines; the first two are in every test run
 
 
-@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:-1], *(
+@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:2], *(
     pytest.param(*case, marks=pytest.mark.long)
-    for case in (MACHINES[-1], *((lanes, seed) for lanes in LANES for seed in range(10, 16))))])
+    for case in (*MACHINES[2:], *((lanes, seed) for lanes in LANES for seed in range(10, 16))))])
 def test_rtl_equals_model(lanes, seed, request):
     rng = np.random.default_rng(seed)
     config = random_lane_machine(rng, lanes)
