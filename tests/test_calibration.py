@@ -85,6 +85,9 @@ def test_coverage_by_hand():
     assert coverage(interval, truth, values) == pytest.approx(4 / 7)
     assert coverage(interval, truth, values[::-1]) == pytest.approx(4 / 7)
     assert coverage(interval[:0], truth[:0], values) is None
+    fine = np.array([[-0.45, 0.45], [-0.45, 0.45], [2.6, 3.4], [2.6, 3.5]])
+    assert [coverage(fine[k:k + 1], at, values, between=True) for k, at in enumerate(np.array([[0.44], [0.46], [3.3], [3.6]]))] == [
+        1, 0, 1, 0]
 
 
 class Known:

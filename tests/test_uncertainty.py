@@ -140,11 +140,19 @@ def test_motions_by_component(histogram):
     drawn = samples(histogram, values)
     assert found.mean[0, 0] == pytest.approx(drawn.mean(0))
     assert found.std[0, 0] == pytest.approx(math.sqrt(drawn.var(0).sum()), abs=1e-9)
-    for d in (0, 1):
+    for d, step in ((0, 1), (1, 3)):
+        # Of the histogram as a density 5 % lie below the interval, and as much above.
         marginal = [sum(n for n, v in zip(histogram, values[:, d], strict=True) if v == x) for x in np.unique(values[:, d])]
-        alone = of_sites([marginal], LabelScale(values=np.unique(values[:, d])[:, None], name="x"))
-        assert found.interval[0, 0, d].tolist() == alone.interval[0, 0, 0].tolist()
+        edges, below = step * (np.arange(4) - 1.5), np.cumsum([0, *marginal]) / sum(marginal)
+        assert np.interp(found.interval[0, 0, d], edges, below) == pytest.approx([0.05, 0.95])
     assert found.width[0, 0] == pytest.approx(np.hypot(*(found.interval[0, 0, :, 1] - found.interval[0, 0, :, 0])))
+
+
+def test_an_interval_of_motions_by_hand():
+    columns = LabelScale(values=np.array([[0, -2], [0, 0], [0, 2]], float), name="motion (pixels)", kind="flow")
+    found = of_sites([[0, 20, 0], [10, 10, 0]], columns, level=0.8)
+    assert found.interval[0, :, 0].tolist() == [[0, 0], [0, 0]]  # of one row alone
+    assert found.interval[0, :, 1] == pytest.approx(np.array([[-0.8, 0.8], [-2.6, 0.6]]))
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch):

@@ -78,18 +78,18 @@ def sparsification(score: np.ndarray, error: np.ndarray, shares: int = SHARES) -
     return Sparsification(removed=removed, by_score=by_score, oracle=oracle, mean_error=mean, ause=ause)
 
 
-def coverage(interval: np.ndarray, truth: np.ndarray, values: np.ndarray) -> float | None:
+def coverage(interval: np.ndarray, truth: np.ndarray, values: np.ndarray, between: bool = False) -> float | None:
     """Share of the pixels whose truth, rounded to the nearest label's value, is in its interval; None for no pixels.
 
     interval: (n, 2). truth: (n,) finite. values: (L,), L >= 2. A truth beyond the labels by more than half a step is
-    in no interval.
+    in no interval. between: ends lie between values (`LabelScale.between`), and truths are not rounded.
     """
     if truth.size == 0:
         return None
     rising = np.unique(values)
     if rising.size < 2:
         return None
-    nearest = rising[np.searchsorted((rising[1:] + rising[:-1]) / 2, truth)]
+    nearest = truth if between else rising[np.searchsorted((rising[1:] + rising[:-1]) / 2, truth)]
     low = rising[0] - (rising[1] - rising[0]) / 2
     high = rising[-1] + (rising[-1] - rising[-2]) / 2
     inside = (interval[:, 0] <= nearest) & (nearest <= interval[:, 1]) & (low <= truth) & (truth <= high)
@@ -151,7 +151,8 @@ def calibrate(uncertainty: Uncertainty, labels: np.ndarray, truth: Truth, scale:
     covered = None
     if uncertainty.interval is not None:
         inside = known & np.isfinite(truth.picture).all(-1)
-        covered = tuple(coverage(uncertainty.interval[inside][:, d], truth.picture[inside][:, d], scale.values[:, d])
+        covered = tuple(coverage(uncertainty.interval[inside][:, d], truth.picture[inside][:, d], scale.values[:, d],
+                                 scale.between)
                         for d in range(scale.values.shape[1]))
     believed = None if uncertainty.confidence is None else uncertainty.confidence[known]
     return Calibration(

@@ -35,7 +35,8 @@ class Uncertainty:
     mean: (H, W, D) float64. std: (H, W) float64, sqrt of the trace of the D x D covariance (D = 1: the standard
     deviation), of the histogram as it is (divided by n). interval: (H, W, D, 2) float64, lower and upper end of
     each component's equal-tailed credible interval: the shortest with at most (1 - level) / 2 of the samples below
-    it and as many above it. Ends are values of labels and belong to it.
+    it and as many above it. Ends are values of labels and belong to it; of `LabelScale.between` they are those quantiles of the
+    histogram as a density, each label's samples spread evenly over a step around its value.
     median: (H, W) float64, of D = 1 with values in even steps, else None: the median of the histogram as a density, each label's
     samples spread evenly over a step around its value, so that it lies between values.
     confidence: (H, W) float64, the probability of all labels whose value is at most so far from the mode's as is asked for (of
@@ -125,14 +126,23 @@ def _even(scale: LabelScale) -> bool:
     return bool((steps > 0).all() and np.allclose(steps, steps[0]))
 
 
-def _median(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(...): the interpolated median; counts: (..., L), values: (L,) in even steps."""
+def _quantile(counts: np.ndarray, values: np.ndarray, share: float) -> np.ndarray:
+    """(...): the value below which `share` of the histogram as a density lies; counts: (..., L), values: (L,) in even steps."""
     below = np.cumsum(counts, -1, dtype=np.int64)
-    half = below[..., -1:] / 2
-    at = (below < half).sum(-1, keepdims=True)
+    wanted = below[..., -1:] * share
+    at = (below < wanted).sum(-1, keepdims=True)
     here = np.take_along_axis(counts, at, -1)
     before = np.take_along_axis(below, at, -1) - here
-    return np.asarray((values[0] + (values[1] - values[0]) * (at - 0.5 + (half - before) / here))[..., 0])
+    return np.asarray((values[0] + (values[1] - values[0]) * (at - 0.5 + (wanted - before) / here))[..., 0])
+
+
+def _dense_interval(counts: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
+    """(..., 2): the same of the histogram as a density; values: (L,), in even steps. Of one value alone, that value twice."""
+    rising, place = np.unique(values, return_inverse=True)
+    if rising.size == 1:
+        return np.full((*counts.shape[:-1], 2), rising[0])
+    of_value = counts.astype(np.int64) @ (place[:, None] == np.arange(rising.size))
+    return np.stack([_quantile(of_value, rising, share) for share in ((1 - level) / 2, (1 + level) / 2)], -1)
 
 
 def _set_size(counts: np.ndarray, level: float) -> np.ndarray:
@@ -192,9 +202,9 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
         if scale.ordered:
             mean[part], std[part] = _moments(share, values)
             if median is not None:
-                median[part] = _median(block, values[:, 0])
+                median[part] = _quantile(block, values[:, 0], 0.5)
             for d in range(dims):
-                interval[part][:, :, d] = _interval(block, values[:, d], level)
+                interval[part][:, :, d] = (_dense_interval if scale.between else _interval)(block, values[:, d], level)
     ordered = {"mean": mean, "std": std, "interval": interval} if scale.ordered else {}
     return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, **ordered, median=median,
                        confidence=None if near is None else confidence)

@@ -42,6 +42,12 @@ class LabelScale:
         """Whether a mean of labels means anything."""
         return self.kind != "classes"
 
+    @property
+    def between(self) -> bool:
+        """Whether the quantity lies between the labels' values, as motions of parts of a pixel do, and their steps are too wide for
+        intervals of whole ones: intervals are then those of the histogram as a density."""
+        return self.kind == "flow"
+
     def at(self, labels: np.ndarray) -> np.ndarray:
         """(H, W, D) float64: the values of labels (H, W); of D = 1 also of numbers between labels, on the line between two."""
         if labels.dtype.kind != "f":
