@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from mrfhw.generate import command
 from mrfhw.generation.files import Top, generate
 from mrfhw.generation.testbench import problems
-from mrfhw.machine.config import Config, ConfigError
+from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import SAMPLERS
 from mrfhw.placement.placement import place
 from mrfhw.sessions.driver import Driver
@@ -131,6 +131,42 @@ def test_core_has_the_target(smallest: dict[str, str], tmp_path: Path):
     assert "mrfhw_top_tb.v" in {path.name for path in tmp_path.iterdir()}
 
 
-def test_axi_has_no_testbench():
-    with pytest.raises(ConfigError, match="top is axi"):
-        generate(SMALLEST, Top("axi"), driver=Driver)
+AXI = Top("axi", 32, 32, prefix="tiny")
+AXI_MUTATIONS = {
+    "the ring's end": ("== size[31:6]) ?", "== size[31:7]) ?"),
+    "whether a block is free": ("!= size[31:6];", "== size[31:6];"),
+    "the target of a run": ("assign stream__tvalid = lines__tvalid & target;", "assign stream__tvalid = lines__tvalid & ~target;"),
+    "a word's address": ("bus__adr_next = aw_address[15:2];", "bus__adr_next = aw_address[15:2] | 14'h0001;"),
+}
+
+
+@pytest.fixture(scope="module")
+def with_axi() -> dict[str, str]:
+    return generate(SMALLEST, AXI, driver=Driver)
+
+
+def test_axi_ports_pass_on_icarus(with_axi: dict[str, str], tmp_path: Path):
+    """A log to memory, over the end of a ring that is small, and one to the stream."""
+    need("iverilog")
+    done = simulated(with_axi, tmp_path, "tiny")
+    assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("top", [Top("axi", 8, 12), Top("axi", 1024, 64)], ids=lambda top: top.suffix)
+def test_other_axi_ports_pass_on_icarus(top: Top, tmp_path: Path):
+    need("iverilog")
+    done = simulated(generate(Config.preset("smallest", line_bits=1024), top, driver=Driver), tmp_path, "mrfhw_axi_top")
+    assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mutation", AXI_MUTATIONS)
+def test_a_change_of_axi_ports_is_found(mutation: str, with_axi: dict[str, str], tmp_path: Path):
+    need("iverilog")
+    old, new = AXI_MUTATIONS[mutation]
+    text = with_axi["tiny.v"]
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the text: choose another change"
+    done = simulated({**with_axi, "tiny.v": text.replace(old, new)}, tmp_path, "tiny")
+    assert done.returncode != 0
+    assert done.stdout.startswith("FAIL: step "), done.stdout[-500:]

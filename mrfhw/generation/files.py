@@ -209,12 +209,9 @@ _SIM_TARGET = """\
 def generate(config: Config, top: Top | None = None, driver: Any = None) -> dict[str, str]:
     """Every generated file's text by name; the same for the same configuration, top and tools.
 
-    driver: `mrfhw.sessions.driver.Driver`, which this room does not know, for a testbench, which takes some seconds more. Raises
-    ConfigError with AXI ports, for which there is none.
+    driver: `mrfhw.sessions.driver.Driver`, which this room does not know, for a testbench, which takes some seconds more.
     """
     top = top or Top()
-    if driver is not None and top.kind != "chip":
-        raise ConfigError(f"a testbench is asked for, and top is {top.kind}; it is for the chip alone: leave out one of them")
     port = top.memory_port(config)
     files = {
         f"{top.name}.v": top.verilog(config), f"{top.name}.h": register_map.c_header(config, port, top.macros),
@@ -224,7 +221,7 @@ def generate(config: Config, top: Top | None = None, driver: Any = None) -> dict
     if driver is not None:
         from mrfhw.generation.testbench import testbench
 
-        files[f"{top.name}_tb.v"] = testbench(config, top.name, driver)
+        files[f"{top.name}_tb.v"] = testbench(config, top.name, driver, port)
     return {**files, MANIFEST: json.dumps(manifest(config, files, top), indent=1) + "\n"}
 
 

@@ -1,7 +1,8 @@
 """A testbench of a machine in plain Verilog: small problems over its bus, and all that the bit-exact model says must come back.
 
 The words are written by the driver that drives chips and boards; what is read after a run is the model's. The log's messages may
-come in any order, so that they are compared as counts of each site and label.
+come in any order, so that they are compared as counts of each site and label. With AXI ports the logs of every other run go into
+a ring of memory, which is read and freed while the machine runs; those of the others go to the stream.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ import numpy as np
 
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.generation.identity import DIGITS, circuit_digest
+from mrfhw.generation.register_map import MemoryPort
+from mrfhw.generation.testbench_text import COUNT, END, READ, RUN, WRITE, axi_text, chip_text
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES, LogTarget
 from mrfhw.machine.registers import DOUBLETON_CODES, IDENTITY, INTERFACE_VERSION, REGISTERS, register
 from mrfhw.model.machine import Machine, complete
 from mrfhw.placement.placement import Placement, place
@@ -26,8 +30,9 @@ from mrfhw.placement.visit_order import COLOURS
 
 __all__ = ["Loader", "problems", "testbench"]
 
-_WRITE, _READ, _RUN, _COUNT, _END = range(5)  # of a step
 _LABELS, _SWEEPS = 6, 10
+RING_BLOCKS = 4  # of memory that a log passes through, where the port has them
+WORD_BYTES_LOG2 = WORD_BYTES.bit_length() - 1
 
 
 class Loader(Protocol):
@@ -53,7 +58,7 @@ class _Recorder:
     words: dict[int, list[int]] = field(default_factory=dict)
 
     def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        self.steps += [(_WRITE, int(a), int(d)) for a, d in zip(addresses, data, strict=True)]
+        self.steps += [(WRITE, int(a), int(d)) for a, d in zip(addresses, data, strict=True)]
 
     def read(self, addresses: np.ndarray) -> np.ndarray:
         found = []
@@ -61,7 +66,7 @@ class _Recorder:
             words = self.words[address]
             words.append(words.pop(0))
             found.append(words[-1])
-            self.steps.append((_READ, address, words[-1]))
+            self.steps.append((READ, address, words[-1]))
         return np.array(found, np.uint32)
 
 
@@ -136,14 +141,51 @@ def _lines(p: Placement, messages: np.ndarray) -> int:
     return int((of_packer // c.line_messages + 1).sum())
 
 
-def _steps(config: Derived, placements: Iterable[Placement],
-           driver: Callable[[Config, _Recorder], Loader]) -> tuple[list[tuple[int, int, int]], int]:
+class _LogTargets:
+    """Where the log of each run goes: to the stream, or with a memory port every second one into a ring of memory.
+
+    ring: base and size in bytes; a few blocks, so that positions pass its end.
+    """
+
+    def __init__(self, port: MemoryPort | None):
+        self._runs, self._bytes = 0, 0
+        self.port, self.ring = port, (0, 0)
+        if port is not None:
+            blocks = (1 << port.address_bits) // port.block_bytes
+            size = max(1, min(blocks - 1, RING_BLOCKS))
+            self.ring = (port.block_bytes if blocks > size else 0, size * port.block_bytes)
+
+    def set_up(self, chip: _Recorder) -> None:
+        """Before the first run: the ring's place."""
+        if self.port is None:
+            return
+        written = {"log_base_low": self.ring[0], "log_base_high": 0, "log_size": self.ring[1]}
+        chip.words |= {LOG_REGISTERS[name].index: [word] for name, word in {**written, "log_block": self.port.block_bytes}.items()}
+        chip.write(np.array([LOG_REGISTERS[name].index for name in written]), np.array(list(written.values())))
+        chip.read(np.array([LOG_REGISTERS[name].index for name in (*written, "log_block")]))
+
+    def next(self, chip: _Recorder, config: Derived, lines: int) -> tuple[int, int]:
+        """Before a run of so many lines: its target. Address and word of the step that awaits its log, 0 of one to the stream."""
+        self._runs += 1
+        if self.port is None:
+            return 0, 0
+        target = LogTarget.MEMORY if self._runs % 2 == 0 else LogTarget.STREAM
+        chip.write(np.array([LOG_REGISTERS["log_target"].index]), np.array([int(target)]))
+        if target is LogTarget.STREAM:
+            return 0, 0
+        self._bytes += lines * config.line_bits // 8
+        return LOG_REGISTERS["log_written"].index, self._bytes
+
+
+def _steps(config: Derived, placements: Iterable[Placement], driver: Callable[[Config, _Recorder], Loader],
+           targets: _LogTargets) -> tuple[list[tuple[int, int, int]], int]:
     """All steps: the chip's identity, then of each problem the load, the run, and what is read after it. Cycles of the longest."""
     amap, chip, digest = AddressMap(config), _Recorder(), circuit_digest(config)
     chip.words = {register("identity"): [IDENTITY], register("version"): [INTERFACE_VERSION], register("status"): [0],
                   **{register(f"digest_{i}"): [int(digest[8 * i:8 * i + 8], 16)] for i in range(DIGITS // 8)}}
     drives = driver(config, chip)
     drives.check()
+    targets.set_up(chip)
     readable = {one.index for one in REGISTERS.values() if one.access == "rw"}
     longest = 0
     for p in placements:
@@ -152,15 +194,17 @@ def _steps(config: Derived, placements: Iterable[Placement],
         named = {address: word for _, address, word in chip.steps[before:] if address in readable}
         chip.words |= {address: [word] for address, word in named.items()}
         chip.read(np.array(list(named)))
-        drives.start()
-        chip.steps.append((_RUN, 0, 0))
         machine = Machine(config, p, p.run, threads=1)
         result = complete(machine)
+        lines = _lines(p, machine.messages)
+        awaited = targets.next(chip, config, lines)
+        drives.start()
+        chip.steps.append((RUN, *awaited))
         messages = np.zeros(p.problem.sites * p.problem.labels, np.int64)
         np.add.at(messages, machine.messages[:, 0] * p.problem.labels + machine.messages[:, 1], machine.messages[:, 2])
-        chip.steps += [(_COUNT, site * _stride(config) + label, int(messages[site * p.problem.labels + label]))
+        chip.steps += [(COUNT, site * _stride(config) + label, int(messages[site * p.problem.labels + label]))
                        for site, label in np.ndindex(p.problem.sites, p.problem.labels)]
-        chip.steps.append((_END, 0, 0))
+        chip.steps.append((END, 0, 0))
         sent = machine.log_messages
         counted = {"cycles": result.cycles, "stall_cycles": result.stall_cycles, "gap_cycles": result.gap_cycles, "messages": sent,
                    "label_cycles": len(COLOURS) * p.order.turns * p.run.sweeps * p.slots}
@@ -168,7 +212,7 @@ def _steps(config: Derived, placements: Iterable[Placement],
             assert value is not None
             longest = max(longest, value)
             chip.words |= {register(f"{name}_low"): [value & 0xffffffff], register(f"{name}_high"): [value >> 32]}
-        chip.words |= {register("sweep"): [p.run.sweeps], register("lines"): [_lines(p, machine.messages)]}
+        chip.words |= {register("sweep"): [p.run.sweeps], register("lines"): [lines]}
         lmem = _Recorder()  # the words of LMem as the model leaves it
         driver(config, lmem).load(p, False, machine.lmem)
         chip.words |= {address: [word] for _, address, word in lmem.steps}
@@ -186,15 +230,15 @@ def _stride(config: Derived) -> int:
     return 1 << config.label_bits
 
 
-def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Loader]) -> str:
+def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Loader], port: MemoryPort | None) -> str:
     """Verilog of module `top`_tb, for the machine whose top module is `top`.
 
-    driver: makes a `mrfhw.sessions.driver.Driver` of a configuration and a chip. The testbench prints PASS, or FAIL with the first
-    difference and ends with $fatal.
+    driver: makes a `mrfhw.sessions.driver.Driver` of a configuration and a chip. port: the memory port of a top with AXI ports. The
+    testbench prints PASS, or FAIL with the first difference and ends with $fatal.
     """
-    c = Derived.of(config)
+    c, targets = Derived.of(config), _LogTargets(port)
     placements = [place(c, problem, run) for problem, run in problems(c)]
-    steps, longest = _steps(c, placements, driver)
+    steps, longest = _steps(c, placements, driver, targets)
     names = {
         "TOP": top, "ADDRESS": AddressMap(c).address_bits, "LINE": c.line_bits, "MESSAGES": c.line_messages,
         "MESSAGE": c.message_bits, "COUNT": c.counter_bits, "LABEL": c.label_bits, "STEPS": len(steps),
@@ -203,174 +247,11 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
         "WORDS": "\n".join(f"    step[{n}] = 67'h{kind << 64 | address << 32 | word:017x};"
                            for n, (kind, address, word) in enumerate(steps)),
     }
-    text = _TEXT
+    if port is not None:
+        names |= {"BYTE_ADDRESS": AddressMap(c).address_bits + WORD_BYTES_LOG2, "DATA": port.data_bits,
+                  "MEMORY_ADDRESS": port.address_bits, "BEATS": c.line_bits // port.data_bits, "BEAT_BYTES": port.data_bits // 8,
+                  "RING_BASE": targets.ring[0], "RING_SIZE": targets.ring[1], "FREED": LOG_REGISTERS["log_freed"].index}
+    text = chip_text() if port is None else axi_text()
     for name, value in names.items():
         text = text.replace(f"@{name}@", str(value))
     return text
-
-
-_TEXT = """\
-// Testbench of @TOP@, generated with it by mrfhw. SPDX-License-Identifier: BSD-2-Clause
-//
-//     $ iverilog -g2005 -s @TOP@_tb -o tb @TOP@_tb.v @TOP@.v && vvp tb
-//     $ verilator --binary -Wno-fatal --top-module @TOP@_tb @TOP@_tb.v @TOP@.v && obj_dir/V@TOP@_tb
-//
-// Small problems are loaded and run over the bus; log, counters, label memory and generators must be what the bit-exact model says.
-// Prints PASS, or FAIL with the first difference and ends with $fatal, so that the simulator's exit status is not 0.
-
-module @TOP@_tb;
-  localparam WRITE = 3'd@_WRITE@, READ = 3'd@_READ@, RUN = 3'd@_RUN@, COUNT = 3'd@_COUNT@, END = 3'd@_END@;
-  localparam LABELS = 1 << @LABEL@;  // of a site's places in `counted`
-  localparam PATIENCE = @PATIENCE@;  // cycles, twice those of the longest run
-
-  reg clk, rst;
-  reg cyc, we;
-  reg [@ADDRESS@-1:0] adr;
-  reg [31:0] dat_w;
-  wire [31:0] dat_r;
-  wire ack, err;
-  wire [@LINE@-1:0] tdata;
-  wire tvalid, tlast;
-
-  @TOP@ dut (
-    .clk(clk), .rst(rst),
-    .bus_cyc(cyc), .bus_stb(cyc), .bus_we(we), .bus_adr(adr), .bus_dat_w(dat_w), .bus_dat_r(dat_r), .bus_ack(ack), .bus_err(err),
-    .lines_tdata(tdata), .lines_tvalid(tvalid), .lines_tlast(tlast), .lines_tready(1'b1)
-  );
-
-  initial clk = 1'b0;
-  always #5 clk = ~clk;
-
-  reg [66:0] step [0:@STEPS@-1];  // kind, address, word
-  reg failed;
-  integer number, place, waited, runs;
-  reg [31:0] checked [0:@PLACES@-1];  // what has been compared of `counted`
-  reg [2:0] kind;
-  reg [31:0] address, word, found;
-
-  task fail;
-    begin
-      failed = 1'b1;
-      $fatal(1, "@TOP@ is not what the model says");
-    end
-  endtask
-
-  // The log, which is taken in every cycle: a line is taken at the clock's edge after it is seen here. Nothing else writes these.
-  reg [31:0] counted [0:@PLACES@];  // the sum of the messages of each site and label; of all others in the last place
-  reg [@MESSAGE@-1:0] message;
-  reg [31:0] at;
-  integer ends, slot;
-
-  initial begin
-    ends = 0;
-    for (slot = 0; slot <= @PLACES@; slot = slot + 1) counted[slot] = 0;
-  end
-
-  always @(negedge clk)
-    if (rst === 1'b0 && tvalid) begin
-      for (slot = 0; slot < @MESSAGES@; slot = slot + 1) begin
-        message = tdata[slot * @MESSAGE@ +: @MESSAGE@];
-        if (message[@COUNT@-1:0] != 0) begin
-          at = message[@MESSAGE@-1:@COUNT@];  // site and, in the lower bits, label
-          if (at > @PLACES@) at = @PLACES@;
-          counted[at] = counted[at] + message[@COUNT@-1:0];
-        end
-      end
-      if (tlast) ends = ends + 1;
-    end
-
-  // One access: inputs change and outputs are seen at the clock's falling edge.
-  task access(input write);
-    begin
-      cyc = 1'b1;
-      we = write;
-      adr = address[@ADDRESS@-1:0];
-      dat_w = word;
-      waited = 0;
-      @(negedge clk);
-      while (ack !== 1'b1 && err !== 1'b1 && waited < 1000) begin
-        waited = waited + 1;
-        @(negedge clk);
-      end
-      found = dat_r;
-      if (ack !== 1'b1) begin
-        $display("FAIL: step %0d: no ack of a %0s of address %h", number, write ? "write" : "read", address);
-        fail;
-      end
-      cyc = 1'b0;
-    end
-  endtask
-
-  initial begin
-    content;
-    failed = 1'b0;
-    runs = 0;
-    rst = 1'b1;
-    cyc = 1'b0;
-    we = 1'b0;
-    adr = 0;
-    dat_w = 0;
-    for (place = 0; place < @PLACES@; place = place + 1) checked[place] = 0;
-    repeat (4) @(negedge clk);
-    rst = 1'b0;
-    for (number = 0; number < @STEPS@ && !failed; number = number + 1) begin
-      {kind, address, word} = step[number];
-      case (kind)
-        WRITE: access(1'b1);
-        READ: begin
-          access(1'b0);
-          if (!failed && found !== word) begin
-            $display("FAIL: step %0d: address %h reads %h, not %h", number, address, found, word);
-            fail;
-          end
-        end
-        RUN: begin
-          waited = 0;
-          runs = runs + 1;
-          while (ends < runs && waited < PATIENCE) begin
-            waited = waited + 1;
-            @(negedge clk);
-          end
-          if (ends != runs) begin
-            $display("FAIL: step %0d: the run has not ended after %0d cycles", number, waited);
-            fail;
-          end
-          repeat (4) @(negedge clk);
-        end
-        COUNT: begin
-          found = counted[address] - checked[address];
-          checked[address] = counted[address];
-          if (found !== word) begin
-            $display("FAIL: step %0d: the log has label %0d of site %0d %0d times, not %0d", number, address % LABELS,
-                     address / LABELS, found, word);
-            fail;
-          end
-        end
-        default: begin  // END of a run's log: nothing else is in it
-          for (place = 0; place < @PLACES@; place = place + 1)
-            if (counted[place] !== checked[place] && !failed) begin
-              $display("FAIL: step %0d: the log has label %0d of site %0d", number, place % LABELS, place / LABELS);
-              fail;
-            end
-          if (counted[@PLACES@] !== 0 && !failed) begin
-            $display("FAIL: step %0d: the log has a site that the problem has not", number);
-            fail;
-          end
-        end
-      endcase
-    end
-    if (!failed) begin
-      $display("PASS: %0d steps", number);
-      $finish;
-    end
-  end
-
-  task content;
-    begin
-@WORDS@
-    end
-  endtask
-endmodule
-"""
-for _name, _number in (("_WRITE", _WRITE), ("_READ", _READ), ("_RUN", _RUN), ("_COUNT", _COUNT), ("_END", _END)):
-    _TEXT = _TEXT.replace(f"@{_name}@", str(_number))
