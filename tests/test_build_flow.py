@@ -16,6 +16,7 @@ from mrfhw.fpga.boards import BOARDS, BuildError, board_named
 from mrfhw.fpga.flow import Attempt, Flow, _best
 from mrfhw.fpga.records import RECORD
 from mrfhw.fpga.tools import Step, Tool, find_tool, run_step
+from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -85,6 +86,23 @@ def test_every_clock_is_constrained(board, tmp_path):
     assert f"{board.oscillator_hz / 1e6:g}" in text.replace("000000.0 HZ", "")
     if flow.rates.pll:
         assert f"{flow.rates.hz / 1e6:g}" in text.replace("000000.0 HZ", "")
+
+
+@EACH
+def test_one_tile_is_synthesized_for_all(board, tmp_path):
+    """On ECP5 boards, which are also placed with options of their own; on others each tile is synthesized in its place."""
+    flow = Flow(board, Config.preset("smallest", mesh_cols=2), board.clock_hz, board.baud, tmp_path)
+    flow.write()
+    script, place = (tmp_path / "top.ys").read_text(), flow.commands[1]
+    apart, together = (script.find(text) for text in (f"setattr -mod -set keep_hierarchy 1 {TILE}\n",
+                                                      f"setattr -mod -unset keep_hierarchy {TILE}\n"))
+    if board.family == "ecp5":
+        assert 0 < apart < script.index("synth_ecp5") < together < script.index("write_json")
+        assert script.index("flatten\n", together) < script.index("stat -json")
+        assert place[place.index("--placer") + 1] == "static"
+        assert "--tmg-ripup" in place
+    else:
+        assert apart == together == -1
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
