@@ -25,6 +25,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.link_protocol import DATAGRAM_WORDS
 from mrfhw.progress import working
 from mrfhw.sim.axi_memory import BoardWithMemory, check_memory
+from mrfhw.sim.memory_content import with_constants
 
 __all__ = ["PINS", "compile_board", "compile_board_text", "compile_cells", "compile_chip", "compile_ethernet_board",
            "ethernet_text"]
@@ -178,7 +179,7 @@ def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | 
     by_tile = quick and not together
     with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
         work = Path(name)
-        (work / f"{TOP}.v").write_text(text)
+        (work / f"{TOP}.v").write_text(with_constants(text))
         told = [f'hier_block -module "{TILE}"'] if by_tile else []
         told += [] if models is None else [f'tracing_off -file "{TOP}.v" -lines 1-{models}']
         (work / "chip.vlt").write_text("\n".join(("`verilator_config", *told, "")))
