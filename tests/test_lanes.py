@@ -30,12 +30,13 @@ LANES = (2, 4, 8, 16)
 RUN = Run(sweeps=3, burn_in=1, seed=3)
 
 
-MACHINES = ((8, 6), (16, 2), (2, 0), (4, 7))  # lanes and seeds of random machines; the first two are in every test run
+# Lanes and seeds of random machines: of every test run, and beside them.
+MACHINES, MORE_MACHINES = ((8, 23), (16, 43)), ((8, 6), (16, 2), (2, 0), (4, 7))
 
 
-@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:2], *(
+@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES, *(
     pytest.param(*case, marks=pytest.mark.long)
-    for case in (*MACHINES[2:], *((lanes, seed) for lanes in LANES for seed in range(10, 16))))])
+    for case in (*MORE_MACHINES, *((lanes, seed) for lanes in LANES for seed in range(10, 16))))])
 def test_rtl_equals_model(lanes, seed, request):
     rng = np.random.default_rng(seed)
     config = random_lane_machine(rng, lanes)
@@ -59,7 +60,7 @@ def test_problems_meet_what_lanes_differ_in():
     assert sum(p.problem.constants is not None for p in found) >= 6
     partly = [p for p in found if (p.label_groups.counts[:-1] < p.config.lanes).any()]
     assert len(partly) >= 10
-    assert sum(p.slots < p.problem.labels for p in found) >= 50
+    assert sum(p.slots < p.problem.labels for p in found) >= 40
 
 
 WIDE = Config.preset("smallest", mesh_cols=3, lanes=4, tile_rows=4, tile_cols=8, lmem_banks=4, label_bits=4, pairwise_bits=4,

@@ -11,7 +11,7 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYTES, LogTarget
+from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYTES, WORD_BYTES_LOG2, LogTarget
 from mrfhw.machine.registers import (
     CONTROL_BITS,
     DOUBLETON_CODES,
@@ -69,7 +69,7 @@ def register_map(config: Config, port: MemoryPort | None = None) -> dict[str, An
     """
     a = AddressMap(config)
     return _chip_map(config, a) | ({} if port is None else {
-        "byte_address_bits": a.address_bits + (WORD_BYTES - 1).bit_length(), "log_block_bytes": port.block_bytes,
+        "byte_address_bits": a.address_bits + WORD_BYTES_LOG2, "log_block_bytes": port.block_bytes,
         "log_registers": [{"name": r.name, "address": r.index, "access": r.access, "text": r.text} for r in LOG_REGISTERS.values()],
         "log_status_bits": LOG_STATUS_BITS, "log_targets": {t.name.lower(): t.value for t in LogTarget},
     })

@@ -7,8 +7,9 @@ a ring of memory, which is read and freed while the machine runs; those of the o
 
 from __future__ import annotations
 
+import dataclasses
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ from mrfhw.generation.testbench_text import COUNT, END, READ, RUN, WRITE, axi_te
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES, LogTarget
+from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES_LOG2, LogTarget
 from mrfhw.machine.registers import DOUBLETON_CODES, IDENTITY, INTERFACE_VERSION, REGISTERS, register
 from mrfhw.model.machine import Machine, complete
 from mrfhw.placement.placement import Placement, place
@@ -31,8 +32,8 @@ from mrfhw.placement.visit_order import COLOURS
 __all__ = ["Loader", "problems", "testbench"]
 
 _LABELS, _SWEEPS = 6, 10
-RING_BLOCKS = 4  # of memory that a log passes through, where the port has them
-WORD_BYTES_LOG2 = WORD_BYTES.bit_length() - 1
+RING_BLOCKS = 2  # of memory that a log passes through, where the port has them
+_LONGEST = 1 << 16  # sweeps at most of a run that is there to fill the ring
 
 
 class Loader(Protocol):
@@ -144,16 +145,22 @@ def _lines(p: Placement, messages: np.ndarray) -> int:
 class _LogTargets:
     """Where the log of each run goes: to the stream, or with a memory port every second one into a ring of memory.
 
-    ring: base and size in bytes; a few blocks, so that positions pass its end.
+    ring: base and size in bytes; a few blocks, so that positions pass its end. by_turns: whether the next run may go to the stream.
     """
 
     def __init__(self, port: MemoryPort | None):
         self._runs, self._bytes = 0, 0
+        self.by_turns = True
         self.port, self.ring = port, (0, 0)
         if port is not None:
             blocks = (1 << port.address_bits) // port.block_bytes
             size = max(1, min(blocks - 1, RING_BLOCKS))
             self.ring = (port.block_bytes if blocks > size else 0, size * port.block_bytes)
+
+    @property
+    def around(self) -> bool:
+        """Whether the logs were longer than the ring, or there is none."""
+        return self._bytes > self.ring[1] or self.port is None
 
     def set_up(self, chip: _Recorder) -> None:
         """Before the first run: the ring's place."""
@@ -169,12 +176,22 @@ class _LogTargets:
         self._runs += 1
         if self.port is None:
             return 0, 0
-        target = LogTarget.MEMORY if self._runs % 2 == 0 else LogTarget.STREAM
+        target = LogTarget.STREAM if self.by_turns and self._runs % 2 else LogTarget.MEMORY
         chip.write(np.array([LOG_REGISTERS["log_target"].index]), np.array([int(target)]))
         if target is LogTarget.STREAM:
             return 0, 0
         self._bytes += lines * config.line_bits // 8
         return LOG_REGISTERS["log_written"].index, self._bytes
+
+
+def _until_around(placements: list[Placement], targets: _LogTargets) -> Iterator[Placement]:
+    """The runs, and the last but one - of a constant temperature - again, longer and longer, until the log has passed its ring's end."""
+    yield from placements
+    targets.by_turns = False
+    p, sweeps = placements[-2], _SWEEPS
+    while not targets.around and sweeps < _LONGEST:
+        sweeps *= 4
+        yield place(p.config, p.problem, dataclasses.replace(p.run, sweeps=sweeps))
 
 
 def _steps(config: Derived, placements: Iterable[Placement], driver: Callable[[Config, _Recorder], Loader],
@@ -238,7 +255,7 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
     """
     c, targets = Derived.of(config), _LogTargets(port)
     placements = [place(c, problem, run) for problem, run in problems(c)]
-    steps, longest = _steps(c, placements, driver, targets)
+    steps, longest = _steps(c, _until_around(placements, targets), driver, targets)
     names = {
         "TOP": top, "ADDRESS": AddressMap(c).address_bits, "LINE": c.line_bits, "MESSAGES": c.line_messages,
         "MESSAGE": c.message_bits, "COUNT": c.counter_bits, "LABEL": c.label_bits, "STEPS": len(steps),
@@ -248,7 +265,7 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
                            for n, (kind, address, word) in enumerate(steps)),
     }
     if port is not None:
-        names |= {"BYTE_ADDRESS": AddressMap(c).address_bits + WORD_BYTES_LOG2, "DATA": port.data_bits,
+        names |= {"BYTE_ADDRESS": AddressMap(c).address_bits + WORD_BYTES_LOG2, "WORD_BYTES_LOG2": WORD_BYTES_LOG2, "DATA": port.data_bits,
                   "MEMORY_ADDRESS": port.address_bits, "BEATS": c.line_bits // port.data_bits, "BEAT_BYTES": port.data_bits // 8,
                   "RING_BASE": targets.ring[0], "RING_SIZE": targets.ring[1], "FREED": LOG_REGISTERS["log_freed"].index}
     text = chip_text() if port is None else axi_text()

@@ -296,7 +296,7 @@ _AXI_ACCESS = """\
       awvalid = write;
       wvalid = write;
       arvalid = !write;
-      axi_address = {address[@ADDRESS@-1:0], 2'b00};
+      axi_address = {address[@ADDRESS@-1:0], {@WORD_BYTES_LOG2@{1'b0}}};
       wdata = word;
       waited = 0;
       while ((write ? bvalid : rvalid) !== 1'b1 && waited < 1000) begin

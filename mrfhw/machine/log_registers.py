@@ -9,9 +9,11 @@ from enum import IntEnum
 
 from mrfhw.machine.registers import REGISTERS, TEMPERATURE_TABLE, Register
 
-__all__ = ["LOG_PAGE", "LOG_PAGE_WORDS", "LOG_REGISTERS", "LOG_STATUS_BITS", "WORD_BYTES", "LogTarget"]
+__all__ = ["LOG_PAGE", "LOG_PAGE_WORDS", "LOG_REGISTERS", "LOG_STATUS_BITS", "WORD_BYTES", "WORD_BYTES_LOG2",
+           "LogTarget"]
 
-WORD_BYTES = 4  # a byte address is that many times a word address
+WORD_BYTES_LOG2 = 2
+WORD_BYTES = 1 << WORD_BYTES_LOG2  # a byte address is that many times a word address
 
 LOG_PAGE_WORDS = 16
 LOG_PAGE = TEMPERATURE_TABLE - LOG_PAGE_WORDS  # word address, a multiple of LOG_PAGE_WORDS

@@ -28,14 +28,16 @@ def _shorter(lines: list[str]) -> str | None:
         return None
     memory, width, values = words
     step = _CONSTANT_BITS // width
-    name = re.sub(r"\W", "_", memory)
-    written = [f"  initial begin : {name}_content", "    integer i;", f"    reg [{step * width - 1}:0] words;"]
+    name, written = re.sub(r"\W", "_", memory), []
     for first in range(0, len(values), step):
         some = values[first:first + step]
-        digits = sum(value << place * width for place, value in enumerate(some))
-        written += [f"    words = {step * width}'h{digits:x};", f"    for (i = 0; i < {len(some)}; i = i + 1)",
-                    f"      {memory}[i + {first}] = words[i * {width} +: {width}];"]
-    return "\n".join((*written, "  end", ""))
+        # The bit above all words is 1: Verilator 5.006 writes past the end of a constant whose upper words are 0.
+        bits = len(some) * width + 1
+        digits = sum(value << place * width for place, value in enumerate((*some, 1)))
+        written += [f"  initial begin : {name}_content_{first}", "    integer i;", f"    reg [{bits - 1}:0] words;",
+                    f"    words = {bits}'h{digits:x};", f"    for (i = 0; i < {len(some)}; i = i + 1)",
+                    f"      {memory}[i + {first}] = words[i * {width} +: {width}];", "  end"]
+    return "\n".join((*written, ""))
 
 
 def _words(lines: list[str]) -> tuple[str, int, list[int]] | None:

@@ -8,10 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import OKAY, SLVERR, Axi4Lite
 from mrfhw.gateware.control.register_file import Wishbone
+from mrfhw.machine.log_registers import WORD_BYTES_LOG2
 
-__all__ = ["WORD_BYTES_LOG2", "AxiLiteToWishbone"]
-
-WORD_BYTES_LOG2 = 2  # a bus word has four bytes
+__all__ = ["AxiLiteToWishbone"]
 
 
 class AxiLiteToWishbone(wiring.Component):

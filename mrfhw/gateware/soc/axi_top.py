@@ -14,10 +14,10 @@ from mrfhw.gateware.control.register_file import PLACEHOLDER, Wishbone
 from mrfhw.gateware.log.log_ring import POSITION_BITS, Ring
 from mrfhw.gateware.log.log_writer import LogWriter
 from mrfhw.gateware.mesh.accelerator import Accelerator
-from mrfhw.gateware.soc.axi_registers import WORD_BYTES_LOG2, AxiLiteToWishbone
+from mrfhw.gateware.soc.axi_registers import AxiLiteToWishbone
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
-from mrfhw.machine.log_registers import LOG_PAGE, LOG_PAGE_WORDS, LOG_REGISTERS, LOG_STATUS_BITS
+from mrfhw.machine.log_registers import LOG_PAGE, LOG_PAGE_WORDS, LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYTES_LOG2
 
 __all__ = ["AxiTop", "LogPage", "LogSplit", "axi_signature", "block_bytes"]
 
