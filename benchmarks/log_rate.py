@@ -19,11 +19,12 @@ from subsets import MACHINE, SCENES, words_of
 from tqdm import tqdm
 
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.machine.derived import Derived
+from mrfhw.machine.derived import BUS_BITS, Derived
+from mrfhw.machine.registers import LMEM_WORDS
 from mrfhw.sessions.first import prepared
 from mrfhw.sessions.sampling import sample
 
-ENTRY_BYTES = 8  # two words of the bus
+ENTRY_BYTES = LMEM_WORDS * BUS_BITS // 8
 
 
 class Widths(click.ParamType):
@@ -45,18 +46,20 @@ class Widths(click.ParamType):
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Published scenes; without it, built-in ones.")
 @click.option("--scenes", default=SCENES, show_default=True)
 @click.option("--counter-bits", "widths", type=Widths(), default="1,2,4,6,8", show_default=True)
-@click.option("--sweeps", type=int, help="Of every chain, half of them counted; the application's by default.")
+@click.option("--sweeps", type=click.IntRange(min=4), help="Of every chain, half of them counted; the application's by default.")
 def main(data: Path | None, scenes: str, widths: list[int], sweeps: int | None) -> None:
     """Messages and bytes an update, by the width of a histogram counter."""
-    click.echo("scene,counter_bits,messages_an_update,bytes_an_update,read_back_bytes_an_update,raw_over_all")
     with tempfile.TemporaryDirectory() as directory:
-        for scene, width in tqdm([(scene, width) for scene in scenes.split(",") for width in widths], leave=False):
-            verb, *words = words_of(scene, data, Path(directory))
-            options = [*MACHINE, "--counter-bits", str(width), *(["--sweeps", str(sweeps)] if sweeps else [])]
+        given = {scene: words_of(scene, data, Path(directory)) for scene in scenes.split(",")}
+        click.echo("scene,counter_bits,messages_an_update,bytes_an_update,read_back_bytes_an_update,raw_over_all")
+        for scene, width in tqdm([(scene, width) for scene in given for width in widths], leave=False):
+            verb, *words = given[scene]
+            options = [*MACHINE, "--counter-bits", str(width), *(["--sweeps", str(sweeps)] if sweeps is not None else [])]
             job = prepared("model", job_of(verb, [*words, *options]), None)
             found = sample("model", job.config, job.problem, job.run, chains=1, traced=False).results[0]
             config, counted = Derived.of(job.config), job.run.sweeps - job.run.burn_in
-            messages = (found.log_messages or 0) / (job.problem.unclamped_sites * counted)
+            assert found.log_messages is not None  # the model counts them
+            messages = found.log_messages / (job.problem.unclamped_sites * counted)
             log, rest = messages * config.line_bits / 8 / config.line_messages, ENTRY_BYTES / counted
             click.echo(f"{scene},{width},{messages:.4f},{log:.3f},{rest:.3f},{1 / (log + rest):.2f}")
 

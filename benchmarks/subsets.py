@@ -20,6 +20,7 @@ from scene_jobs import built_in, job_of, judged, published, solved
 from tqdm import tqdm
 
 from mrfhw.commands.machine_options import OneLineCommand
+from mrfhw.errors import ProblemError
 from mrfhw.placement.placement import Placement
 
 SCENES = "teddy,poster,art,RubberWhale,Dimetrodon,Venus-210x190"
@@ -30,10 +31,12 @@ ERRORS = ("bad_1px_percent", "bad_1px_mode_percent", "endpoint_error_px", "mean_
 
 
 def words_of(scene: str, data: Path | None, directory: Path) -> list[str]:
-    """The words after `mrfhw run`, the verb first."""
+    """The words after `mrfhw run`, the verb first. Raises ProblemError for a scene that is not there."""
     verb = "stereo" if scene in STEREO else "motion"
     if data is None:
-        return [verb, *built_in(verb, directory, 1)]
+        if scene not in SCENES.split(","):
+            raise ProblemError(f"scenes has {scene!r}; a built-in scene stands in for {SCENES}: choose of them, or give --data")
+        return [verb, *built_in(verb, directory, 1), *(() if verb == "stereo" else ("--vectors", "7x7"))]
     words = published(verb, data, scene)
     if verb == "stereo":  # the range of labels is not given
         at = words.index("--labels")
@@ -48,13 +51,14 @@ def words_of(scene: str, data: Path | None, directory: Path) -> list[str]:
 @click.option("--seeds", default=3, show_default=True)
 def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], seeds: int) -> None:
     """Cycles and quality of machines that evaluate subsets of a site's slots."""
-    click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent")
-    runs = [(scene, *machine) for scene in scenes.split(",") for machine in machines]
     with tempfile.TemporaryDirectory() as directory:
+        given = {scene: words_of(scene, data, Path(directory)) for scene in scenes.split(",")}
+        runs = [(scene, *machine) for scene in given for machine in machines]
+        click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent")
         for scene, lanes, subset in tqdm(runs, leave=False):
             found = []
             for seed in range(seeds):
-                words = words_of(scene, data, Path(directory))
+                words = given[scene]
                 options = [*MACHINE, "--lanes", str(lanes), "--subset-slots", str(subset), "--seed", str(10 * seed)]
                 job, solution = solved(job_of(words[0], [*words[1:], *options]))
                 found.append((job, solution, judged(job, sum(result.counts for result in solution.results),

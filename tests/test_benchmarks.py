@@ -116,11 +116,19 @@ def test_a_wrong_list_of_machines_is_one_line(machines, says, tmp_path):
 
 
 def test_wide_counters_send_less_than_raw_labels(tmp_path):
-    done = run("log_rate.py", "--scenes", "teddy", "--counter-bits", "1,8", "--sweeps", "40", cwd=tmp_path)
+    done = run("log_rate.py", "--scenes", "teddy,Venus-210x190", "--counter-bits", "1,8", "--sweeps", "40", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    narrow, wide = (line.split(",") for line in done.stdout.splitlines()[1:])
-    assert 1 >= float(narrow[2]) > 2 * float(wide[2]) > 0
-    assert float(wide[-1]) > 1 > float(narrow[-1])
-    done = run("log_rate.py", "--counter-bits", "1;8", cwd=tmp_path)
+    lines = [line.split(",") for line in done.stdout.splitlines()[1:]]
+    assert [line[0] for line in lines] == 2 * ["teddy"] + 2 * ["Venus-210x190"]
+    for narrow, wide in (lines[:2], lines[2:]):
+        assert 1 >= float(narrow[2]) > 2 * float(wide[2]) > 0
+        assert float(wide[-1]) > 1 > float(narrow[-1])
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("--counter-bits", "1;8"), "'1;8' is no list of widths: give such as 1,4,8"),
+    (("--scenes", "nonsense"), "scenes has 'nonsense'; a built-in scene stands in for teddy,"), (("--sweeps", "1"), "x>=4")])
+def test_wrong_words_of_the_logs_rate_are_one_line(words, says, tmp_path):
+    done = run("log_rate.py", *words, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "'1;8' is no list of widths: give such as 1,4,8" in done.stderr
+    assert says in done.stderr

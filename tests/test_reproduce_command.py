@@ -54,7 +54,7 @@ def test_each_writes_a_table_and_a_picture_from_built_in_scenes(what, tmp_path):
     assert "published" in result.stdout or what == "table-3.2"
     if what == "figure-4.17":
         assert {(row["picture"], row["data"]) for row in rows} == {("scene", "built-in scene")}
-        assert "one built-in scene: give --data" in result.stdout
+        assert "one built-in scene: give --data with bsds/images" in result.stdout
     elif what != "figure-3.10":
         assert {row["scene"] for row in rows} <= {"venus", "art"}
         assert {row["data"] for row in rows} == {"built-in scene"}
@@ -180,13 +180,21 @@ def test_segmentations_come_from_the_directory(tmp_path):
 
 @pytest.mark.parametrize(("harm", "said"), [
     ("size", "bars_0.png is 31x24; its picture is 32x24: give files of one size"),
-    ("labels", "bars.jpg has no segmentation by hand: put bars_0.png into"), ("images", "images has no .jpg: put pictures there")])
-def test_broken_segmentations_are_one_line(harm, said, tmp_path):
+    ("labels", "bars.jpg has no segmentation by hand: put bars_0.png into"), ("images", "images has no .jpg: put pictures there"),
+    ("greys", "bars.jpg has 1 different greys of 6 bits; 8 classes need as many: leave it out"),
+    ("nothing", "bars.jpg has no pixel in a segment, in none of bars_0.png and others: leave it out")])
+@pytest.mark.parametrize("what", ["figure-4.17", "all"])
+def test_broken_segmentations_are_one_line(what, harm, said, tmp_path):
+    """Before anything else is computed, too."""
     segmented(tmp_path, (24, 31) if harm == "size" else (24, 32))
-    if harm != "size":
+    if harm in ("labels", "images"):
         next((tmp_path / "bsds" / harm).iterdir()).unlink()
-    result = invoke("figure-4.17", "--data", tmp_path, "--iterations", 4, "-o", tmp_path / "out")
-    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    if harm == "greys":
+        Image.fromarray(np.full((24, 32), 99, np.uint8)).save(tmp_path / "bsds" / "images" / "bars.jpg")
+    if harm == "nothing":
+        Image.fromarray(np.zeros((24, 32), np.uint8)).save(tmp_path / "bsds" / "labels" / "bars_0.png")
+    result = invoke(what, "--data", tmp_path, "--iterations", 4, "-o", tmp_path / "out")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert said in result.stderr
     assert not (tmp_path / "out").exists()
 

@@ -185,7 +185,7 @@ class _LogTargets:
 
 
 def _until_around(placements: list[Placement], targets: _LogTargets) -> Iterator[Placement]:
-    """The runs, and the last but one - of a constant temperature - again, longer and longer, until the log has passed its ring's end."""
+    """The runs, and the last but one, of a constant temperature, again and longer until the log has passed its ring's end."""
     yield from placements
     targets.by_turns = False
     p, sweeps = placements[-2], _SWEEPS
@@ -265,7 +265,8 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
                            for n, (kind, address, word) in enumerate(steps)),
     }
     if port is not None:
-        names |= {"BYTE_ADDRESS": AddressMap(c).address_bits + WORD_BYTES_LOG2, "WORD_BYTES_LOG2": WORD_BYTES_LOG2, "DATA": port.data_bits,
+        names |= {"BYTE_ADDRESS": AddressMap(c).address_bits + WORD_BYTES_LOG2, "WORD_BYTES_LOG2": WORD_BYTES_LOG2,
+                  "DATA": port.data_bits,
                   "MEMORY_ADDRESS": port.address_bits, "BEATS": c.line_bits // port.data_bits, "BEAT_BYTES": port.data_bits // 8,
                   "RING_BASE": targets.ring[0], "RING_SIZE": targets.ring[1], "FREED": LOG_REGISTERS["log_freed"].index}
     text = chip_text() if port is None else axi_text()

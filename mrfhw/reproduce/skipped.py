@@ -71,7 +71,7 @@ COLUMNS = {
     "cutoff": "C of Equation 4.1; empty: plain sampling",
     **{f"skipped_{r}x{c}": f"updates skipped in percent, regions of {r} rows and {c} columns; of plain sampling 1x1 alone"
        for r, c in REGIONS},
-    "changed_percent": "label changes in percent of the updates, of plain sampling those of the plain chain",
+    "changed_percent": "label changes in percent of all updates, those that were skipped too",
 }
 SWEEPS = 1 + len(CUTOFFS) * len(REGIONS)  # of `skipped`, in sweeps of a chain
 
