@@ -102,7 +102,7 @@ _LIST = (
           link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # the seed of the kept build
           options=_ECP5_OPTIONS),
     Board(name="ecpix5-85f", title="ECPIX-5 with an ECP5-85F", family="ecp5", device="LFE5UM5G-85F",
-          platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=90_000_000,
+          platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=100_000_000,
           link_hz=60_000_000, preset="census", words=DATAGRAM_WORDS, log_bytes=ETHERNET_LOG_BYTES,
           ethernet=Ethernet(rx_delay=0.0, tx_delay=2e-9),  # its PHY delays what it sends, and not what it takes
           options=_ECP5_OPTIONS),

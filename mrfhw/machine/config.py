@@ -175,7 +175,7 @@ _PAPER: dict[str, Any] = dict(
 
 # For stereo by census alone, whose doubletons are truncated at 3.
 _CENSUS: dict[str, Any] = dict(
-    mesh_rows=2, mesh_cols=1, spus=1, lanes=16, tile_rows=64, tile_cols=64, data_bits=8, distance="hamming", singleton_cap=1,
+    mesh_rows=3, mesh_cols=1, spus=1, lanes=16, tile_rows=64, tile_cols=64, data_bits=8, distance="hamming", singleton_cap=1,
     doubletons="table", pairwise_bits=2, edge_bits=2, weight_bits=4, vector_bits=0, shift_bits=0, lmem_banks=4,
     sampler=Race(uniform_bits=14, segments=8), line_bits=128)
 
