@@ -31,6 +31,16 @@ def test_chains_are_the_runs_of_their_seeds():
     assert not np.array_equal(alone[0].last, alone[1].last)
 
 
+@pytest.mark.parametrize(("sweeps", "kind"), [(100, np.uint8), (300, np.uint16)])
+@pytest.mark.parametrize("backend", ["cpu", "model"])
+def test_a_sum_of_histograms_is_as_wide_as_it_must_be(backend, sweeps, kind):
+    run = dataclasses.replace(RUN, sweeps=sweeps)
+    added = sample(backend, CONFIG, PROBLEM, run, chains=2, add_up=True)
+    assert added.counts.dtype == kind
+    assert all(one.counts is None for one in added.results)
+    assert np.array_equal(added.counts, sample(backend, CONFIG, PROBLEM, run, chains=2).counts)
+
+
 def test_trace_is_what_the_chain_did():
     solution, (one,) = sample("model", CONFIG, PROBLEM, RUN), sample("model", CONFIG, PROBLEM, RUN).results
     trace = solution.trace

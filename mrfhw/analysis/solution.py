@@ -29,7 +29,7 @@ class Solution:
 
     @cached_property
     def counts(self) -> np.ndarray | None:
-        """(H, W, L) uint32: the histograms of all chains added; None where there are none."""
+        """(H, W, L) unsigned: the histograms of all chains added; None where there are none."""
         return self.total if self.total is not None else _added(result.counts for result in self.results)
 
     @cached_property

@@ -14,6 +14,8 @@ from left to right: threads do not change a chain, nor does the processor.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -166,28 +168,32 @@ class CpuChain:
                         self._energy += gained
         self.sweeps += 1
 
-    def _rest(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sites that are drawn, flat, and how often their label has been drawn since it was last counted."""
+    def _count_held(self) -> None:
+        """Count the labels that sites still have, which `sweep_sites` counts when they change."""
         sites = np.concatenate(self.tables.sites)
-        return sites, np.maximum(self.sweeps - self._since[sites], 0)
+        held, lasted = self.labels.reshape(-1)[sites], np.maximum(self.sweeps - self._since[sites], 0)
+        if self._counts.size:
+            self._counts[sites, held] += lasted.astype(np.uint32)
+        if self._sums.size:
+            self._sums[sites] += np.stack([lasted * held, lasted], -1)
+        self._since.fill(max(self.sweeps, self.run.counts_from))
 
     @property
     def counts(self) -> np.ndarray | None:
-        """(H, W, L) uint32, the histogram so far, a copy; None where the run's estimate is not the mode."""
+        """(H, W, L) uint32, the histogram so far, in which later sweeps go on; None where the run's estimate is not the mode."""
         if not self._counts.size:
             return None
-        found, (sites, rest) = self._counts.copy(), self._rest()
-        found[sites, self.labels.reshape(-1)[sites]] += rest.astype(np.uint32)
-        return found.reshape(*self.problem.shape, -1)
+        self._count_held()
+        return self._counts.reshape(*self.problem.shape, -1)
 
     @property
     def sums(self) -> np.ndarray | None:
-        """(H, W, 2) int64, the sums of labels and their numbers so far, a copy; None where the run's estimate is not the mean."""
+        """(H, W, 2) int64, the sums of labels and their numbers so far, in which later sweeps go on; None where the run's estimate
+        is not the mean."""
         if not self._sums.size:
             return None
-        found, (sites, rest) = self._sums.copy(), self._rest()
-        found[sites] += np.stack([rest * self.labels.reshape(-1)[sites], rest], -1)
-        return found.reshape(*self.problem.shape, 2)
+        self._count_held()
+        return self._sums.reshape(*self.problem.shape, 2)
 
     @property
     def sample(self) -> np.ndarray:
@@ -202,7 +208,9 @@ class CpuChain:
 
     def state(self, wall: float = 0.0) -> RunState:
         """The state of the chain, as a copy that later sweeps do not change."""
-        return RunState(sweeps=self.sweeps, so_far=self.result(wall), generators=self._state.copy())
+        found = self.result(wall)
+        found = dataclasses.replace(found, counts=copy.copy(found.counts), sums=copy.copy(found.sums))
+        return RunState(sweeps=self.sweeps, so_far=found, generators=self._state.copy())
 
     def restore(self, state: RunState) -> None:
         """Continue from the state of a chain with the same problem and run."""

@@ -116,11 +116,14 @@ class _Chains:
         return self.results
 
     def _add(self) -> None:
-        """Count the last chain's histogram into the total, and let it go."""
+        """Count the last chain's histogram into the total, and let it go. The total has no more bytes than it needs."""
         last = self.results[-1]
         if last.counts is None:
             return
-        self.total = last.counts if self.total is None else np.add(self.total, last.counts, out=self.total)
+        if self.total is None:
+            self.total = last.counts.astype(np.min_scalar_type(self.chains * self.run.after_burn_in))
+        else:
+            np.add(self.total, last.counts, out=self.total, casting="unsafe")
         last.counts = None
 
     def _one(self, session: Session, chain: int) -> Result:
