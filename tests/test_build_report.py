@@ -12,6 +12,7 @@ from mrfhw.cli import main
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.rates import link_bytes_per_s, workload
 from mrfhw.fpga.report import PUBLISHED, RESULTS, kept_records
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
@@ -35,6 +36,12 @@ def test_every_kept_record_is_of_a_machine_that_can_be_built():
 def test_each_board_s_own_machine_was_built():
     kept = {(record["board"], Derived.from_dict(record["config"])) for record in kept_records()}
     assert kept >= {(board.name, Derived.preset(board.preset)) for board in BOARDS.values() if board.open_flow}
+
+
+@pytest.mark.long
+def test_records_are_of_the_present_circuit():
+    for record in kept_records():
+        assert circuit_digest(Config.from_dict(record["config"])) == record["digest"], (record["board"], record["design"])
 
 
 def test_the_documents_have_what_the_records_have():
