@@ -96,7 +96,8 @@ def test_one_stage_more(lengthened: str) -> None:
 
 
 @pytest.mark.parametrize(("shape", "more"), [
-    pytest.param("race-4-lanes", (1,), marks=pytest.mark.long), ("race-shared", (1,)), ("race-subset", (1,)), ("cdf-1-bank", (2, 0, 1))])
+    pytest.param("race-4-lanes", (1,), marks=pytest.mark.long), ("race-shared", (1,)), ("race-subset", (1,)),
+    ("cdf-1-bank", (2, 0, 1))])
 def test_stages_more_in_many_parts(shape: str, more: tuple[int, ...]) -> None:
     """In all parts at once, and in every other one."""
     stages = {name: more[i % len(more)] for i, name in enumerate(LONGER)}
