@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from mrfhw.generate import command
 from mrfhw.generation.files import Top, generate
 from mrfhw.generation.testbench import problems
+from mrfhw.generation.testbench_text import RUN
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import SAMPLERS
 from mrfhw.placement.placement import place
@@ -151,6 +153,18 @@ def test_axi_ports_pass_on_icarus(with_axi: dict[str, str], tmp_path: Path):
     need("iverilog")
     done = simulated(with_axi, tmp_path, "tiny")
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
+
+
+@pytest.mark.parametrize("top", [Top("axi", 8, 12), Top("axi", prefix="tiny"), Top("axi", 1024, 64)], ids=lambda top: top.suffix)
+def test_logs_are_longer_than_the_ring(top: Top):
+    """At every width of the memory port, so that addresses pass the ring's end."""
+    files = generate(Config.preset("smallest", line_bits=max(SMALLEST.line_bits, top.data_bits)), top, driver=Driver)
+    text, = (text for name, text in files.items() if name.endswith("_tb.v"))
+    size, = (int(found) for found in re.findall(r"if \(position == (\d+)\) position = 0;", text))
+    steps = [int(step, 16) for step in re.findall(r"= 67'h([0-9a-f]+);", text)]
+    logged = [step & 0xffffffff for step in steps if step >> 64 == RUN]
+    assert max(logged) > size > 0
+    assert 0 in logged  # and one goes to the stream
 
 
 @pytest.mark.long

@@ -143,14 +143,14 @@ def _lines(p: Placement, messages: np.ndarray) -> int:
 
 
 class _LogTargets:
-    """Where the log of each run goes: to the stream, or with a memory port every second one into a ring of memory.
+    """Where the log of each run goes: to the stream, or with a memory port every second of `turns` into a ring of memory, and all
+    after them.
 
-    ring: base and size in bytes; a few blocks, so that positions pass its end. by_turns: whether the next run may go to the stream.
+    ring: base and size in bytes; a few blocks, so that positions pass its end.
     """
 
-    def __init__(self, port: MemoryPort | None):
-        self._runs, self._bytes = 0, 0
-        self.by_turns = True
+    def __init__(self, port: MemoryPort | None, turns: int):
+        self._runs, self._bytes, self._turns = 0, 0, turns
         self.port, self.ring = port, (0, 0)
         if port is not None:
             blocks = (1 << port.address_bits) // port.block_bytes
@@ -176,7 +176,7 @@ class _LogTargets:
         self._runs += 1
         if self.port is None:
             return 0, 0
-        target = LogTarget.STREAM if self.by_turns and self._runs % 2 else LogTarget.MEMORY
+        target = LogTarget.STREAM if self._runs <= self._turns and self._runs % 2 else LogTarget.MEMORY
         chip.write(np.array([LOG_REGISTERS["log_target"].index]), np.array([int(target)]))
         if target is LogTarget.STREAM:
             return 0, 0
@@ -187,7 +187,6 @@ class _LogTargets:
 def _until_around(placements: list[Placement], targets: _LogTargets) -> Iterator[Placement]:
     """The runs, and the last but one, of a constant temperature, again and longer until the log has passed its ring's end."""
     yield from placements
-    targets.by_turns = False
     p, sweeps = placements[-2], _SWEEPS
     while not targets.around and sweeps < _LONGEST:
         sweeps *= 4
@@ -253,8 +252,9 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
     driver: makes a `mrfhw.sessions.driver.Driver` of a configuration and a chip. port: the memory port of a top with AXI ports. The
     testbench prints PASS, or FAIL with the first difference and ends with $fatal.
     """
-    c, targets = Derived.of(config), _LogTargets(port)
+    c = Derived.of(config)
     placements = [place(c, problem, run) for problem, run in problems(c)]
+    targets = _LogTargets(port, len(placements))
     steps, longest = _steps(c, _until_around(placements, targets), driver, targets)
     names = {
         "TOP": top, "ADDRESS": AddressMap(c).address_bits, "LINE": c.line_bits, "MESSAGES": c.line_messages,
