@@ -169,6 +169,20 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+def test_what_a_tool_said_is_still_there(tmp_path: Path) -> None:
+    """Of a library without functions, which Yosys does not take."""
+    library_files(tmp_path / "cells", CELLS)
+    result = asic("--liberty", str(tmp_path / "cells"), "--preset", "smallest", "--labels", "8", "-o", str(tmp_path / "out"))
+    assert (result.exit_code, result.output.count("\n")) == (2, 1), result.output
+    said = re.search(r"\(all of it in (.*)\)", result.output)
+    assert said is not None, result.output
+    path = Path(said[1])
+    assert "yosys" in path.read_text().lower()
+    shutil.rmtree(path.parent)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.long
 @pytest.mark.skipif(not DATA.is_dir(), reason="MRFHW_DATA has no liberty/")
 @pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")
 @pytest.mark.parametrize("library", LIBRARIES)

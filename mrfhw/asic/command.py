@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from mrfhw.asic.synthesis import NETLIST
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
 from mrfhw.errors import ProblemError
 from mrfhw.files import staged
+from mrfhw.fpga.boards import BuildError
 from mrfhw.fpga.report import markdown
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.reproduce.report import write_report
@@ -31,6 +34,20 @@ _LINES = [
     "memories of 22 nm beside their logic (sky130hd those of 90 nm, scaled). Toggles were counted once a cycle in the netlist,",
     "without glitches; our memories are enabled in every cycle, and each such read counts.",
 ]
+
+
+@contextlib.contextmanager
+def _directory() -> Iterator[Path]:
+    """Of the tools' files; it stays where a tool fails, whose error names one of them."""
+    directory, failed = Path(tempfile.mkdtemp(prefix="mrfhw-asic-")), False
+    try:
+        yield directory
+    except BuildError:
+        failed = True
+        raise
+    finally:
+        if not failed:
+            shutil.rmtree(directory)
 
 
 @click.command("asic", cls=OneLineCommand)
@@ -59,9 +76,9 @@ def command(records: tuple[Path, ...], liberty: Path | None, library: str, goal:
     shown = kept(records) if records or liberty is None else []
     with staged(output) as scratch:
         if liberty is not None:
-            with tempfile.TemporaryDirectory(prefix="mrfhw-asic-") as name:
-                record = study(config_from_options(**options), cells, liberty, Path(name), labels, goal)
-                shutil.copy(Path(name) / NETLIST, scratch / NETLIST)
+            with _directory() as directory:
+                record = study(config_from_options(**options), cells, liberty, directory, labels, goal)
+                shutil.copy(directory / NETLIST, scratch / NETLIST)
             (scratch / RECORD).write_text(json.dumps(record, indent=1) + "\n")
             shown.append(record)
         written = write_report(scratch, report_of(shown, _LINES))

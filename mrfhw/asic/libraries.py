@@ -54,7 +54,7 @@ LIBRARIES = {library.name: library for library in (
                 r"ICG.*|DFF[HL]Qx4.*|DHL.*|DLL.*|SDF.*|.*x1p25.*|A2O1A1O1I.*", 400.0, 1.0, 1.0, 0.7, 0.022),
     CellLibrary("sky130hd", "sky130_fd_sc_hd__tt_025C_1v80.lib*", 130, "sky130_fd_sc_hd__nand2_1", ("sky130_fd_sc_hd__buf_2", "X"),
                 "sky130_fd_sc_hd__buf_4", ("sky130_fd_sc_hd__conb_1", "HI"), ("sky130_fd_sc_hd__conb_1", "LO"),
-                r"sky130_fd_sc_hd__(?:probe|lpflow|dl|sdf|edf|sed|diode|macro|bushold|clkdlybuf).*",
+                r"sky130_fd_sc_hd__(?:probe|lpflow|dl|sd|edf|sed|diode|macro|bushold|clkdlybuf).*",
                 4000.0, 1000.0, 1000.0, 1.8, 0.090, _SCALE**2, _SCALE, _SCALE * (1.8 / 1.2) ** 2),
 )}
 
