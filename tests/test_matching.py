@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from mrfhw.apps.descriptors import CENSUS, census, edge_weights, takes_census
 from mrfhw.apps.motion import motion_problem
-from mrfhw.apps.motion_window import block_motions, find_window
-from mrfhw.apps.starts import box_start, box_sum
+from mrfhw.apps.motion_window import block_motions, box_sum, find_window
 from mrfhw.apps.stereo import CENSUS_ENERGY, DOUBT, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
 from mrfhw.apps.two_ways import filled, mirrored, unmatched
 from mrfhw.cli import main
@@ -20,6 +19,7 @@ from mrfhw.field.energy import singleton_energies
 from mrfhw.field.files import load_problem
 from mrfhw.field.problem import Run
 from mrfhw.machine.config import Config
+from mrfhw.model.first_labels import box_start
 from mrfhw.model.machine import solve
 from mrfhw.scenes import motion_scene, stereo_scene, write_scene
 
@@ -74,15 +74,22 @@ def test_both_ways_in_plain_python():
     assert (mirrored(mirrored(left)) == left).all()
 
 
-def test_box_sums_and_start_in_plain_python():
+def test_box_sums_in_plain_python():
     values = RNG.integers(-5, 9, (6, 9))
     found = box_sum(values, 5)
     for row, col in np.ndindex(6, 9):
         assert found[row, col] == sum(values[clamp(row + r, 6), clamp(col + c, 9)] for r in range(-2, 3) for c in range(-2, 3))
-    scene = stereo_scene(30, 40, 6, 0)
-    problem = stereo_problem(census(scene.left), census(scene.right), labels=6, singleton="hamming", out_of_range=3)
-    sums = np.stack([box_sum(energies, 9) for energies in np.moveaxis(singleton_energies(problem), -1, 0)], -1)
-    assert (box_start(problem) == sums.argmin(-1)).all()
+
+
+@pytest.mark.parametrize(("rows", "cols", "size", "threads"), [(30, 40, 9, 1), (4, 5, 9, 1), (1, 7, 3, 2), (50, 60, 1, 1),
+                                                                (400, 250, 5, 2)])
+@pytest.mark.parametrize("alpha", [1, 1 << 26])  # sums of more than 32 bits, too
+def test_first_labels_in_plain_python(rows, cols, size, threads, alpha):
+    left, right = RNG.integers(0, 256, (2, rows, cols))
+    problem = stereo_problem(left, right, labels=6, singleton="hamming", out_of_range=3, alpha=alpha,
+                             observed=RNG.random((rows, cols)) < 0.8)
+    sums = np.stack([box_sum(energies, size) for energies in np.moveaxis(singleton_energies(problem), -1, 0)], -1)
+    assert (box_start(problem, size, threads) == sums.argmin(-1)).all()
 
 
 def test_the_stereo_of_both_ways_finds_what_is_hidden():

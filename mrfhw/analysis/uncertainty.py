@@ -7,13 +7,13 @@ answer does not grow with the image.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mrfhw.apps.job import LabelScale
+from mrfhw.model.threads import in_shares, threads_of
 
 __all__ = ["LEVEL", "Uncertainty", "entropy", "quantify"]
 
@@ -73,10 +73,9 @@ class Uncertainty:
         }
 
 
-def _row_blocks(rows: int, row_size: int) -> Iterator[slice]:
+def _row_blocks(rows: int, row_size: int) -> list[slice]:
     step = max(1, BLOCK // max(1, row_size))
-    for start in range(0, rows, step):
-        yield slice(start, min(rows, start + step))
+    return [slice(start, min(rows, start + step)) for start in range(0, rows, step)]
 
 
 def _shares_entropy(share: np.ndarray) -> np.ndarray:
@@ -185,7 +184,8 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     near = None if within is None else _near(scale, within)
     bits, std = np.empty((rows, cols)), np.empty((rows, cols))
     mean, interval = np.empty((rows, cols, dims)), np.empty((rows, cols, dims, 2))
-    for part in _row_blocks(rows, cols * labels):
+
+    def fill(part: slice) -> None:
         block = counts[part]
         counted[part] = seen = block.any(-1)
         if not seen.all():
@@ -205,6 +205,14 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
                 median[part] = _quantile(block, values[:, 0], 0.5)
             for d in range(dims):
                 interval[part][:, :, d] = (_dense_interval if scale.between else _interval)(block, values[:, d], level)
+
+    parts = _row_blocks(rows, cols * labels)
+
+    def share_of(first: int, last: int) -> None:
+        for part in parts[first:last]:
+            fill(part)
+
+    in_shares(share_of, len(parts), len(parts), threads_of(None))
     ordered = {"mean": mean, "std": std, "interval": interval} if scale.ordered else {}
     return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, **ordered, median=median,
                        confidence=None if near is None else confidence)

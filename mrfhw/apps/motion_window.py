@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrfhw.apps.descriptors import census
-from mrfhw.apps.starts import box_sum
 from mrfhw.field.problem import LABELS_MAX
 
-__all__ = ["MotionWindow", "block_motions", "find_window"]
+__all__ = ["MotionWindow", "block_motions", "box_sum", "find_window"]
 
 REACH = 32  # rows and columns of the farthest motion looked for
 BLOCK = 13  # rows and columns of a block
@@ -36,6 +35,17 @@ def _reduced(grey: np.ndarray, step: int) -> np.ndarray:
     """Sums of step x step pixels; the order of greys is all that a census takes."""
     rows, cols = (size // step * step for size in grey.shape)
     return np.asarray(grey[:rows, :cols].reshape(rows // step, step, cols // step, step).sum((1, 3)))
+
+
+def box_sum(values: np.ndarray, size: int) -> np.ndarray:
+    """Sums over size x size values around each, int64 (H, W); size is odd. Beyond the edges the nearest value stands."""
+    half = size // 2
+    total = np.pad(values, half, mode="edge").astype(np.int64)
+    for axis in (0, 1):
+        below = np.cumsum(total, axis)
+        below = np.concatenate([np.zeros_like(below[:1] if axis == 0 else below[:, :1]), below], axis)
+        total = below[size:] - below[:-size] if axis == 0 else below[:, size:] - below[:, :-size]
+    return total
 
 
 def block_motions(first: np.ndarray, second: np.ndarray, rows: range, cols: range, size: int = BLOCK) -> np.ndarray:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mrfhw.apps.job import Cooling, First, LabelScale
-from mrfhw.apps.starts import box_start
 from mrfhw.apps.two_ways import filled, mirrored, unmatched
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.field.result import Result
 from mrfhw.machine.config import PRESETS
+from mrfhw.model.first_labels import box_start
 
 __all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "FIRST_SWEEPS", "MACHINE", "ONE_WAY_ENERGY", "SINGLETON_MAX", "SWEEPS",
            "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]

@@ -13,12 +13,12 @@ from mrfhw.apps.images import load_inputs, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_vectors
 from mrfhw.apps.motion_window import MotionWindow, find_window
-from mrfhw.apps.starts import box_start
 from mrfhw.jobs.matching import Matching, found_energies
 from mrfhw.jobs.options import Common, label_machine, pair, same_size
 from mrfhw.jobs.task import Task
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
+from mrfhw.model.first_labels import box_start
 
 __all__ = ["TASK", "job"]
 

@@ -27,7 +27,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
-from mrfhw.model.cpu_kernel import LANES, STEEPEST, sweep_sites
+from mrfhw.model.cpu_kernel import LANES, STEEPEST, fill_weights, sweep_sites
 from mrfhw.model.data import compiling, doubles, singles
 from mrfhw.model.exact import RasterSites, temperatures
 from mrfhw.model.field_energy import FieldEnergy
@@ -45,6 +45,7 @@ _STEEP = 1e30  # octaves a unit of energy: all weights but the largest end; floa
 _FLOAT_ENDS = 104.0  # natural logarithms below 1 at which float32 is 0
 _WORTH_A_THREAD = 4_000  # sites of a colour; fewer take less time than to hand them over
 _AT_ONCE = 1 << 20  # entries of a table that are made at once
+_ENTRIES_WORTH_A_THREAD = 1 << 18
 
 
 class CpuTables(RasterSites):
@@ -54,8 +55,9 @@ class CpuTables(RasterSites):
     multiple of 16.
     """
 
-    def __init__(self, problem: Problem, config: Config | None = None) -> None:
+    def __init__(self, problem: Problem, config: Config | None = None, threads: int | None = None) -> None:
         super().__init__(problem, config)
+        self._threads = threads_of(threads)
         self.size = -(-problem.labels // LANES) * LANES
         heaviest = 1 if not self.edges.size else int(self.edges.max())
         weights = np.arange(heaviest + 1) if self.edges.size else np.ones(1, np.int64)
@@ -77,10 +79,14 @@ class CpuTables(RasterSites):
 
     def _singletons(self, sites: np.ndarray, kind: type[np.generic], beyond: int) -> np.ndarray:
         found = np.full((len(sites), self.size), beyond, kind)
-        for first in range(0, len(sites), _AT_ONCE // self.size):
-            some = slice(first, first + _AT_ONCE // self.size)
-            with compiling("load", kind):
+
+        def share(first: int, last: int) -> None:
+            for begin in range(first, last, _AT_ONCE // self.size):
+                some = slice(begin, min(begin + _AT_ONCE // self.size, last))
                 found[some, :self.problem.labels] = singles(self.problem, sites[some], self.problem.shape[1], kind)
+
+        with compiling("load", kind):
+            in_shares(share, len(sites), found.size // _ENTRIES_WORTH_A_THREAD, self._threads)
         return found
 
     def weighs(self, temperature: float) -> bool:
@@ -91,17 +97,17 @@ class CpuTables(RasterSites):
     def at(self, temperature: float) -> tuple[list[np.ndarray], np.ndarray]:
         """The weights at `temperature`, float32: of each colour's singletons, and of doubletons; see `sweep_sites`."""
         if temperature != self._temperature:
-            labels = self.problem.labels
             # By energy above the least, as far as float32 goes.
             table = np.exp(np.arange(min(self.bound, math.ceil(_FLOAT_ENDS * temperature)) + 2) / -temperature).astype(np.float32)
             table[-1] = 0.0
             if not self._weights:
                 self._weights = [np.zeros(energies.shape, np.float32) for energies in self.energies]
             for energies, weights in zip(self.energies, self._weights, strict=True):
-                for first in range(0, len(energies), _AT_ONCE // self.size):
-                    some = slice(first, first + _AT_ONCE // self.size)
-                    above = energies[some, :labels] - energies[some, :labels].min(1, keepdims=True)
-                    weights[some, :labels] = table[np.minimum(above, len(table) - 1)]
+                def share(first: int, last: int, energies: np.ndarray = energies, weights: np.ndarray = weights) -> None:
+                    fill_weights(weights[first:last], energies[first:last], self.problem.labels, table)
+
+                with compiling("weights", self.kind):
+                    in_shares(share, len(energies), energies.size // _ENTRIES_WORTH_A_THREAD, self._threads)
             self._pair_weights = table[np.minimum(self.pairs, len(table) - 1)]
             self._temperature = temperature
         return self._weights, self._pair_weights
@@ -116,7 +122,7 @@ class CpuChain:
 
     def __init__(self, problem: Problem, run: Run, *, config: Config | None = None, tables: CpuTables | None = None,
                  threads: int | None = None, cached: bool = True):
-        self.tables = CpuTables(problem, config) if tables is None else tables
+        self.tables = CpuTables(problem, config, threads) if tables is None else tables
         self.problem, self.run, self.config, self.sweeps, self.drawn = problem, run, config, 0, 0
         self._cached, self._threads = cached, threads_of(threads)
         self.initial = initial_labels(problem, run)

@@ -21,7 +21,8 @@ from numba.extending import intrinsic, overload
 
 from mrfhw.model.kernel import DOWN, LEFT, RIGHT, UP, step
 
-__all__ = ["LANES", "POINT_BITS", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "sweep_sites"]
+__all__ = ["LANES", "POINT_BITS", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "fill_weights",
+           "sweep_sites"]
 
 LANES, QUARTER = 16, 4
 SUMS = LANES + QUARTER
@@ -279,6 +280,18 @@ def _weigh_of_kind(own: Any, at: Any, pairs: Any, up: Any, down: Any, left: Any,
         return others, held, least
 
     return products if own.dtype == types.float32 else powers
+
+
+@numba.njit(cache=True, nogil=True)
+def fill_weights(weights: np.ndarray, energies: np.ndarray, labels: int, table: np.ndarray) -> None:
+    """weights (n, size) float32, of `labels` labels of each site: table's entry of the energy above the least one, or its last."""
+    last = np.int64(len(table) - 1)
+    for site in range(len(energies)):
+        least = np.int64(energies[site, 0])
+        for label in range(1, labels):
+            least = min(least, np.int64(energies[site, label]))
+        for label in range(labels):
+            weights[site, label] = table[min(np.int64(energies[site, label]) - least, last)]
 
 
 @numba.njit(cache=True, nogil=True)

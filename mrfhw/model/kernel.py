@@ -201,10 +201,11 @@ def channel_energy(first: Int, second: Int, kind: int, most: int) -> Int:
     if kind == SQUARED:
         energy *= energy
     elif kind == HAMMING:
-        bits, energy = np.uint64(energy), np.int64(0)
-        while bits:
-            bits &= bits - U(1)
-            energy += 1
+        bits = np.uint64(energy)  # the ones of each 2, then 4, then 8 of them, then all
+        bits -= bits >> U(1) & U(0x5555555555555555)
+        bits = (bits & U(0x3333333333333333)) + (bits >> U(2) & U(0x3333333333333333))
+        bits = bits + (bits >> U(4)) & U(0x0f0f0f0f0f0f0f0f)
+        energy = np.int64(bits * U(0x0101010101010101) >> U(56))
     return energy if most < 0 else min(energy, most)
 
 
