@@ -11,8 +11,10 @@ import numpy as np
 
 from mrfhw.apps.descriptors import census
 from mrfhw.field.problem import LABELS_MAX
+from mrfhw.model.data import hamming_sources
+from mrfhw.model.first_labels import least_in_boxes
 
-__all__ = ["MotionWindow", "block_motions", "box_sum", "find_window"]
+__all__ = ["MotionWindow", "block_motions", "find_window"]
 
 REACH = 32  # rows and columns of the farthest motion looked for
 BLOCK = 13  # rows and columns of a block
@@ -37,32 +39,16 @@ def _reduced(grey: np.ndarray, step: int) -> np.ndarray:
     return np.asarray(grey[:rows, :cols].reshape(rows // step, step, cols // step, step).sum((1, 3)))
 
 
-def box_sum(values: np.ndarray, size: int) -> np.ndarray:
-    """Sums over size x size values around each, int64 (H, W); size is odd. Beyond the edges the nearest value stands."""
-    half = size // 2
-    total = np.pad(values, half, mode="edge").astype(np.int64)
-    for axis in (0, 1):
-        below = np.cumsum(total, axis)
-        below = np.concatenate([np.zeros_like(below[:1] if axis == 0 else below[:, :1]), below], axis)
-        total = below[size:] - below[:-size] if axis == 0 else below[:, size:] - below[:, :-size]
-    return total
-
-
 def block_motions(first: np.ndarray, second: np.ndarray, rows: range, cols: range, size: int = BLOCK) -> np.ndarray:
     """(H, W, 2) int64: each pixel's (row, column) motion of the least Hamming distance over size x size descriptors.
 
     first, second: (H, W) descriptors. Of equal motions the shortest.
     """
-    height, width = first.shape
     above, before = max(0, -rows[0]), max(0, -cols[0])
     padded = np.pad(second, ((above, max(0, rows[-1])), (before, max(0, cols[-1]))), mode="edge")
-    best, least = np.zeros((height, width, 2), np.int64), np.full((height, width), np.iinfo(np.int64).max)
-    for row, col in sorted(((row, col) for row in rows for col in cols), key=lambda motion: motion[0] ** 2 + motion[1] ** 2):
-        there = padded[above + row:above + row + height, before + col:before + col + width]
-        sums = box_sum(np.bitwise_count(first ^ there), size)
-        better = sums < least
-        least[better], best[better] = sums[better], (row, col)
-    return best
+    motions = np.array(sorted(((row, col) for row in rows for col in cols), key=lambda motion: motion[0] ** 2 + motion[1] ** 2))
+    data = hamming_sources(first, padded, motions + np.array([above, before]))
+    return np.asarray(motions[least_in_boxes(data, len(motions), size, np.int32)])
 
 
 def _confirmed(forwards: np.ndarray, backwards: np.ndarray) -> np.ndarray:

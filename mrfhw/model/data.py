@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from mrfhw.field.terms import SINGLETONS
 from mrfhw.model.kernel import fill_singles
 from mrfhw.progress import working
 
-__all__ = ["compiling", "doubles", "edges", "energy_bound", "singles", "sources"]
+__all__ = ["compiling", "doubles", "edges", "energy_bound", "hamming_sources", "singles", "sources"]
 
 
 _ALL = np.empty(0, np.uint8)  # no label chosen
@@ -47,6 +48,15 @@ def sources(problem: Problem) -> tuple[tuple[int, int], np.ndarray, np.ndarray, 
                          for c in problem.channels], np.int64)
     return (problem.shape, _channels(problem.singleton1), _channels(problem.singleton2), offsets, constants,
             _channels(problem.unary), observed, channels, int(problem.out_of_range))
+
+
+def hamming_sources(first: np.ndarray, second: np.ndarray, offsets: np.ndarray) -> tuple[Any, ...]:
+    """The same of a Hamming distance alone, of more labels than a problem has.
+
+    first: (H, W), second: (H2, W2) integers of up to 31 bits; offsets: (L, 2), none of which leads out of the second.
+    """
+    return (first.shape, _channels(first), _channels(second), np.ascontiguousarray(offsets, np.int64), np.empty((0, 0), np.int32),
+            _channels(None), np.empty((0, 0), np.bool_), np.array([(1, SINGLETONS.index("hamming"), -1)], np.int64), 0)
 
 
 def singles(problem: Problem, sites: np.ndarray, stride: int, kind: type[np.generic]) -> np.ndarray:

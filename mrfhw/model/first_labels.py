@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -10,7 +12,7 @@ from mrfhw.model.data import compiling, energy_bound, sources
 from mrfhw.model.kernel import fill_singles
 from mrfhw.model.threads import in_shares, threads_of
 
-__all__ = ["BOX", "box_start"]
+__all__ = ["BOX", "box_start", "least_in_boxes"]
 
 BOX = 9  # rows and columns of sites whose singletons are added
 _WORTH_A_THREAD = 1 << 18  # singletons; fewer take less time than to hand them over
@@ -47,20 +49,25 @@ def _fill_rows(out: np.ndarray, first: int, last: int, half: int, window: np.nda
             total -= sums[max(col - half, 0)]
 
 
-def box_start(problem: Problem, size: int = BOX, threads: int | None = None) -> np.ndarray:
-    """Labels, uint8 (H, W), of the least sum of the singletons of a label over size x size sites around, the lowest on ties.
+def least_in_boxes(data: tuple[Any, ...], labels: int, size: int, kind: type[np.generic], threads: int | None = None) -> np.ndarray:
+    """Labels, uint16 (H, W), of the least sum of the singletons of a label over size x size sites around, the lowest on ties.
 
-    size: odd. Beyond the edges the nearest site stands. threads: as of `mrfhw.model.threads.threads_of`.
+    data: as of `mrfhw.model.data.sources`. size: odd. kind: holds the sums. Beyond the edges the nearest site stands. threads: as
+    of `mrfhw.model.threads.threads_of`.
     """
-    rows, cols = problem.shape
-    out = np.empty((rows, cols), np.uint8)
-    kind = np.int32 if energy_bound(problem) * size**2 < 1 << 31 else np.int64
-    data = sources(problem)
+    rows, cols = data[0]
+    out = np.empty((rows, cols), np.uint16)
 
     def share(first: int, last: int) -> None:
-        window = np.empty((size, cols, problem.labels), kind)
+        window = np.empty((size, cols, labels), kind)
         _fill_rows(out, first, last, size // 2, window, np.zeros(window.shape[1:], kind), np.empty(0, np.uint8), *data)
 
     with compiling("first labels", kind):
-        in_shares(share, rows, problem.sites * problem.labels // _WORTH_A_THREAD, threads_of(threads))
+        in_shares(share, rows, rows * cols * labels // _WORTH_A_THREAD, threads_of(threads))
     return out
+
+
+def box_start(problem: Problem, size: int = BOX, threads: int | None = None) -> np.ndarray:
+    """`least_in_boxes` of the singletons of a problem, uint8 (H, W)."""
+    kind = np.int32 if energy_bound(problem) * size**2 < 1 << 31 else np.int64
+    return least_in_boxes(sources(problem), problem.labels, size, kind, threads).astype(np.uint8)
