@@ -10,6 +10,7 @@ import pytest
 from mrfhw.apps.stereo import stereo_problem
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.schedule import Schedule
 from mrfhw.machine.config import Config
 from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.scenes import stereo_scene
@@ -39,6 +40,16 @@ def test_a_sum_of_histograms_is_as_wide_as_it_must_be(backend, sweeps, kind):
     assert added.counts.dtype == kind
     assert all(one.counts is None for one in added.results)
     assert np.array_equal(added.counts, sample(backend, CONFIG, PROBLEM, run, chains=2).counts)
+
+
+@pytest.mark.parametrize(("sweeps", "total"), [(33_000, 66_000), (65_540, 131_080)])
+def test_long_runs_are_counted_whole(sweeps, total):
+    """Counts of one chain, and of two added, that 16 bits do not hold: of a site that has one label."""
+    problem = Problem(labels=2, singleton1=np.array([[0]]), constants=np.array([0, 60]), schedule=Schedule.constant(0.5))
+    solution = sample("cpu", CONFIG, problem, Run(sweeps=sweeps), chains=2, traced=False)
+    assert [one.counts.tolist() for one in solution.results] == [[[[sweeps, 0]]]] * 2
+    assert solution.counts.tolist() == [[[total, 0]]]
+    assert sample("cpu", CONFIG, problem, Run(sweeps=sweeps), chains=2, traced=False, add_up=True).counts.tolist() == [[[total, 0]]]
 
 
 def test_trace_is_what_the_chain_did():

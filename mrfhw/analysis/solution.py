@@ -49,11 +49,11 @@ class Solution:
 
 
 def _added(arrays: Iterable[np.ndarray | None]) -> np.ndarray | None:
-    """The sum of the arrays, which is the only one where there is one; None where one is None."""
+    """The sum of the arrays, of 32 bits at least, which may be the only one itself; None where one is None."""
     first, *others = arrays
-    if first is None or not others:
-        return first
-    total = np.copy(first)
+    if first is None:
+        return None
+    total = first.astype(np.promote_types(first.dtype, np.uint32), copy=bool(others))
     for other in others:
         if other is None:
             return None

@@ -35,7 +35,7 @@ def _number(adding: Adding) -> Any:
 class Result(Recorded):
     """Outcome of one run of one backend. What a backend does not have is None.
 
-    counts: (H, W, L) uint32, how often each label was drawn after the burn-in; 0 at clamped sites; of runs whose estimate is the
+    counts: (H, W, L) unsigned, how often each label was drawn after the burn-in; 0 at clamped sites; of runs whose estimate is the
     mode. sums: (H, W, 2) int64, the sum of the labels drawn after the burn-in, and their number; 0 at clamped sites; of runs whose
     estimate is the mean. last: (H, W) uint8, the last sample. initial: (H, W) uint8.
     messages: (n, 3) int64 rows (address, label, count) in the order of arrival; None where there is no log, or too long a one.

@@ -129,7 +129,8 @@ class CpuChain:
         self.labels = np.ascontiguousarray(self.initial).copy()
         self._state = lane_states(run.seed, problem.shape[0])
         self._bounds = np.zeros(problem.sites, np.uint32)
-        self._counts = np.zeros((problem.sites, problem.labels if run.estimate == "mode" else 0), np.uint32)
+        kind = np.uint16 if run.after_burn_in < 1 << 16 else np.uint32
+        self._counts = np.zeros((problem.sites, problem.labels if run.estimate == "mode" else 0), kind)
         self._sums = np.zeros((problem.sites, 2 if run.estimate == "mean" else 0), np.int64)
         self._since = np.full(problem.sites, run.counts_from, np.int64)
         self._temperatures = temperatures(problem, config)
@@ -179,14 +180,15 @@ class CpuChain:
         sites = np.concatenate(self.tables.sites)
         held, lasted = self.labels.reshape(-1)[sites], np.maximum(self.sweeps - self._since[sites], 0)
         if self._counts.size:
-            self._counts[sites, held] += lasted.astype(np.uint32)
+            self._counts[sites, held] += lasted.astype(self._counts.dtype)
         if self._sums.size:
             self._sums[sites] += np.stack([lasted * held, lasted], -1)
         self._since.fill(max(self.sweeps, self.run.counts_from))
 
     @property
     def counts(self) -> np.ndarray | None:
-        """(H, W, L) uint32, the histogram so far, in which later sweeps go on; None where the run's estimate is not the mode."""
+        """(H, W, L) uint16 or uint32, the histogram so far, in which later sweeps go on; None where the run's estimate is not the
+        mode."""
         if not self._counts.size:
             return None
         self._count_held()

@@ -323,7 +323,7 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     energies, int16 or int32, which `scale` makes octaves. The last row is that of a neighbour that does not exist. sides: 1, or 2
     where the neighbours below and to the right have others. edges: (sites, 4), as in `mrfhw.model.kernel.site_energies`, or of
     size 0. rests: T does not change from here on until `bounds` are cleared. flags, labels: (H x W,). bounds: (H x W,) uint32, a
-    number of 32 bits below it keeps the label. state: (H, 4) uint32, a generator a row. counts: (H x W, L) uint32 or of size 0,
+    number of 32 bits below it keeps the label. state: (H, 4) uint32, a generator a row. counts: (H x W, L) unsigned or of size 0,
     sums: (H x W, 2) int64 or of size 0, since: (H x W,) the sweep from which on the label is not counted yet; now: the sweep that
     is counted, -1 for none. cached: whether bounds are kept. energies_own, energies_pairs: energies in the shapes of `own` and
     `pairs`. followed: whether the change of the energy is wanted.
@@ -402,7 +402,7 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                 lasted = now - since[site]
                 since[site] = now
                 if counts.size > 0:
-                    counts[site, U(former[U(at)])] += np.uint32(lasted)
+                    counts[site, U(former[U(at)])] += counts.dtype.type(lasted)
                 else:
                     sums[site, 0] += lasted * np.int64(former[U(at)])
                     sums[site, 1] += lasted

@@ -28,4 +28,7 @@ def prepared(backend: str, job: Job, visit: int | None = None, progress: Progres
 
         results.append(backends.solve(backend, job.config, problem, run, advance, visit=visit))
         finished += run.sweeps
-    return dataclasses.replace(job, **job.first.then(results), first=None, prior=tuple(results))
+    changes = job.first.then(results)
+    for result in results:
+        result.counts = result.sums = None  # as large as the field's own, and not needed any more
+    return dataclasses.replace(job, **changes, first=None, prior=tuple(results))

@@ -121,7 +121,7 @@ class _Chains:
         if last.counts is None:
             return
         if self.total is None:
-            self.total = last.counts.astype(np.min_scalar_type(self.chains * self.run.after_burn_in))
+            self.total = last.counts.astype(np.min_scalar_type(self.chains * self.run.after_burn_in), copy=False)
         else:
             np.add(self.total, last.counts, out=self.total, casting="unsafe")
         last.counts = None
