@@ -24,7 +24,7 @@ class Row:
     labels_per_s: label evaluations a second, of a log that costs nothing. replaced: those that a machine without subsets would need
     to visit as many sites, where a visit evaluates a subset of the labels. logged: the same with every counted label in a histogram
     that reaches the host, None where that is not known or there is none. read_out: of a run without a log, whose estimate is the
-    mean or the last sample, `mrfhw.fpga.rates.read_out`. log_bytes: of the log for each label evaluation.
+    mean, `mrfhw.fpga.rates.read_out`. log_bytes: of the log for each label evaluation.
     logic: which cells, and how many. multipliers: how many. joules: for a label evaluation, by a model of power. binds: what sets
     the rate.
     status: simulated, placed and routed, run on a board, measured here.

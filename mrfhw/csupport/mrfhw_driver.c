@@ -308,15 +308,15 @@ static mrfhw_error finish_site(mrfhw_machine *m, uint32_t site, uint32_t address
     uint64_t total = 0;
 
     TRY(get(m, address, &word));
-    TRY(get(m, address + MRFHW_LMEM_OTHER, &other));
     label = word >> MRFHW_LMEM_LABEL_BIT & MASK(MRFHW_LABEL_WIDTH);
     if (label >= m->problem.labels) return MRFHW_ERROR_LMEM;
     if (clamped && label != (loaded >> MRFHW_LMEM_LABEL_BIT & MASK(MRFHW_LABEL_WIDTH))) return MRFHW_ERROR_LMEM;
     m->last[site] = (uint8_t)label;
+    if (m->problem.estimate == MRFHW_ESTIMATE_LAST) return fold_word(m, site, word); /* the other word holds nothing */
+    TRY(get(m, address + MRFHW_LMEM_OTHER, &other));
     if (m->problem.estimate == MRFHW_ESTIMATE_MEAN) return take_sum(m, site, word, other, clamped);
     TRY(fold_word(m, site, word));
     TRY(fold_word(m, site, other));
-    if (m->problem.estimate == MRFHW_ESTIMATE_LAST) return MRFHW_OK;
     for (i = 0; i < m->problem.labels; i++) total += m->counts[(size_t)site * m->problem.labels + i];
     return total == (clamped ? 0 : m->problem.counted) ? MRFHW_OK : MRFHW_ERROR_COUNTS;
 }

@@ -73,7 +73,7 @@ def workload(config: Config) -> Workload:
 
 
 def read_out(labels_per_s: float, sites: int, labels: float, bytes_per_s: float) -> float:
-    """Label evaluations a second of a run of `RUN_SWEEPS` sweeps without a log, the time to read LMem over the link included.
+    """Label evaluations a second of a run of `RUN_SWEEPS` sweeps for the mean, the time to read LMem over the link included.
 
     labels_per_s: of the machine alone. labels: evaluated at a visit to a site. bytes_per_s: of the link, of the answers to reads as
     of the log.

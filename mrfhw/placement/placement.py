@@ -23,6 +23,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.address_widths import AddressWidths
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import LMEM_WORDS
 from mrfhw.placement.fit import check_fits, check_schedule
 from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.reach import Reach
@@ -210,6 +211,11 @@ class Placement:
         """Whether the sums after `sweeps` are cleared before the next sweep."""
         counted = self.run.counted_of(sweeps)
         return self.run.estimate == "mean" and counted > 0 and counted % self.config.sum_sweeps(self.problem.labels) == 0
+
+    @property
+    def entry_words(self) -> int:
+        """Words of a site's LMem entry that the answer is in, from the first on; the others of a run that counts nothing are 0."""
+        return 1 if self.run.estimate == "last" else LMEM_WORDS
 
     @property
     def interval(self) -> int:

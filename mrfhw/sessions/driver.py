@@ -352,15 +352,17 @@ class Driver:
         c = self.config
         tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
         first = self._label_addresses(p, tile, row, col)
-        words = self.chip.read(np.ascontiguousarray(np.stack([first, first + 1], -1), np.uint32).ravel())
-        words = words.reshape(*first.shape, 2).astype(np.int32)
+        wanted = np.arange(p.entry_words)
+        words = self.chip.read(np.ascontiguousarray(first[..., None] + wanted, np.uint32).ravel())
+        words = np.pad(words.reshape(-1, p.entry_words), ((0, 0), (0, LMEM_WORDS - p.entry_words))).astype(np.int32)
+        words = words.reshape(*first.shape, LMEM_WORDS)
         label = words >> LmemWord.LABEL & (c.max_labels - 1)
         count = words >> LmemWord.COUNT & c.count_max
-        return np.stack([p.untile(field[..., i]) for i in (0, 1) for field in (label, count)], -1)
+        return np.stack([p.untile(field[..., i]) for i in range(LMEM_WORDS) for field in (label, count)], -1)
 
     def reading_cycles(self, p: Placement) -> int:
         """Bus cycles that `lmem` takes, one access after the other."""
-        return LMEM_WORDS * self.config.spes * p.tile_rows * p.tile_cols * self.config.bus_read_cycles
+        return p.entry_words * self.config.spes * p.tile_rows * p.tile_cols * self.config.bus_read_cycles
 
     def generators(self) -> np.ndarray:
         """(generators, 4) uint32, their states. Four reads rotate a state once completely, so it does not change."""
