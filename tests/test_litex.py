@@ -23,7 +23,7 @@ from mrfhw.placement.placement import Placement
 SYSTEM = Path(__file__).parent / "support" / "litex_system.py"
 TOOLS = ("g++", "gcc", "make", "riscv64-unknown-elf-gcc", "verilator")
 HEADERS = ("event2/event.h", "json-c/json.h", "zlib.h")  # of LiteX's simulator
-MODULES = ("litex", "migen", "pythondata_cpu_vexriscv", "pythondata_misc_tapcfg")
+MODULES = ("litex", "migen", "pythondata_cpu_serv", "pythondata_cpu_vexriscv", "pythondata_misc_tapcfg")
 
 
 def skip_without_tools() -> None:
@@ -84,11 +84,13 @@ def same_bits(found: dict[str, list[int]], wanted: Result) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("bus", "machine"), [
-    ("wishbone", "--preset smallest"),
-    ("axi", "--mesh 2x2 --spus 2 --tile-rows 8 --tile-cols 8 --lmem-banks 4 --counter-bits 2 --line-bits 128 --sampler cdf"),
+@pytest.mark.parametrize(("processor", "bus", "machine"), [
+    ("vexriscv", "wishbone", "--preset smallest"),
+    ("serv", "wishbone", "--preset smallest"),
+    ("vexriscv", "axi",
+     "--mesh 2x2 --spus 2 --tile-rows 8 --tile-cols 8 --lmem-banks 4 --counter-bits 2 --line-bits 128 --sampler cdf"),
 ])
-def test_the_example_on_a_processor(bus: str, machine: str, tmp_path: Path) -> None:
+def test_the_example_on_a_processor(processor: str, bus: str, machine: str, tmp_path: Path) -> None:
     """Every bit of four problems, the log through a ring in the system's memory that is shorter than it."""
     skip_without_tools()
     mrfhw("generate", *machine.split(), "--top", "axi", "--axi-data-bits", "32", "-o", tmp_path / "machine")
@@ -101,7 +103,7 @@ def test_the_example_on_a_processor(bus: str, machine: str, tmp_path: Path) -> N
         exported.append(tmp_path / f"firmware{number}")
         mrfhw("export", field, "--machine", tmp_path / "machine" / "manifest.json", "-o", exported[-1])
     system = tmp_path / "system"
-    call(sys.executable, SYSTEM, "--bus", bus, tmp_path / "machine", system, *exported)
+    call(sys.executable, SYSTEM, "--processor", processor, "--bus", bus, tmp_path / "machine", system, *exported)
     call("bash", "build_sim.sh", directory=system)
     logs = []
     for number, (problem, run) in enumerate(problems()):

@@ -1,10 +1,10 @@
 """A LiteX system with a processor and a generated machine, for LiteX's own simulator; run as a program, apart from pytest.
 
-    python litex_system.py --bus BUS MACHINE OUTPUT FIRMWARE ...
+    python litex_system.py --processor NAME --bus BUS MACHINE OUTPUT FIRMWARE ...
 
-BUS: wishbone or axi. MACHINE: what `mrfhw generate --top axi --axi-data-bits 32` wrote. OUTPUT: a new directory for the simulator's
-sources; `bash build_sim.sh` there compiles `obj_dir/Vsim`, which runs what is in sim_rom.init. FIRMWARE: what `mrfhw export` wrote
-for the machine, for one problem each; OUTPUT then has rom0.init, rom1.init, ...
+NAME: of one of LiteX's processors. BUS: wishbone or axi. MACHINE: what `mrfhw generate --top axi --axi-data-bits 32` wrote. OUTPUT:
+a new directory for the simulator's sources; `bash build_sim.sh` there compiles `obj_dir/Vsim`, which runs what is in sim_rom.init.
+FIRMWARE: what `mrfhw export` wrote for the machine, for one problem each; OUTPUT then has rom0.init, rom1.init, ...
 
 The program is the export's example.c as it is. LiteX's start-up code calls a main of ours, which calls the example's and sends what
 it left in memory over the serial port. LiteX's Builder is not used, as it would compile a C library and the BIOS.
@@ -13,6 +13,7 @@ it left in memory over the serial port. LiteX's Builder is not used, as it would
 from __future__ import annotations
 
 import argparse
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,6 @@ from litex.build.generic_platform import Pins, Subsignal
 from litex.build.sim import SimPlatform
 from litex.build.sim.config import SimConfig
 from litex.build.sim.platform import SimFinish
-from litex.soc.cores.cpu.vexriscv import core as vexriscv
 from litex.soc.integration import export, soc_core
 from litex.soc.integration.common import get_mem_data
 from litex.soc.integration.soc import SoCRegion
@@ -129,10 +129,10 @@ int main(void) {
 
 
 class System(soc_core.SoCCore):
-    """VexRiscv with its caches, ROM, RAM, a serial port, the machine, and memory for its log."""
+    """A processor, with its caches if it has any, ROM, RAM, a serial port, the machine, and memory for its log."""
 
-    def __init__(self, platform: SimPlatform, directory: Path, standard: str):
-        soc_core.SoCCore.__init__(self, platform, clk_freq=CLOCK_HZ, cpu_type="vexriscv", bus_standard=standard, uart_name="sim",
+    def __init__(self, platform: SimPlatform, directory: Path, processor: str, standard: str):
+        soc_core.SoCCore.__init__(self, platform, clk_freq=CLOCK_HZ, cpu_type=processor, bus_standard=standard, uart_name="sim",
                                   integrated_rom_size=ROM_BYTES, integrated_sram_size=RAM_BYTES)
         self.crg = CRG(platform.request("sys_clk"))
         self.sim_finish = SimFinish()
@@ -163,7 +163,7 @@ def rom_words(soc: Any, sources: Path, out: Path) -> list[int]:
     compiler = [f"{tool}gcc", *soc.cpu.gcc_flags.split(), "-std=c99", "-Os", "-Wall", "-Wextra", "-Werror", "-ffreestanding",
                 "-ffunction-sections", "-fdata-sections", f"-I{sources}", f"-I{out}", f"-DMACHINE_BASE={MRFHW:#x}u",
                 f"-DRING_BASE={RING:#x}u"]
-    parts = {"crt0.S": Path(vexriscv.__file__).with_name("crt0.S"), "report.c": out / "report.c",
+    parts = {"crt0.S": Path(inspect.getfile(type(soc.cpu))).with_name("crt0.S"), "report.c": out / "report.c",
              "mrfhw_driver.c": sources / "mrfhw_driver.c", "example.c": sources / "example.c"}
     objects = []
     for name, path in parts.items():
@@ -171,7 +171,9 @@ def rom_words(soc: Any, sources: Path, out: Path) -> list[int]:
         renamed = ["-Dmain=example_main"] if name == "example.c" else []
         subprocess.run([*compiler, *renamed, "-c", str(path), "-o", objects[-1]], cwd=out, check=True)
     script = Path(soc_core.__file__).parents[1] / "software" / "bios" / "linker.ld"
-    subprocess.run([*compiler, "-nostdlib", "-Wl,--gc-sections", f"-L{out}", f"-Wl,-T,{script}", *objects, "-lgcc", "-o",
+    # GCC has its library for rv32i by that name, and not for the version 2.0 of it that LiteX asks for.
+    linker = [word.replace("rv32i2p0", "rv32i") for word in compiler]
+    subprocess.run([*linker, "-nostdlib", "-Wl,--gc-sections", f"-L{out}", f"-Wl,-T,{script}", *objects, "-lgcc", "-o",
                     "firmware.elf"], cwd=out, check=True)
     subprocess.run([f"{tool}objcopy", "-O", "binary", "firmware.elf", "firmware.bin"], cwd=out, check=True)
     words: list[int] = get_mem_data(str(out / "firmware.bin"), endianness="little")
@@ -180,6 +182,7 @@ def rom_words(soc: Any, sources: Path, out: Path) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--processor", required=True)
     parser.add_argument("--bus", choices=("wishbone", "axi"), required=True)
     parser.add_argument("machine", type=Path)
     parser.add_argument("output", type=Path)
@@ -187,7 +190,7 @@ def main() -> None:
     arguments = parser.parse_args()
     out = arguments.output.resolve()
     out.mkdir()
-    soc = System(SimPlatform("SIM", PINS), arguments.machine, arguments.bus)
+    soc = System(SimPlatform("SIM", PINS), arguments.machine, arguments.processor, arguments.bus)
     soc.finalize()
     write_addresses(soc, out)
     for number, sources in enumerate(arguments.firmware):
