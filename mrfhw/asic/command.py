@@ -38,15 +38,15 @@ _LINES = [
 
 @contextlib.contextmanager
 def _directory() -> Iterator[Path]:
-    """Of the tools' files; it stays where a tool fails, whose error names one of them."""
-    directory, failed = Path(tempfile.mkdtemp(prefix="mrfhw-asic-")), False
+    """Of the tools' files; it stays where an error names one of them."""
+    directory, named = Path(tempfile.mkdtemp(prefix="mrfhw-asic-")), False
     try:
         yield directory
-    except BuildError:
-        failed = True
+    except BuildError as error:
+        named = str(directory) in str(error)
         raise
     finally:
-        if not failed:
+        if not named:
             shutil.rmtree(directory)
 
 
