@@ -68,8 +68,14 @@ def test_stereo_has_disparities_between_pixels():
 def test_matching_both_ways_keeps_no_histogram_either(estimate):
     answer = stereo(estimate, backend="model")
     assert answer.occluded is not None
-    assert all(one.messages_counted == 0 and one.counts is None for one in answer._job.prior)
+    assert all(one.messages_counted == 0 for one in answer._job.prior)
     assert answer.report["log_messages"] == 0
+
+
+def test_what_comes_first_keeps_its_numbers_alone():
+    answer = stereo("mode", backend="model")
+    assert [(one.counts, one.sums) for one in answer._job.prior] == [(None, None)] * 2
+    assert all(one.messages_counted > 0 for one in answer._job.prior)
 
 
 def test_annealing_is_the_last_sample_and_may_be_the_mode():

@@ -47,7 +47,7 @@ def test_rtl_equals_model(lanes, seed, request):
 
 @pytest.mark.parametrize(("machines", "fewer"), [(MACHINES, 45), (MORE_MACHINES, 50)])
 def test_problems_meet_what_lanes_differ_in(machines, fewer):
-    """Of the two machines of every run, and of the four beside them."""
+    """Of the two machines of every run, and of the four beside them. fewer: problems, at least, of fewer slots than labels."""
     found, configs = [], []
     for lanes, seed in machines:
         rng = np.random.default_rng(seed)

@@ -17,7 +17,7 @@ from mrfhw.apps.two_ways import filled, mirrored, unmatched
 from mrfhw.cli import main
 from mrfhw.field.energy import singleton_energies
 from mrfhw.field.files import load_problem
-from mrfhw.field.problem import Run
+from mrfhw.field.problem import LABELS_MAX, Run
 from mrfhw.machine.config import Config
 from mrfhw.model.first_labels import box_start
 from mrfhw.model.machine import solve
@@ -137,6 +137,21 @@ def test_block_motions_in_plain_python():
                        for i in (-1, 0, 1) for j in (-1, 0, 1))
         motions = sorted(((r, c) for r in range(-1, 2) for c in range(-2, 3)), key=lambda m: m[0] ** 2 + m[1] ** 2)
         assert tuple(found[row, col]) == min(motions, key=lambda m: cost(*m))
+
+
+def test_blocks_of_many_motions():
+    """More than are summed at a time; of equal ones the first."""
+    first, second = RNG.integers(0, 4, (2, 9, 10)).astype(np.uint32)
+    rows = cols = range(-9, 10)
+    assert len(rows) * len(cols) > LABELS_MAX
+    found = block_motions(first, second, rows, cols, 3)
+    motions = sorted(((r, c) for r in rows for c in cols), key=lambda m: m[0] ** 2 + m[1] ** 2)
+    there = np.pad(second, 9, mode="edge")
+    sums = []
+    for row, col in motions:
+        costs = np.pad(np.bitwise_count(first ^ there[9 + row:18 + row, 9 + col:19 + col]), 1, mode="edge").astype(int)
+        sums.append(sum(costs[r:r + 9, c:c + 10] for r in range(3) for c in range(3)))
+    assert np.array_equal(found, np.array(motions)[np.argmin(sums, 0)])
 
 
 def test_more_than_64_motions_on_a_machine():

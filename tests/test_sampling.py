@@ -42,7 +42,7 @@ def test_a_sum_of_histograms_is_as_wide_as_it_must_be(backend, sweeps, kind):
     assert np.array_equal(added.counts, sample(backend, CONFIG, PROBLEM, run, chains=2).counts)
 
 
-@pytest.mark.parametrize(("sweeps", "total"), [(33_000, 66_000), (65_540, 131_080)])
+@pytest.mark.parametrize(("sweeps", "total"), [(33_000, 66_000), (65_535, 131_070), (65_536, 131_072)])
 def test_long_runs_are_counted_whole(sweeps, total):
     """Counts of one chain, and of two added, that 16 bits do not hold: of a site that has one label."""
     problem = Problem(labels=2, singleton1=np.array([[0]]), constants=np.array([0, 60]), schedule=Schedule.constant(0.5))
@@ -50,6 +50,16 @@ def test_long_runs_are_counted_whole(sweeps, total):
     assert [one.counts.tolist() for one in solution.results] == [[[[sweeps, 0]]]] * 2
     assert solution.counts.tolist() == [[[total, 0]]]
     assert sample("cpu", CONFIG, problem, Run(sweeps=sweeps), chains=2, traced=False, add_up=True).counts.tolist() == [[[total, 0]]]
+
+
+@pytest.mark.parametrize("backend", ["float", "model"])
+def test_a_wrong_number_of_threads_is_refused_before_the_run(backend, monkeypatch):
+    """What is made of an answer has threads, too."""
+    monkeypatch.setenv("MRFHW_THREADS", "0")
+    done: list[int] = []
+    with pytest.raises(ProblemError, match=r"^threads is 0; the model takes a whole number from 1: give one,"):
+        sample(backend, CONFIG, PROBLEM, RUN, progress=done.append)
+    assert not done
 
 
 def test_trace_is_what_the_chain_did():

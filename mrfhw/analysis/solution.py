@@ -49,7 +49,7 @@ class Solution:
 
 
 def _added(arrays: Iterable[np.ndarray | None]) -> np.ndarray | None:
-    """The sum of the arrays, of 32 bits at least, which may be the only one itself; None where one is None."""
+    """The sum of the arrays, in 32 bits at least; a single one may be returned itself. None where any is None."""
     first, *others = arrays
     if first is None:
         return None

@@ -1,8 +1,8 @@
 """What a histogram of labels says of each site: mode, entropy, mean, standard deviation, credible interval and set.
 
 All of it comes from the relative frequencies p(l) = counts(l) / sum of counts, the estimate of the site's marginal
-posterior distribution. Work goes over the image in blocks of rows, so that what is held besides the input and the
-answer does not grow with the image.
+posterior distribution. Work goes over the image in blocks of rows, one for each thread at a time, so that what is
+held besides the input and the answer does not grow with the image.
 """
 
 from __future__ import annotations

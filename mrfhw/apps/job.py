@@ -104,7 +104,8 @@ class Job:
 
     application: "stereo", "motion", "segment" or "denoise". inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
     annealing: the chain is cooled over the whole run.
-    settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards.
+    settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards,
+    without histograms and sums.
     maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.

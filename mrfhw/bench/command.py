@@ -29,7 +29,7 @@ COLUMNS = {
     "labels_per_s": "label evaluations a second; of hardware lanes x clock x utilization, of the published lanes x clock",
     "replaced": "those that a machine of all labels would need for as many visits to sites, where a machine evaluates subsets",
     "logged": "the same with the histogram's log over the machine's own link",
-    "read_out": f"the same of a run of {RUN_SWEEPS} sweeps for the mean, read over that link; of the last sample half as much",
+    "read_out": f"the same of a run of {RUN_SWEEPS} sweeps for the mean, which is read over that link",
     "per_logic": "labels/s for each logic cell",
     "logic": "which cells", "per_multiplier": "labels/s for each multiplier", "per_watt": "labels/s for a watt, where a model of "
     "power gives it", "binds": "what sets the rate", "status": "how it is known"}
@@ -48,7 +48,7 @@ def _line(row: Row) -> tuple[str, ...]:
     return (row.name, *rates, logic, _scaled(row.per_multiplier), _scaled(row.per_watt), row.binds, row.status)
 
 
-_HEAD = ("sampler", "labels/s", "in place of", "with its log", "the mean", "a logic cell", "a multiplier", "a watt",
+_HEAD = ("sampler", "labels/s", "in place of", "with its log", "for the mean", "a logic cell", "a multiplier", "a watt",
          "what binds", "how it is known")
 
 

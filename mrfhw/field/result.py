@@ -40,7 +40,7 @@ class Result(Recorded):
     estimate is the mean. last: (H, W) uint8, the last sample. initial: (H, W) uint8.
     messages: (n, 3) int64 rows (address, label, count) in the order of arrival; None where there is no log, or too long a one.
     lmem: (H, W, 4) int32, what is left in LMem: current label and count, the other label and count, or in place of the last three
-    a sum (`mrfhw.machine.entry_sums`); None of windows.
+    a sum (`mrfhw.machine.entry_sums`); of runs whose estimate is the last sample the first two, and 0; None of windows.
     label_evaluations: L x unclamped sites x sweeps, or those that were not skipped. lanes: label evaluations a cycle at most.
     cycles: from start to the last write-back, stalls included; of windows all visits'.
     stall_cycles, gap_cycles: cycles waiting for the log, cycles of no labels between colours.

@@ -27,7 +27,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
-from mrfhw.model.cpu_kernel import LANES, STEEPEST, fill_weights, sweep_sites
+from mrfhw.model.cpu_kernel import LANES, STEEPEST, fill_site_weights, sweep_sites
 from mrfhw.model.data import compiling, doubles, singles
 from mrfhw.model.exact import RasterSites, temperatures
 from mrfhw.model.field_energy import FieldEnergy
@@ -52,7 +52,7 @@ class CpuTables(RasterSites):
     """`problem` checked and in tables, for one `CpuChain` after the other.
 
     Takes 2 or 4 bytes a site and label, and 4 more where T rests, if these are at most a gibibyte. Labels count as the next
-    multiple of 16.
+    multiple of 16. threads: as of `solve`, to make them.
     """
 
     def __init__(self, problem: Problem, config: Config | None = None, threads: int | None = None) -> None:
@@ -104,7 +104,7 @@ class CpuTables(RasterSites):
                 self._weights = [np.zeros(energies.shape, np.float32) for energies in self.energies]
             for energies, weights in zip(self.energies, self._weights, strict=True):
                 def share(first: int, last: int, energies: np.ndarray = energies, weights: np.ndarray = weights) -> None:
-                    fill_weights(weights[first:last], energies[first:last], self.problem.labels, table)
+                    fill_site_weights(weights[first:last], energies[first:last], self.problem.labels, table)
 
                 with compiling("weights", self.kind):
                     in_shares(share, len(energies), energies.size // _ENTRIES_WORTH_A_THREAD, self._threads)
@@ -161,7 +161,7 @@ class CpuChain:
         scale = np.float32(min(1 / (temperature * math.log(2)), _STEEP))
         now = self.sweeps if self.sweeps >= self.run.counts_from else -1
         shares = t.drawn // (2 * _WORTH_A_THREAD)
-        with compiling("cpu", own[0].dtype):
+        with compiling("cpu", own[0].dtype, self._counts.dtype):
             for colour in COLOURS:
                 def share(first: int, last: int, colour: int = colour) -> tuple[int, int]:
                     return sweep_sites(first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour], pairs,

@@ -21,7 +21,7 @@ from numba.extending import intrinsic, overload
 
 from mrfhw.model.kernel import DOWN, LEFT, RIGHT, UP, step
 
-__all__ = ["LANES", "POINT_BITS", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "fill_weights",
+__all__ = ["LANES", "POINT_BITS", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "fill_site_weights",
            "sweep_sites"]
 
 LANES, QUARTER = 16, 4
@@ -283,7 +283,7 @@ def _weigh_of_kind(own: Any, at: Any, pairs: Any, up: Any, down: Any, left: Any,
 
 
 @numba.njit(cache=True, nogil=True)
-def fill_weights(weights: np.ndarray, energies: np.ndarray, labels: int, table: np.ndarray) -> None:
+def fill_site_weights(weights: np.ndarray, energies: np.ndarray, labels: int, table: np.ndarray) -> None:
     """weights (n, size) float32, of `labels` labels of each site: table's entry of the energy above the least one, or its last."""
     last = np.int64(len(table) - 1)
     for site in range(len(energies)):

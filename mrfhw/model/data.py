@@ -51,9 +51,9 @@ def sources(problem: Problem) -> tuple[tuple[int, int], np.ndarray, np.ndarray, 
 
 
 def hamming_sources(first: np.ndarray, second: np.ndarray, offsets: np.ndarray) -> tuple[Any, ...]:
-    """The same of a Hamming distance alone, of more labels than a problem has.
+    """What `sources` gives, for the Hamming distance of two images, moved by offsets (L, 2), and for any number L of labels.
 
-    first: (H, W), second: (H2, W2) integers of up to 31 bits; offsets: (L, 2), none of which leads out of the second.
+    first: (H, W), second: (H2, W2) integers of up to 31 bits. No offset leads out of the second.
     """
     return (first.shape, _channels(first), _channels(second), np.ascontiguousarray(offsets, np.int64), np.empty((0, 0), np.int32),
             _channels(None), np.empty((0, 0), np.bool_), np.array([(1, SINGLETONS.index("hamming"), -1)], np.int64), 0)

@@ -35,6 +35,7 @@ __all__ = [
     "fill_weights",
     "float_cdf",
     "float_race",
+    "least_of_rows",
     "near_slots",
     "output",
     "step",
@@ -248,6 +249,41 @@ def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np
                 else:
                     energy = channels[0, 0] * out_of_range
             singles[n, at] = energy
+
+
+@numba.njit(cache=True, nogil=True)
+def least_of_rows(out: np.ndarray, least: np.ndarray, first: int, last: int, window: np.ndarray, sums: np.ndarray,
+                  begin: np.ndarray, shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray, offsets: np.ndarray,
+                  constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, channels: np.ndarray, out_of_range: int) -> None:
+    """Labels of the least sum of singletons over a box around each site, of the rows from `first` to before `last`.
+
+    out (H, W): the label, where its sum is below `least` (H, W), which becomes it. window: (rows and columns of a box, W, n), the
+    singletons of a box's rows, and sums: (W, n), theirs by column, zeros at first; of n labels from begin (W,) on, all the same.
+    The rest as of `fill_singles`.
+    """
+    rows, cols = shape
+    size, labels = window.shape[0], window.shape[2]
+    half = size // 2
+    total = np.empty(labels, sums.dtype)
+    for newest in range(first - half, last + half):
+        at = (newest - first + half) % size
+        if newest - half > first:  # the box is full, and leaves its uppermost row
+            sums -= window[at]
+        row = min(max(newest, 0), rows - 1)
+        fill_singles(window[at], np.arange(row * cols, (row + 1) * cols), cols, begin, shape, s1, s2, offsets, constants, unary,
+                     observed, channels, out_of_range)
+        sums += window[at]
+        if newest - half < first:
+            continue
+        total[:] = 0
+        for col in range(-half, half + 1):
+            total += sums[min(max(col, 0), cols - 1)]
+        for col in range(cols):
+            found = total.argmin()
+            if total[found] < least[newest - half, col]:
+                least[newest - half, col], out[newest - half, col] = total[found], begin[0] + found
+            total += sums[min(col + half + 1, cols - 1)]
+            total -= sums[max(col - half, 0)]
 
 
 @numba.njit(cache=True, nogil=True)

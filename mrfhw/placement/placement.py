@@ -214,7 +214,7 @@ class Placement:
 
     @property
     def entry_words(self) -> int:
-        """Words of a site's LMem entry that the answer is in, from the first on; the others of a run that counts nothing are 0."""
+        """Words of a site's LMem entry that are read, from the first on. A run for the last sample leaves 0 in the second."""
         return 1 if self.run.estimate == "last" else LMEM_WORDS
 
     @property

@@ -16,6 +16,7 @@ from mrfhw.files import check_writable
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.model.field_energy import FieldEnergy
+from mrfhw.model.threads import threads_of
 from mrfhw.sessions import backends
 from mrfhw.sessions.checkpoint import Checkpoint, Keeping, Looks
 from mrfhw.sessions.session import Progress, Session
@@ -166,6 +167,7 @@ def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: 
     """
     if chains < 1:
         raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
+    threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
     visit = visit_of(config, run, chains) if visit is None else visit
     plan = backends.Plan.of(backend, config, problem, visit)
     recorder = Recorder(problem, run.seed) if traced else None

@@ -1,6 +1,9 @@
-/* Runs the exported problem on a machine at the other end of standard input and output: a request a line, an answer a line.
+/* Runs the exported problem on a machine at the other end of standard input and output, a request a line:
  *
- *     w ADDRESS DATA -> anything     r ADDRESS -> DATA     l SIZE -> COUNT and so many bytes     e ERROR, counts and labels: the end
+ *     w ADDRESS DATA    without an answer
+ *     r ADDRESS         the answer is the word
+ *     l SIZE            the answer is the number of bytes of the log, and they
+ *     e ERROR BYTE ...  the end: the first byte of a word that is 1, the counts and the labels
  */
 #include <stdio.h>
 
