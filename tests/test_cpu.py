@@ -206,7 +206,7 @@ def test_the_energy_followed_by_threads():
 
 
 def test_threads_change_nothing(monkeypatch):
-    for name in ("_ENTRIES_WORTH_A_THREAD", "_AT_ONCE"):
+    for name in ("ENTRIES_WORTH_A_THREAD", "_AT_ONCE"):
         monkeypatch.setattr(f"mrfhw.model.cpu.{name}", 1000)  # so that tables are made in shares, and these in pieces
     problem, run = field(8, (130, 161)), Run(sweeps=12, burn_in=4, seed=9)
     one, three = (solve(problem, run, threads=n) for n in (1, 3))

@@ -33,7 +33,7 @@ from mrfhw.model.exact import RasterSites, temperatures
 from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.model.random import lane_states
 from mrfhw.model.sweeps import Observe, advance
-from mrfhw.model.threads import in_shares, threads_of
+from mrfhw.model.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 from mrfhw.placement.visit_order import COLOURS
 
 __all__ = ["RESTING", "CpuChain", "CpuTables", "solve"]
@@ -45,7 +45,6 @@ _STEEP = 1e30  # octaves a unit of energy: all weights but the largest end; floa
 _FLOAT_ENDS = 104.0  # natural logarithms below 1 at which float32 is 0
 _WORTH_A_THREAD = 4_000  # sites of a colour; fewer take less time than to hand them over
 _AT_ONCE = 1 << 20  # entries of a table that are made at once
-_ENTRIES_WORTH_A_THREAD = 1 << 18
 
 
 class CpuTables(RasterSites):
@@ -86,7 +85,7 @@ class CpuTables(RasterSites):
                 found[some, :self.problem.labels] = singles(self.problem, sites[some], self.problem.shape[1], kind)
 
         with compiling("load", kind):
-            in_shares(share, len(sites), found.size // _ENTRIES_WORTH_A_THREAD, self._threads)
+            in_shares(share, len(sites), found.size // ENTRIES_WORTH_A_THREAD, self._threads)
         return found
 
     def weighs(self, temperature: float) -> bool:
@@ -107,7 +106,7 @@ class CpuTables(RasterSites):
                     fill_site_weights(weights[first:last], energies[first:last], self.problem.labels, table)
 
                 with compiling("weights", self.kind):
-                    in_shares(share, len(energies), energies.size // _ENTRIES_WORTH_A_THREAD, self._threads)
+                    in_shares(share, len(energies), energies.size // ENTRIES_WORTH_A_THREAD, self._threads)
             self._pair_weights = table[np.minimum(self.pairs, len(table) - 1)]
             self._temperature = temperature
         return self._weights, self._pair_weights

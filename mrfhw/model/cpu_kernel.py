@@ -21,8 +21,7 @@ from numba.extending import intrinsic, overload
 
 from mrfhw.model.kernel import DOWN, LEFT, RIGHT, UP, step
 
-__all__ = ["LANES", "POINT_BITS", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "fill_site_weights",
-           "sweep_sites"]
+__all__ = ["LANES", "POINT_BITS", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "fill_site_weights", "sweep_sites"]
 
 LANES, QUARTER = 16, 4
 SUMS = LANES + QUARTER

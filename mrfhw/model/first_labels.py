@@ -9,12 +9,11 @@ import numpy as np
 from mrfhw.field.problem import LABELS_MAX, Problem
 from mrfhw.model.data import compiling, energy_bound, sources
 from mrfhw.model.kernel import least_of_rows
-from mrfhw.model.threads import in_shares, threads_of
+from mrfhw.model.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 
 __all__ = ["BOX", "box_start", "least_in_boxes"]
 
 BOX = 9  # rows and columns of sites whose singletons are added
-_WORTH_A_THREAD = 1 << 18  # singletons; fewer take less time than to hand them over
 
 
 def least_in_boxes(data: tuple[Any, ...], labels: int, size: int, kind: type[np.signedinteger[Any]],
@@ -35,7 +34,7 @@ def least_in_boxes(data: tuple[Any, ...], labels: int, size: int, kind: type[np.
             least_of_rows(out, least, first, last, window, np.zeros(window.shape[1:], kind), np.full(cols, begin, np.uint16), *data)
 
     with compiling("first labels", kind):
-        in_shares(share, rows, rows * cols * labels // _WORTH_A_THREAD, threads_of(threads))
+        in_shares(share, rows, rows * cols * labels // ENTRIES_WORTH_A_THREAD, threads_of(threads))
     return out
 
 

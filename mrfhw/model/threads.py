@@ -11,7 +11,9 @@ from typing import TypeVar
 
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["in_shares", "threads_of"]
+__all__ = ["ENTRIES_WORTH_A_THREAD", "in_shares", "threads_of"]
+
+ENTRIES_WORTH_A_THREAD = 1 << 18  # of a table of singletons or weights; fewer take less time than to hand them over
 
 Made = TypeVar("Made")
 
