@@ -52,9 +52,9 @@ def test_long_runs_are_counted_whole(sweeps, total):
     assert sample("cpu", CONFIG, problem, Run(sweeps=sweeps), chains=2, traced=False, add_up=True).counts.tolist() == [[[total, 0]]]
 
 
-@pytest.mark.parametrize("backend", ["float", "model"])
+@pytest.mark.parametrize("backend", ["float", "rtl"])
 def test_a_wrong_number_of_threads_is_refused_before_the_run(backend, monkeypatch):
-    """What is made of an answer has threads, too."""
+    """Of a backend without threads, too: what is made of its answer has them."""
     monkeypatch.setenv("MRFHW_THREADS", "0")
     done: list[int] = []
     with pytest.raises(ProblemError, match=r"^threads is 0; the model takes a whole number from 1: give one,"):
