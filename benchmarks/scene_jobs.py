@@ -13,9 +13,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from mrfhw.analysis.answer import quantified
 from mrfhw.analysis.calibration import calibrate
 from mrfhw.analysis.solution import Solution
-from mrfhw.analysis.uncertainty import quantify
 from mrfhw.apps.images import load_disparity
 from mrfhw.apps.job import Job
 from mrfhw.cli import APPLICATIONS
@@ -124,7 +124,7 @@ class Judged:
 def judged(job: Job, counts: np.ndarray, last: np.ndarray) -> Judged:
     """What `mrfhw run` says of histograms (H, W, L) of a job's field; last: (H, W), a last sample. The job has a truth."""
     assert job.truth is not None
-    found = quantify(counts, last, job.scale, doubt=job.doubt)
+    found, finer = quantified(job, counts, last)
     covered = calibrate(found, found.mode, job.truth, job.scale).coverage
     shares = [share for share in covered or () if share is not None]
-    return Judged(found.mode, job.truth.metrics(found.mode, found.mean), float(100 * np.mean(shares)) if shares else None)
+    return Judged(found.mode, job.truth.metrics(found.mode, found.mean, finer), float(100 * np.mean(shares)) if shares else None)

@@ -15,7 +15,7 @@ answer = mrfhw.motion(scene.first, scene.second, vectors=(7, 7), truth=truth)  #
 error = np.linalg.norm(answer.flow - truth, axis=-1)
 print(f"flow: {answer.flow.shape}, {answer.flow.dtype}")
 print(f"mean end-point error: {error.mean():.2f} pixels; if nothing moved: {np.linalg.norm(truth, axis=-1).mean():.2f}")
-print(f"the same by the name of its measure: {answer.metrics['epe_mean']:.2f}")
+print(f"the same by the name of its measure: {answer.metrics['epe_flow']:.2f}")
 
 doubtful = answer.std > 1  # pixels
 print(f"standard deviation above 1 pixel: {100 * doubtful.mean():.1f} % of the pixels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +14,19 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.uncertainty import Uncertainty, quantify
 from mrfhw.apps.job import Job
 
-__all__ = ["Analysis", "analyse"]
+__all__ = ["Analysis", "analyse", "quantified"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """What is made of a solution. labels: (H, W) uint8, the estimate, of a mean the nearest label. values: (H, W, D) float64, the
-    estimate in the units of LabelScale.values, of a mean between them. uncertainty: None without a histogram. mean: (H, W, D)
-    float64, the posterior mean; None of classes, and where no labels were counted. error: (H, W) float64 or None. convergence: of
-    `diagnose`. maps: as `Job.maps`. answer: (H, W, D) float64, the number that is nearest to the truth on average: of a histogram
-    the interpolated median of one component, else the posterior mean; without one, or of cooling, the estimate's; None of classes.
+    """What is made of a solution.
+
+    labels: (H, W) uint8, the estimate, of a mean the nearest label. values: (H, W, D) float64, the estimate in the units of
+    LabelScale.values, of a mean between them. uncertainty: None without a histogram; its intervals are those of `Job.finer`, where
+    there is one. mean: (H, W, D) float64, the posterior mean; None of classes, and where no labels were counted. error: (H, W)
+    float64 or None. convergence: of `diagnose`. maps: as `Job.maps`. answer: (H, W, D) float64, the number that is nearest to the
+    truth on average: `Job.finer`'s, or of a histogram the interpolated median of one component, else the posterior mean; without
+    one, or of cooling, the estimate's; None of classes.
     """
 
     labels: np.ndarray
@@ -37,33 +41,47 @@ class Analysis:
     answer: np.ndarray | None
 
 
+def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertainty, np.ndarray | None]:
+    """The uncertainty of histograms (H, W, L), and the estimate between values, (H, W, D) float64 or None: of `Job.finer`, whose
+    intervals the uncertainty then has, or the interpolated median. last: (H, W), a last sample."""
+    found = quantify(counts, last, job.scale, doubt=job.doubt, within=None if job.truth is None else job.truth.wrong_above)
+    if job.finer is None:
+        return found, None if found.median is None else found.median[..., None]
+    assert found.mean is not None
+    mode = job.scale.at(found.mode)
+    near = job.finer(mode, mode if job.cooled else found.mean, found.interval)
+    return dataclasses.replace(found, interval=near.interval), near.values
+
+
 def analyse(job: Job, solution: Solution) -> Analysis:
     """Everything that reports, files and answers say of a solution."""
     truth, trace, counts = job.truth, solution.trace, solution.counts
-    uncertainty = None if counts is None else quantify(counts, solution.last, job.scale, doubt=job.doubt,
-                                                       within=None if truth is None else truth.wrong_above)
+    uncertainty, finer = (None, None) if counts is None else quantified(job, counts, solution.last)
     found = solution.last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
     if solution.mean is not None:
         found = solution.mean
     labels, values = np.rint(found).astype(np.uint8), job.scale.at(found)
-    mean, median = (None, None) if uncertainty is None else (uncertainty.mean, uncertainty.median)
+    mean = None if uncertainty is None else uncertainty.mean
+    if uncertainty is None and job.finer is not None:
+        finer = job.finer(values, values, None).values
     convergence = None
     if trace is not None and len(trace.sweeps):
         convergence = (undiagnosed(trace, "No convergence diagnostics: chains whose temperature changes while labels are counted "
                                           "have no stationary distribution.") if job.cooled else diagnose(trace, job.scale))
     return Analysis(
         labels=labels, values=values, uncertainty=uncertainty, mean=mean if solution.mean is None else values,
-        error=None if truth is None else truth.error(found), metrics={} if truth is None else truth.metrics(found, mean, median),
+        error=None if truth is None else truth.error(found), metrics={} if truth is None else truth.metrics(found, mean, finer),
         calibration=None if truth is None or uncertainty is None else calibrate(uncertainty, labels, truth, job.scale),
-        convergence=convergence, answer=_answer(job, values, uncertainty),
+        convergence=convergence, answer=_answer(job, values, mean, finer),
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
 
 
-def _answer(job: Job, values: np.ndarray, uncertainty: Uncertainty | None) -> np.ndarray | None:
+def _answer(job: Job, values: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None) -> np.ndarray | None:
     if not job.scale.ordered:
         return None
-    if job.cooled or uncertainty is None or uncertainty.mean is None:
+    if job.finer is not None:
+        return finer
+    if job.cooled or mean is None:
         return values
     # Of greys the mean has the least squared error, by which they are judged.
-    middle = None if job.scale.kind == "grey" else uncertainty.median
-    return uncertainty.mean if middle is None else middle[..., None]
+    return mean if job.scale.kind == "grey" or finer is None else finer

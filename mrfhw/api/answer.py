@@ -190,7 +190,8 @@ class Motion(Answer):
 
     @property
     def flow(self) -> np.ndarray:
-        """(H, W, 2) float32, pixels: along columns and then along rows, as OpenCV has it; the mean of the posterior."""
+        """(H, W, 2) float32, pixels: along columns and then along rows, as OpenCV has it, between pixels: the sampled
+        vectors, moved to where the second frame's greys fit best (`mrfhw.apps.finer_motion`)."""
         return self._answer()[..., ::-1].astype(np.float32)
 
 

@@ -153,7 +153,7 @@ class DenoisingTruth:
         """|grey - clean| of (H, W) labels, float64 (H, W)."""
         return np.abs(between(self.values, labels) - self.clean)
 
-    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the grey."""
         quality = {"psnr": psnr(between(self.values, labels), self.clean)}
         if mean is not None:

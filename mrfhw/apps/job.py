@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mrfhw.apps.finer_motion import Finer
 from mrfhw.apps.restored import Restoring
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
@@ -75,11 +76,11 @@ class Truth(Protocol):
     wrong_above: float  # an error above this is a wrong pixel
     picture: np.ndarray  # (H, W, D) float64 as LabelScale.values, NaN where unknown; what is shown beside the estimate
 
-    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """Quality by name, such as {"bad_1": percent}; None where nothing is known.
 
         labels: (H, W), the estimate: uint8, or float64 of a mean, between labels. mean: (H, W, D) float64, the posterior
-        mean in values, or None. median: (H, W) float64, `Uncertainty.median`, or None.
+        mean in values, or None. finer: (H, W, D), an estimate between values: `Uncertainty.median` or `Job.finer`'s, or None.
         """
 
     def error(self, labels: np.ndarray) -> np.ndarray:
@@ -110,7 +111,8 @@ class Job:
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
-    restoring: of denoising, from its grey to the picture in its own type, depth and colours.
+    restoring: of denoising, from its grey to the picture in its own type, depth and colours. finer: from estimate, mean (or the
+    estimate again) and interval, in values, to values between those of labels, which are nearer to the truth.
     """
 
     application: str
@@ -130,6 +132,7 @@ class Job:
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     notes: tuple[str, ...] = ()
     restoring: Restoring | None = None
+    finer: Callable[[np.ndarray, np.ndarray, np.ndarray | None], Finer] | None = None
 
     @property
     def chains(self) -> int:

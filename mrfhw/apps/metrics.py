@@ -11,6 +11,7 @@ METRICS = {
     "epe": ("mean error", "px over the pixels of known truth", 3),
     "epe_mean": ("mean error of the posterior mean", "px", 3),
     "epe_median": ("mean error of the interpolated median", "px", 3),
+    "epe_flow": ("mean error of the motion between pixels", "px", 3),
     "epe_least": ("mean error of the nearest labels", "px", 3),
     "vi": ("variation of information of the segments", "bits, averaged over the segmentations", 3),
     "vi_classes": ("variation of information of the classes", "bits, averaged over the segmentations", 3),

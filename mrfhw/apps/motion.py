@@ -78,8 +78,8 @@ class MotionTruth:
     """True motions. flow: (H, W, 2) float64, (row, column) in pixels, NaN where unknown. vectors: (L, 2) of the labels.
 
     Quality, in pixels over known pixels: `epe`, the mean length of the difference (end-point error) of the mode,
-    `epe_mean`, that of the posterior mean, and `epe_least`, that of the nearest vector at every pixel, which no
-    choice of labels goes below.
+    `epe_mean`, that of the posterior mean, `epe_flow`, that of the motion between pixels (`mrfhw.apps.finer_motion`), and
+    `epe_least`, that of the nearest vector at every pixel, which no choice of labels goes below.
     """
 
     error_name = "end-point error (pixels)"
@@ -96,11 +96,12 @@ class MotionTruth:
         """End-point error of (H, W) labels in pixels, float64 (H, W), NaN where unknown."""
         return end_point_error(self.vectors[labels], self.picture)
 
-    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
-        """The quality of (H, W) labels and of the (H, W, 2) posterior mean."""
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
+        """The quality of (H, W) labels, of the (H, W, 2) posterior mean and of finer motions (H, W, 2)."""
         quality = {"epe": self._mean(self.vectors[labels])}
-        if mean is not None:
-            quality["epe_mean"] = self._mean(mean)
+        for name, estimate in (("epe_mean", mean), ("epe_flow", finer)):
+            if estimate is not None:
+                quality[name] = self._mean(estimate)
         least = np.full(self.known.shape, np.inf)
         for vector in self.vectors:
             least = np.fmin(least, end_point_error(vector, self.picture))

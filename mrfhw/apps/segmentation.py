@@ -181,7 +181,7 @@ class SegmentationTruth:
             known += segments > 0
         return np.where(known > 0, wrong / np.maximum(known, 1), np.nan)
 
-    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels; classes have no mean."""
         return {"vi": self._mean_vi(segments(labels, least_segment(labels.shape))), "vi_classes": self._mean_vi(labels),
                 "vi_single": self._mean_vi(np.zeros_like(labels))}

@@ -134,7 +134,7 @@ class StereoTruth:
         """|disparity - truth| in pixels, float64 (H, W), NaN where unknown; labels: (H, W)."""
         return np.abs(labels.astype(np.float64) + self.min_disparity - self.picture[..., 0])
 
-    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, median: np.ndarray | None = None) -> dict[str, float | None]:
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the disparity."""
         known = self.disparity > 0
         quality: dict[str, float | None] = {
@@ -143,7 +143,7 @@ class StereoTruth:
         if mean is not None:
             error = np.abs(mean - self.picture)[known]
             quality["epe_mean"] = float(error.mean()) if known.any() else None
-        if median is not None:
-            error = np.abs(median - self.picture[..., 0])[known]
+        if finer is not None:
+            error = np.abs(finer - self.picture)[known]
             quality["epe_median"] = float(error.mean()) if known.any() else None
         return quality

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from mrfhw.apps import motion
+from mrfhw.apps.finer_motion import FinerMotion
 from mrfhw.apps.flow import flow_of
 from mrfhw.apps.images import load_inputs, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_vectors
 from mrfhw.apps.motion_window import MotionWindow, find_window
+from mrfhw.apps.picture_arrays import LUMA
 from mrfhw.jobs.matching import Matching, found_energies
 from mrfhw.jobs.options import Common, label_machine, pair, same_size
 from mrfhw.jobs.task import Task
@@ -62,10 +64,16 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
         ends=(_outermost(window), "give more --vectors" if vectors is None else
               "give more --vectors, or none, so that they are found"),
         truth=MotionTruth(true[0], labels) if true else None,
+        finer=FinerMotion(*map(_grey, found.pictures.values())) if min(problem.shape) > 1 else None,
         settings=found.settings("motion", problem.shape, first=name_of(first, "array"), second=name_of(second, "array"),
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
                                 truth=None if truth is None else name_of(truth, "array")))
+
+
+def _grey(picture: np.ndarray) -> np.ndarray:
+    """(H, W) float64 of a picture (H, W) or (H, W, 3)."""
+    return np.asarray(picture @ LUMA if picture.ndim == 3 else picture, np.float64)
 
 
 def _outermost(window: MotionWindow) -> np.ndarray:

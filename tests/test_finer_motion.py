@@ -1,0 +1,109 @@
+"""Motions between pixels: found where the pictures tell them, left alone where they do not, and their intervals."""
+
+import numpy as np
+import pytest
+
+import mrfhw
+from mrfhw.apps.finer_motion import FARTHEST, LEAST, PRECISION, FinerMotion
+from mrfhw.scenes import motion_scene
+from support.data import data_directory
+
+ROWS, COLS = 48, 64
+
+
+def waves(row: float = 0.0, col: float = 0.0) -> np.ndarray:
+    """A smooth texture, moved."""
+    y, x = np.mgrid[0:ROWS, 0:COLS].astype(float)
+    y, x = y - row, x - col
+    return 128 + 40 * np.sin(0.55 * x + 0.2 * y) + 30 * np.sin(0.45 * y - 0.3 * x) + 20 * np.sin(0.25 * x)
+
+
+def vectors(row: float, col: float) -> np.ndarray:
+    return np.broadcast_to(np.array([row, col], float), (ROWS, COLS, 2))
+
+
+def inner(values: np.ndarray) -> np.ndarray:
+    """Without what is near the frame's edges, behind which the second picture shows nothing."""
+    return values[8:-8, 12:-12]
+
+
+@pytest.mark.parametrize("motion", [(0.3, -0.4), (-0.25, 0.0), (1.4, -2.7), (2.0, 1.0)])
+def test_a_motion_of_parts_of_a_pixel(motion):
+    nearest = vectors(*np.rint(motion))
+    found = FinerMotion(waves(), waves(*motion))(nearest, nearest, None)
+    assert np.abs(inner(found.values - motion)).max() < 0.06
+    assert found.interval is None
+
+
+def test_exposure_does_not_count():
+    nearest = vectors(0, 0)
+    found = FinerMotion(waves(), waves(0.3, -0.4) + 17)(nearest, nearest, None)
+    assert np.abs(inner(found.values - (0.3, -0.4))).max() < 0.06
+
+
+def test_a_flat_picture_tells_nothing():
+    flat, start = np.full((ROWS, COLS), 93.0), vectors(1, -2)
+    found = FinerMotion(flat, flat)(start, start + 0.25, np.stack([start - 0.45, start + 0.45], -1))
+    assert np.allclose(found.values, start + 0.25)
+    half = LEAST + PRECISION**-0.5  # nearly as wide as 90 % of a pixel
+    assert np.allclose(found.interval, np.stack([start + 0.25 - half, start + 0.25 + half], -1))
+
+
+def test_no_motion_goes_far_from_its_vector():
+    nearest = vectors(0, 0)
+    found = FinerMotion(waves(), waves(2.0, 2.0))(nearest, nearest, None)
+    assert np.abs(found.values).max() <= FARTHEST
+
+
+def test_an_interval_is_that_of_the_fit_and_reaches_to_other_motions():
+    nearest = vectors(0, 0)
+    other = np.stack([nearest - 0.45, nearest + 0.45], -1)
+    other[20, 30, 1, 1] = 3.2  # samples of another motion along columns
+    found = FinerMotion(waves(), waves(0.3, -0.4))(nearest, nearest, other)
+    half = (found.interval[..., 1] - found.interval[..., 0]) / 2
+    assert np.allclose(inner(half)[..., 0], LEAST, atol=0.1)
+    assert (half >= LEAST - 1e-12).all()
+    assert half[20, 30, 1] > 1
+    assert found.interval[20, 30, 1, 0] > -0.7
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 9), (9, 2), (5, 5)])
+def test_small_frames(shape):
+    first, second = np.random.default_rng(1).integers(0, 256, (2, *shape)).astype(float)
+    start = np.zeros((*shape, 2))
+    found = FinerMotion(first, second)(start, start, np.stack([start - 0.45, start + 0.45], -1))
+    assert np.isfinite(found.values).all()
+    assert (found.interval[..., 0] < found.values).all()
+    assert (found.values < found.interval[..., 1]).all()
+
+
+def test_one_row_has_vectors_alone():
+    first, second = np.random.default_rng(2).integers(0, 256, (2, 1, 24)).astype(np.uint8)
+    answer = mrfhw.motion(first, second, vectors=(1, 3), sweeps=6)
+    assert np.array_equal(answer.flow[..., ::-1], answer.mean.astype(np.float32))
+
+
+@pytest.mark.parametrize("options", [{}, {"estimate": "last"}, {"anneal": True}])
+def test_the_built_in_scene(options):
+    """0.17 px when measured, 0.22 of the vectors."""
+    scene = motion_scene(96, 128)
+    answer = mrfhw.motion(scene.first, scene.second, vectors=(7, 7), truth=scene.flow[..., ::-1], seed=3, **options)
+    assert answer.metrics["epe_flow"] < 0.85 * answer.metrics["epe"]
+    apart = np.linalg.norm(answer.flow[..., ::-1] - scene.flow, axis=-1)
+    assert apart.mean() == pytest.approx(answer.metrics["epe_flow"], rel=1e-4)
+
+
+def test_colours_and_greys_are_the_same_pictures():
+    scene = motion_scene(ROWS, COLS)
+    grey = mrfhw.motion(scene.first, scene.second, vectors=(7, 7), sweeps=10)
+    colour = mrfhw.motion(*(np.repeat(frame[..., None], 3, 2) for frame in (scene.first, scene.second)), vectors=(7, 7), sweeps=10)
+    assert np.allclose(grey.flow, colour.flow, atol=1e-4)
+
+
+@pytest.mark.parametrize(("scene", "most"), [("Dimetrodon", 0.25), ("RubberWhale", 0.13)])
+def test_published_frames(scene, most):
+    """0.199 and 0.099 px when measured; 0.374 and 0.261 of the mean."""
+    folder = data_directory() / "flow" / scene
+    answer = mrfhw.motion(folder / "frame10.png", folder / "frame11.png", truth=folder / "flow10.flo", sweeps=60)
+    assert answer.metrics["epe_flow"] < most
+    assert all(0.85 < share < 0.975 for share in answer.report["calibration"]["coverage"])
