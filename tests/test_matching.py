@@ -13,7 +13,7 @@ from mrfhw.apps.descriptors import CENSUS, census, edge_weights, takes_census
 from mrfhw.apps.motion import motion_problem
 from mrfhw.apps.motion_window import block_motions, find_window
 from mrfhw.apps.stereo import CENSUS_ENERGY, DOUBT, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
-from mrfhw.apps.two_ways import filled, mirrored, unmatched
+from mrfhw.apps.two_ways import SQUARE, behind, filled, mirrored, shown_behind, unmatched
 from mrfhw.cli import main
 from mrfhw.field.energy import singleton_energies
 from mrfhw.field.files import load_problem
@@ -74,6 +74,25 @@ def test_both_ways_in_plain_python():
     assert (mirrored(mirrored(left)) == left).all()
 
 
+def test_what_lies_behind_in_plain_python():
+    labels, missing = RNG.integers(0, 40, (12, 17)), RNG.random((12, 17)) < 0.4
+    rows = filled(labels, missing)
+    around = np.pad(rows, SQUARE // 2, mode="edge")
+    found = behind(labels, missing)
+    assert found.dtype == np.uint8
+    for row, col in np.ndindex(12, 17):
+        wanted = np.median(around[row:row + SQUARE, col:col + SQUARE]) if missing[row, col] else labels[row, col]
+        assert found[row, col] == wanted
+    left, right = RNG.integers(0, 256, (2, 12, 17))
+    disparity = found.astype(int) - 3  # of either sign
+    datum, seen = shown_behind(left, right, disparity, missing)
+    for row, col in np.ndindex(12, 17):
+        there = col - int(labels[row, col] if not missing[row, col] else found[row, col]) + 3
+        inside = 0 <= there < 17
+        assert seen[row, col] == (inside or not missing[row, col])
+        assert datum[row, col] == (right[row, there] if missing[row, col] and inside else left[row, col])
+
+
 @pytest.mark.parametrize(("rows", "cols", "size", "threads"), [(30, 40, 9, 1), (4, 5, 9, 1), (1, 7, 3, 2), (50, 60, 1, 1),
                                                                 (400, 250, 5, 2)])
 @pytest.mark.parametrize("alpha", [1, 1 << 26])  # sums of more than 32 bits, too
@@ -87,7 +106,7 @@ def test_first_labels_in_plain_python(rows, cols, size, threads, alpha):
 
 
 def test_the_stereo_of_both_ways_finds_what_is_hidden():
-    """On the built-in scene: hidden pixels are marked, get no singleton and disparities of what lies behind."""
+    """On the built-in scene: hidden pixels are marked, and get data and disparities of what lies behind."""
     scene = stereo_scene(72, 96, 12, 0)
     energy = {name: value for name, value in CENSUS_ENERGY.items() if name != "temperature"}
     problem = stereo_problem(census(scene.left), census(scene.right), labels=12, temperature=1.9, **energy)
@@ -96,7 +115,13 @@ def test_the_stereo_of_both_ways_finds_what_is_hidden():
     assert [one.sweeps for _, one in first.runs] == [FIRST_SWEEPS] * 2
     changes = first.then([solve(config, *pair) for pair in first.runs])
     occluded = changes["maps"]["occluded"]
-    assert (changes["problem"].observed == ~occluded).all()
+    final, start = changes["problem"], changes["run"].initial
+    column = np.arange(96) - start.astype(int)
+    assert (final.observed == ~(occluded & (column < 0))).all()
+    assert 0 < np.count_nonzero(~final.observed) < np.count_nonzero(occluded)
+    assert (final.singleton1[~occluded] == problem.singleton1[~occluded]).all()
+    fits = np.take_along_axis(singleton_energies(final), start[..., None].astype(int), 2)[..., 0]
+    assert (fits[occluded & final.observed] == 0).all()
     assert (changes["doubt"] == DOUBT * occluded).all()
     longer = dataclasses.replace(run, sweeps=60 + 2 * FIRST_SWEEPS)
     wrong = [np.mean(np.abs(solve(config, one, r).counts.argmax(-1) - scene.disparity) > 1)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
-from PIL import Image, ImageFilter
 
+from mrfhw.apps.medians import medians
 from mrfhw.model.data import compiling
 from mrfhw.model.threads import in_shares, threads_of
 
@@ -81,13 +81,6 @@ def _fits(down: np.ndarray, along: np.ndarray, apart: np.ndarray, vectors: np.nd
             out[6, row, col] = number
 
 
-def _median(image: np.ndarray) -> np.ndarray:
-    """Medians of the squares of `MEDIAN` rows and columns, of numbers that float32 holds."""
-    reach = MEDIAN // 2
-    padded = Image.fromarray(np.pad(image, reach, mode="edge").astype(np.float32))
-    return np.asarray(padded.filter(ImageFilter.MedianFilter(MEDIAN)), np.float64)[reach:-reach, reach:-reach]
-
-
 def _moved(image: np.ndarray, flow: np.ndarray) -> np.ndarray:
     """image (H, W) at each pixel's position after its motion, between pixels by bilinear interpolation."""
     rows, cols = image.shape
@@ -138,7 +131,7 @@ class FinerMotion:
         flow = start.astype(np.float64)
         for _ in range(ROUNDS):
             flow = (flow + self._fit(vectors, flow)[0]).clip(vectors - FARTHEST, vectors + FARTHEST)
-            flow = np.stack([_median(flow[..., axis]) for axis in (0, 1)], -1)
+            flow = np.stack([medians(flow[..., axis].astype(np.float32), MEDIAN) for axis in (0, 1)], -1).astype(np.float64)
         if interval is None:
             return Finer(flow, None)
         half = LEAST + self._fit(vectors, flow)[1]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.apps.job import Cooling, First, LabelScale
-from mrfhw.apps.two_ways import filled, mirrored, unmatched
+from mrfhw.apps.two_ways import behind, mirrored, shown_behind, unmatched
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.field.result import Result
 from mrfhw.machine.config import PRESETS
@@ -18,7 +18,7 @@ __all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "FIRST_SWEEPS", "MACHINE
            "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
 SWEEPS = 500  # of greys
-CENSUS_SWEEPS = 200
+CENSUS_SWEEPS = 300
 FIRST_SWEEPS = 80  # of each way of matching, before the field itself
 COOLING = Cooling(1.3, 0.7)
 
@@ -70,15 +70,17 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
     """Matching from left to right and from right to left, from which follows what `problem`'s final run samples.
 
     problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on, occluded ones
-    above all, get no singleton; they start from the disparities beside them that are confirmed, or where `start` is False all
-    pixels from the labels that `run` says. Both keep what `run` keeps for its estimate. edges: weights of the final
-    run's field. `then` gives problem, run, doubt and the map "occluded".
+    above all, start from the confirmed disparities beside them, the ones behind, and get for their datum what the right picture
+    shows there (no singleton where that is outside it); where `start` is False all pixels start from the labels that `run` says.
+    Both keep what `run` keeps for its estimate. edges: weights of the final run's field. `then` gives problem, run, doubt and the
+    map "occluded".
     """
-    assert problem.singleton1 is not None
-    assert problem.singleton2 is not None
+    singleton1, singleton2 = problem.singleton1, problem.singleton2
+    assert singleton1 is not None
+    assert singleton2 is not None
     there = dataclasses.replace(problem, beta=ONE_WAY_ENERGY["beta"], tau=ONE_WAY_ENERGY["tau"],
                                 schedule=Schedule.constant(ONE_WAY_ENERGY["temperature"]))
-    back = dataclasses.replace(there, singleton1=mirrored(problem.singleton2), singleton2=mirrored(problem.singleton1))
+    back = dataclasses.replace(there, singleton1=mirrored(singleton2), singleton2=mirrored(singleton1))
     runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=box_start(one),
                            estimate=run.estimate))
                  for one in (there, back))
@@ -86,8 +88,10 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
     def then(results: list[Result]) -> dict[str, Any]:
         left, right = (result.labels.astype(np.int64) for result in results)
         occluded = unmatched(left + min_disparity, mirrored(right) + min_disparity, 0)
-        final = dataclasses.replace(problem, observed=~occluded, edges=edges)
-        last = dataclasses.replace(run, initial=filled(left, occluded)) if start else run
+        labels = behind(left, occluded)
+        datum, seen = shown_behind(singleton1, singleton2, labels + min_disparity, occluded)
+        final = dataclasses.replace(problem, singleton1=datum, observed=seen, edges=edges)
+        last = dataclasses.replace(run, initial=labels) if start else run
         return {"problem": final, "run": last, "doubt": DOUBT * occluded,
                 "maps": {"occluded": occluded}}
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["filled", "mirrored", "unmatched"]
+from mrfhw.apps.medians import medians
+
+__all__ = ["behind", "filled", "mirrored", "shown_behind", "unmatched"]
+
+SQUARE = 9  # rows and columns of the medians of what is filled in
 
 
 def mirrored(image: np.ndarray) -> np.ndarray:
@@ -35,3 +39,24 @@ def filled(disparity: np.ndarray, missing: np.ndarray) -> np.ndarray:
               for at in (before, behind)]
     found = np.minimum(*values)
     return np.where(missing & (found != most), found, disparity)
+
+
+def behind(labels: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """`filled` labels 0..255 (H, W), the missing ones medians of the square around: rows, which are filled one by one, go together.
+
+    uint8.
+    """
+    rows = filled(labels, missing).astype(np.uint8)
+    return np.where(missing, medians(rows, SQUARE), rows)
+
+
+def shown_behind(left: np.ndarray, right: np.ndarray, disparity: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Data of the left picture, those that are missing replaced by what the right one has at their disparity; and whether it does.
+
+    left, right: (H, W) data. disparity: (H, W) whole pixels. missing: (H, W) bool. The second answer, bool (H, W), is False where
+    the right picture ends before.
+    """
+    column = np.arange(left.shape[1])[None] - disparity.astype(np.int64)
+    inside = (column >= 0) & (column < right.shape[1])
+    shown = np.take_along_axis(right, column.clip(0, right.shape[1] - 1), 1)
+    return np.where(missing & inside, shown, left), ~missing | inside
