@@ -50,9 +50,12 @@ def test_a_flat_picture_tells_nothing():
 
 
 def test_no_motion_goes_far_from_its_vector():
-    nearest = vectors(0, 0)
-    found = FinerMotion(waves(), waves(2.0, 2.0))(nearest, nearest, None)
-    assert np.abs(found.values).max() <= FARTHEST
+    """Nor where medians are taken among pixels of other vectors."""
+    nearest = vectors(0, 0).copy()
+    nearest[:, 30:33] = (0, 3)
+    found = FinerMotion(waves(), waves(2.0, 2.0))(nearest, nearest + 1, None)
+    assert np.abs(found.values - nearest).max() <= FARTHEST
+    assert (found.values[:, 31, 1] > 2).all()
 
 
 def test_an_interval_is_that_of_the_fit_and_reaches_to_other_motions():
@@ -63,8 +66,18 @@ def test_an_interval_is_that_of_the_fit_and_reaches_to_other_motions():
     half = (found.interval[..., 1] - found.interval[..., 0]) / 2
     assert np.allclose(inner(half)[..., 0], LEAST, atol=0.1)
     assert (half >= LEAST - 1e-12).all()
-    assert half[20, 30, 1] > 1
+    assert found.interval[20, 30, 1, 1] == 3.2
     assert found.interval[20, 30, 1, 0] > -0.7
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.1, 1.0, 3.0])
+def test_an_even_slope_tells_nothing_of_the_other_axis(slope):
+    """Columns are known by their texture, whatever the slope of the greys along rows is."""
+    texture = np.random.default_rng(4).normal(0, 20, COLS)[None] + slope * np.arange(ROWS)[:, None]
+    start = vectors(0, 0)
+    found = FinerMotion(texture, texture)(start, start, np.stack([start - 0.45, start + 0.45], -1))
+    half = inner(found.interval[..., 1] - found.interval[..., 0]) / 2
+    assert half[..., 1].max() < LEAST + 0.03
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 9), (9, 2), (5, 5)])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import mrfhw
 from mrfhw.apps.descriptors import CENSUS, census, edge_weights, takes_census
 from mrfhw.apps.motion import motion_problem
 from mrfhw.apps.motion_window import block_motions, find_window
@@ -130,6 +131,19 @@ def test_the_stereo_of_both_ways_finds_what_is_hidden():
     column = np.arange(96) - np.rint(scene.disparity).astype(int)
     beyond = column < 0
     assert occluded[beyond].mean() > 0.8
+
+
+@pytest.mark.parametrize("least", [-3, 253, 300])
+def test_hidden_pixels_have_data_wherever_the_range_of_disparities_begins(least):
+    left = RNG.integers(0, 256, (24, 400)).astype(np.uint8)
+    right = np.roll(left, -least - 3, 1)
+    right[4:20, 20:80] = RNG.integers(0, 256, (16, 60))  # not what the left one has there
+    job = mrfhw.stereo(left, right, labels=8, min_disparity=least, sweeps=4)._job
+    hidden, start = job.maps["occluded"], job.run.initial.astype(int)
+    seen = hidden & job.problem.observed
+    assert seen.any()
+    row, col = np.nonzero(seen)
+    assert (job.problem.singleton1[seen] == census(right)[row, col - start[seen] - least]).all()
 
 
 @pytest.mark.parametrize("motion", [(0, 0), (2, -3), (-5, 9), (0, 20)])

@@ -24,14 +24,15 @@ MEDIAN = 9  # rows and columns of the medians
 ROUNDS = 3
 FARTHEST = 0.75  # pixels between a motion and its vector, along an axis
 STEP = 0.5  # pixels of a round, at most
-STIFF = 200.0  # squared grey, added to the sums of squared slopes: where all is flat, motions stay where they are
+STIFF = 200.0  # squared grey, added to the sums (not means) of squared slopes: where all is flat, motions stay where they are
+FLAT = 1e-6  # squared grey, below which a slope is rounding
 NOISE = 2.0  # variance of greys that fit perfectly
 PRECISION = 12.0  # 1 / the variance of a motion that may be anywhere within a pixel of its vector
-PIXELS_WORTH_A_THREAD = 1 << 13
+PIXELS_WORTH_A_THREAD = 1 << 13  # fewer take less time than to hand them over
 
-# Chosen together, with NOISE (docs/applications.md).
-LEAST = 0.15  # pixels of half of an interval's width, beside the fit's standard deviation
-SAME = 1.1  # pixels by which an end of the samples' own interval differs without telling of another motion
+# Of intervals, chosen together with NOISE (docs/applications.md).
+LEAST = 0.15  # pixels of half of the width, beside the fit's standard deviation
+SAME = 1.2  # pixels by which an end of the samples' own interval differs without telling of another motion
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class FinerMotion:
         with compiling("motions between pixels"):
             in_shares(share, len(down), down.size // PIXELS_WORTH_A_THREAD, threads_of(None))
         rows, both, cols, row_error, col_error, error, number = found
-        known = [one - both * both / np.maximum(other, np.finfo(float).tiny) for one, other in ((rows, cols), (cols, rows))]
+        known = [one - both * both / np.maximum(other, FLAT) for one, other in ((rows, cols), (cols, rows))]
         precision = PRECISION + np.maximum(0, np.stack(known, -1)) * (number / (error + NOISE))[..., None]
         rows, cols = rows + STIFF / number, cols + STIFF / number
         step = np.stack([both * col_error - cols * row_error, both * row_error - rows * col_error], -1)
@@ -126,15 +127,17 @@ class FinerMotion:
         """Motions near `vectors`. All (H, W, 2), rows first, in pixels.
 
         vectors: what was estimated. start: where to begin, such as the mean of the samples. interval: (H, W, 2, 2), of the samples
-        as a density; the answer's goes as far beyond the fit as the fit is uncertain, and to where other motions were sampled.
+        as a density; the answer's goes as far beyond the fit as the fit is uncertain, or where other motions were sampled to these.
         """
-        flow = start.astype(np.float64)
+        least, most = vectors - FARTHEST, vectors + FARTHEST
+        flow = start.astype(np.float64).clip(least, most)
         for _ in range(ROUNDS):
-            flow = (flow + self._fit(vectors, flow)[0]).clip(vectors - FARTHEST, vectors + FARTHEST)
-            flow = np.stack([medians(flow[..., axis].astype(np.float32), MEDIAN) for axis in (0, 1)], -1).astype(np.float64)
+            flow = (flow + self._fit(vectors, flow)[0]).clip(least, most)
+            middle = np.stack([medians(flow[..., axis].astype(np.float32), MEDIAN) for axis in (0, 1)], -1)
+            flow = middle.astype(np.float64).clip(least, most)
         if interval is None:
             return Finer(flow, None)
         half = LEAST + self._fit(vectors, flow)[1]
-        below = flow - half - np.maximum(0, flow - interval[..., 0] - SAME)
-        above = flow + half + np.maximum(0, interval[..., 1] - flow - SAME)
+        below = np.where(flow - interval[..., 0] > SAME, interval[..., 0], flow - half)
+        above = np.where(interval[..., 1] - flow > SAME, interval[..., 1], flow + half)
         return Finer(flow, np.stack([below, above], -1))

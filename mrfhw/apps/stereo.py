@@ -89,7 +89,7 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
         left, right = (result.labels.astype(np.int64) for result in results)
         occluded = unmatched(left + min_disparity, mirrored(right) + min_disparity, 0)
         labels = behind(left, occluded)
-        datum, seen = shown_behind(singleton1, singleton2, labels + min_disparity, occluded)
+        datum, seen = shown_behind(singleton1, singleton2, labels.astype(np.int64) + min_disparity, occluded)
         final = dataclasses.replace(problem, singleton1=datum, observed=seen, edges=edges)
         last = dataclasses.replace(run, initial=labels) if start else run
         return {"problem": final, "run": last, "doubt": DOUBT * occluded,

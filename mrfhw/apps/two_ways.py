@@ -53,10 +53,10 @@ def behind(labels: np.ndarray, missing: np.ndarray) -> np.ndarray:
 def shown_behind(left: np.ndarray, right: np.ndarray, disparity: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Data of the left picture, those that are missing replaced by what the right one has at their disparity; and whether it does.
 
-    left, right: (H, W) data. disparity: (H, W) whole pixels. missing: (H, W) bool. The second answer, bool (H, W), is False where
-    the right picture ends before.
+    left, right: (H, W) data. disparity: (H, W) whole pixels of either sign. missing: (H, W) bool. The second answer, bool (H, W),
+    is False where the right picture ends before, and in rows that are missing as a whole, of whose disparities nothing is known.
     """
-    column = np.arange(left.shape[1])[None] - disparity.astype(np.int64)
-    inside = (column >= 0) & (column < right.shape[1])
+    column = np.arange(left.shape[1])[None] - disparity
+    inside = (column >= 0) & (column < right.shape[1]) & ~missing.all(1, keepdims=True)
     shown = np.take_along_axis(right, column.clip(0, right.shape[1] - 1), 1)
     return np.where(missing & inside, shown, left), ~missing | inside
