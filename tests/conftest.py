@@ -1,4 +1,4 @@
-"""Options of the long runs."""
+"""Options of the long runs, the order of tests, and less work for the collector of garbage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    gc.unfreeze()  # extensions look for what is left at the end
+    gc.unfreeze()  # extensions look at the end for objects that were not freed, and print them
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

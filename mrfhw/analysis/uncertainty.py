@@ -36,7 +36,7 @@ class Uncertainty:
     deviation), of the histogram as it is (divided by n). interval: (H, W, D, 2) float64, lower and upper end of
     each component's equal-tailed credible interval: the shortest with at most (1 - level) / 2 of the samples below
     it and as many above it. Ends are values of labels and belong to it; of `LabelScale.between` they are those quantiles of the
-    histogram as a density, each label's samples spread evenly over a step around its value.
+    histogram as a density, each label's samples spread evenly over a step around its value, or what `Job.finer` makes of them.
     median: (H, W) float64, of D = 1 with values in even steps, else None: the median of the histogram as a density, each label's
     samples spread evenly over a step around its value, so that it lies between values.
     confidence: (H, W) float64, the probability of all labels whose value is at most so far from the mode's as is asked for (of

@@ -46,7 +46,7 @@ class LabelScale:
     @property
     def between(self) -> bool:
         """Whether the quantity lies between the labels' values, as motions of parts of a pixel do, and their steps are too wide for
-        intervals of whole ones: intervals are then those of the histogram as a density."""
+        intervals of whole ones: intervals are then those of the histogram as a density, before `Job.finer`."""
         return self.kind == "flow"
 
     def at(self, labels: np.ndarray) -> np.ndarray:
@@ -112,7 +112,7 @@ class Job:
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
     restoring: of denoising, from its grey to the picture in its own type, depth and colours. finer: from estimate, mean (or the
-    estimate again) and interval, in values, to values between those of labels, which are nearer to the truth.
+    estimate again) and interval, in values, to values between those of labels.
     """
 
     application: str
