@@ -154,7 +154,8 @@ def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, bytes]
         shown.append(_figure(drawn["std.png"], "Standard deviation of each site's histogram."))
         shown.append(_figure(pictures.measure(found.width, f"Width of the {level} credible interval", f"width of {job.scale.name}",
                                               colours="cividis"),
-                             f"Width of the {level} credible interval" + (" (of motion: the diagonal)." if job.scale.values.shape[1] > 1 else ".")))
+                             f"Width of the {level} credible interval"
+                             + (" (of motion: the diagonal)." if job.scale.values.shape[1] > 1 else ".")))
     rows = [("counted sites", _number(numbers["sites"]), ""), ("mean entropy", _number(numbers["mean_entropy"]), "bits"),
             ("sites of one label only", _percent(numbers["certain"]), ""),
             (f"labels that hold {level}", _number(numbers["mean_set_size"]), "on average"),
