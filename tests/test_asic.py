@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mrfhw.asic import memories
+from mrfhw.asic import memories, study
 from mrfhw.asic.libraries import LIBRARIES, liberty_text
 from mrfhw.asic.macros import Macro, liberty_of, take_macros, verilog_of
 from mrfhw.asic.report import PUBLISHED, RESULTS, kept, name_of
@@ -168,7 +168,19 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
 
 
+def test_a_tool_that_is_missing_is_said_before_the_synthesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which takes minutes."""
+    library_files(tmp_path / "cells", CELLS)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(study, "synthesize", lambda *arguments: pytest.fail("it is synthesized"))
+    result = asic("--liberty", str(tmp_path / "cells"), "--preset", "smallest", "-o", str(tmp_path / "out"))
+    assert (result.exit_code, result.output.count("\n")) == (2, 1), result.output
+    assert "sta is needed and not installed: install OpenSTA (Debian: apt-get install opensta)" in result.output
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.long
+@pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")
 def test_what_a_tool_said_is_still_there(tmp_path: Path) -> None:
     """Of a library without functions, which Yosys does not take."""
     library_files(tmp_path / "cells", CELLS)

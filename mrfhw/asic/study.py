@@ -11,9 +11,9 @@ import mrfhw
 from mrfhw.apps import stereo
 from mrfhw.apps.descriptors import census, takes_census
 from mrfhw.asic.activity import CYCLES, Activity, count_activity
-from mrfhw.asic.libraries import CellLibrary
+from mrfhw.asic.libraries import CellLibrary, liberty_text
 from mrfhw.asic.synthesis import Netlist, synthesize
-from mrfhw.asic.timing import Power, powers, worst_path
+from mrfhw.asic.timing import Power, find_sta, powers, worst_path
 from mrfhw.errors import ProblemError
 from mrfhw.field.problem import Problem, Run
 from mrfhw.fpga.tools import find_tool
@@ -60,7 +60,9 @@ def study(config: Config, library: CellLibrary, folder: Path, directory: Path, l
         raise ProblemError(f"labels is {labels}; the limits are {LABELS[0]} to {min(LABELS[1], Derived.of(config).max_labels)}: "
                            "give a number between them")
     tile = tile_of(config)
-    netlist = synthesize(tile, library, folder, directory, 1e6 / goal if goal else library.period)
+    liberty = liberty_text(library, folder)
+    find_sta()  # before minutes of synthesis
+    netlist = synthesize(tile, library, liberty, directory, 1e6 / goal if goal else library.period)
     path = worst_path(netlist)
     hertz = 1e12 / path.picoseconds
     activity = count_activity(netlist, *_workload(tile, labels))

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mrfhw.asic.libraries import CellLibrary, liberty_text
+from mrfhw.asic.libraries import CellLibrary
 from mrfhw.asic.macros import Macro, liberty_of, take_macros
 from mrfhw.fpga.tools import find_tool, run_step
 from mrfhw.generation.verilog import TILE, TOP, verilog_text
@@ -153,13 +153,12 @@ def _input_capacitance(liberty: str, cell: str) -> float:
     return _attribute(liberty, cell, "capacitance")
 
 
-def synthesize(config: Config, library: CellLibrary, folder: Path, directory: Path, picoseconds: float) -> Netlist:
+def synthesize(config: Config, library: CellLibrary, liberty: str, directory: Path, picoseconds: float) -> Netlist:
     """Synthesize `config` in `directory`, for a clock of so many picoseconds.
 
-    folder: of the library's Liberty files. A tile and its parts remain modules, each with an area and a power of its own; all else
+    liberty: text of the library's cells. A tile and its parts remain modules, each with an area and a power of its own; all else
     is one. Registers have no initial value: the machine's reset sets what it sets. Raises BuildError and ProblemError.
     """
-    liberty = liberty_text(library, folder)
     (directory / LIBERTY).write_text(liberty)
     (directory / "machine.v").write_text(verilog_text(config))
     yosys = find_tool("yosys")
