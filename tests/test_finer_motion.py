@@ -1,10 +1,12 @@
 """Motions between pixels: found where the pictures tell them, left alone where they do not, and their intervals."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import mrfhw
-from mrfhw.apps.finer_motion import FARTHEST, LEAST, PRECISION, FinerMotion
+from mrfhw.apps.finer_motion import FARTHEST, LEAST, MEDIAN, PRECISION, REACH, FinerMotion
 from mrfhw.scenes import motion_scene
 from support.data import data_directory
 
@@ -120,3 +122,11 @@ def test_published_frames(scene, most):
     answer = mrfhw.motion(folder / "frame10.png", folder / "frame11.png", truth=folder / "flow10.flo", sweeps=60)
     assert answer.metrics["epe_flow"] < most
     assert all(0.85 < share < 0.975 for share in answer.report["calibration"]["coverage"])
+
+
+def test_the_document_has_the_numbers_of_the_code():
+    text = " ".join((Path(__file__).parent.parent / "docs" / "applications.md").read_text().split())
+    square = 2 * REACH + 1
+    for words in (f"pixels of the {square}x{square} around", f"a median of {MEDIAN}x{MEDIAN}; at most {FARTHEST} pixels",
+                  f"An interval goes {LEAST} pixels and"):
+        assert words in text, words
