@@ -1,12 +1,35 @@
 """`python -m mrfhw` and the command `mrfhw`: the command line in a process of its own."""
 
 import gc
+import os
+import sys
 
-gc.set_threshold(100_000, 50, 50)  # looking for garbage among what imports bring is a tenth of a short run
-
-from mrfhw.cli import main  # noqa: E402  # most of what is imported
+from mrfhw.processors import processors
+from mrfhw.second_process import SecondProcess
 
 __all__ = ["main"]
 
+FIGURES = "matplotlib.backends.backend_agg", "mrfhw.report.figures"
+DIAGNOSTICS = "arviz_stats.base", "mrfhw.analysis.convergence"
+
+
+def _beside() -> SecondProcess | None:
+    """For a run, a process that imports what its diagnostics and figures need, which takes as long as a small run."""
+    words = sys.argv[1:]
+    alone = processors() == 1 or os.environ.get("MRFHW_THREADS") == "1"
+    if alone or words[:1] != ["run"] or len(words) < 3 or "--help" in words:
+        return None
+    return SecondProcess(*DIAGNOSTICS, *(() if "--no-report" in words else FIGURES))
+
+
+def main() -> None:
+    # Looking for garbage among what imports bring is a tenth of a short run.
+    gc.set_threshold(100_000, 50, 50)
+    beside = _beside()
+    from mrfhw.cli import main as command_line  # most of what is imported
+
+    command_line(prog_name="mrfhw", obj=beside)
+
+
 if __name__ == "__main__":
-    main(prog_name="mrfhw")
+    main()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mrfhw.analysis.calibration import auroc, calibrate, coverage, expected_calibration_error, sparsification
 from mrfhw.analysis.uncertainty import quantify
-from mrfhw.apps.job import LabelScale
+from mrfhw.apps.label_scale import LabelScale
 
 
 def pairs(score, wrong):

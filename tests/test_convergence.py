@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mrfhw.analysis import convergence
-from mrfhw.analysis.convergence import diagnose, undiagnosed, verdict
+from mrfhw.analysis.convergence import converged, diagnose, doubtful, undiagnosed, verdict
 from mrfhw.analysis.trace import Trace
-from mrfhw.apps.job import LabelScale
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.model.machine import Machine
@@ -159,6 +159,41 @@ def test_of_two_components_the_worse_one_counts():
     found = diagnose(trace(2 * row + col), flow)["sites"]
     assert found["rhat_above_1.05"] == 1
     assert diagnose(trace(2 * row + rng.integers(0, 2, row.shape)), flow)["sites"]["rhat_above_1.05"] == 0
+
+
+@needs_arviz
+@pytest.mark.parametrize(("chains", "looks"), [(2, 8), (2, 10), (1, 20), (5, 20)])
+def test_few_independent_looks_are_seldom_called_unconverged(chains, looks):
+    """One in a hundred by the limit; more than 22 of 500 have a chance of 1e-6."""
+    rng = np.random.default_rng(chains + looks)
+    found = [diagnose(trace(np.ones((chains, looks, 0)), rng.normal(size=(chains, looks))), SCALE) for _ in range(500)]
+    assert sum(converged(one) is False for one in found) <= 22
+    assert sum(converged(one) is None for one in found) > 20
+    one = next(one for one in found if converged(one) is None)
+    assert f"cannot be told from {looks} looks" in doubtful(one)
+    assert f"with {looks} looks at each chain" in verdict(one)
+
+
+@needs_arviz
+@pytest.mark.parametrize("looks", [8, 10, 100])
+def test_chains_apart_are_called_unconverged_whatever_the_number_of_looks(looks):
+    energy = np.random.default_rng(looks).normal(size=(2, looks)) + np.array([[0], [8]])
+    found = diagnose(trace(np.ones((2, looks, 0)), energy), SCALE)
+    assert converged(found) is False
+    assert "not converged" in doubtful(found)
+    assert "has not converged" in verdict(found)
+
+
+@needs_arviz
+def test_many_looks_have_the_limit_of_1_05():
+    found = diagnose(trace(independent()), SCALE)
+    assert found["rhat_limit"] == 1.05
+    assert converged(found) is True
+    assert doubtful(found) is None
+
+
+def test_nothing_is_said_of_convergence_that_nobody_looked_at():
+    assert converged(None) is doubtful(None) is converged(undiagnosed(trace(independent()), "x")) is None
 
 
 @pytest.mark.parametrize(("chains", "n"), [(2, 7), (1, 15), (2, 0)])

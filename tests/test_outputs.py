@@ -13,7 +13,8 @@ from mrfhw import __version__
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.analysis.uncertainty import entropy, quantify
-from mrfhw.apps.job import Job, LabelScale
+from mrfhw.apps.job import Job
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.files import check_writable, staged

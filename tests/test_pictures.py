@@ -8,7 +8,7 @@ from PIL import Image
 
 from mrfhw.analysis.calibration import sparsification
 from mrfhw.analysis.trace import Trace
-from mrfhw.apps.job import LabelScale
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.report import pictures
 
 SCALES = {

@@ -12,7 +12,8 @@ from PIL import Image
 from mrfhw.analysis import convergence
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
-from mrfhw.apps.job import Job, LabelScale
+from mrfhw.apps.job import Job
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.apps.stereo import bad_pixels, stereo_problem
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result

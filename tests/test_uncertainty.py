@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mrfhw.analysis import uncertainty
 from mrfhw.analysis.uncertainty import entropy, quantify
-from mrfhw.apps.job import LabelScale
+from mrfhw.apps.label_scale import LabelScale
 
 
 def scalar(labels, first=0.0, step=1.0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,10 @@ import numpy as np
 from mrfhw.analysis.calibration import Calibration, calibrate
 from mrfhw.analysis.convergence import diagnose, undiagnosed
 from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.trace import Trace
 from mrfhw.analysis.uncertainty import Uncertainty, quantify
 from mrfhw.apps.job import Job
+from mrfhw.second_process import Begin, here
 
 __all__ = ["Analysis", "analyse", "quantified"]
 
@@ -53,9 +56,10 @@ def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertai
     return dataclasses.replace(found, interval=near.interval), near.values
 
 
-def analyse(job: Job, solution: Solution) -> Analysis:
-    """Everything that reports, files and answers say of a solution."""
-    truth, trace, counts = job.truth, solution.trace, solution.counts
+def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
+    """Everything that reports, files and answers say of a solution. begin: how diagnostics are made, here or beside."""
+    truth, counts = job.truth, solution.counts
+    convergence = _convergence(job, solution.trace, begin)
     uncertainty, finer = (None, None) if counts is None else quantified(job, counts, solution.last)
     found = solution.last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
     if solution.mean is not None:
@@ -64,16 +68,21 @@ def analyse(job: Job, solution: Solution) -> Analysis:
     mean = None if uncertainty is None else uncertainty.mean
     if uncertainty is None and job.finer is not None:
         finer = job.finer(values, values, None).values
-    convergence = None
-    if trace is not None and len(trace.sweeps):
-        convergence = (undiagnosed(trace, "No convergence diagnostics: chains whose temperature changes while labels are counted "
-                                          "have no stationary distribution.") if job.cooled else diagnose(trace, job.scale))
     return Analysis(
         labels=labels, values=values, uncertainty=uncertainty, mean=mean if solution.mean is None else values,
         error=None if truth is None else truth.error(found), metrics={} if truth is None else truth.metrics(found, mean, finer),
         calibration=None if truth is None or uncertainty is None else calibrate(uncertainty, labels, truth, job.scale),
-        convergence=convergence, answer=_answer(job, values, mean, finer),
+        convergence=convergence(), answer=_answer(job, values, mean, finer),
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
+
+
+def _convergence(job: Job, trace: Trace | None, begin: Begin) -> Callable[[], dict[str, Any] | None]:
+    if trace is None or not len(trace.sweeps):
+        return lambda: None
+    if job.cooled:
+        return here(undiagnosed, trace, "No convergence diagnostics: chains whose temperature changes while labels are counted "
+                                        "have no stationary distribution.")
+    return begin(diagnose, trace, job.scale)
 
 
 def _answer(job: Job, values: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None) -> np.ndarray | None:

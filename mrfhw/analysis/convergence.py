@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from mrfhw.analysis.trace import Trace
-from mrfhw.apps.job import LabelScale
+from mrfhw.apps.label_scale import LabelScale
 
-__all__ = ["CONVERGED", "NO_ARVIZ", "diagnose", "energy_rhat", "least_looks", "undiagnosed", "verdict"]
+__all__ = ["NO_ARVIZ", "converged", "diagnose", "doubtful", "energy_rhat", "least_looks", "undiagnosed", "verdict"]
 
 NO_ARVIZ = 'No convergence diagnostics, because ArviZ cannot be imported: pip install "mrfhw[apps]"'
-CONVERGED = 1.05  # an R-hat from here on is none of a converged chain
+CONVERGED = 1.05  # an R-hat from here on is none of a converged chain, where there are enough looks
+FALSE_ALARM = 0.01  # of converged chains whose looks are independent, the share that is called unconverged, at most about
 TAILS = (0.05, 0.95)  # quantiles of the tail's effective sample size
 LEAST_LOOKS = 8  # a split chain has two halves of at least four
 
@@ -77,7 +78,7 @@ def _statistic(function: Callable[[np.ndarray], Any], values: np.ndarray) -> flo
     return float(function(known)) if known.size else None
 
 
-def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int) -> dict[str, Any]:
+def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int, limit: float) -> dict[str, Any]:
     labels = trace.labels[:, trace.counted]
     rows = []
     for site in range(labels.shape[2]):
@@ -95,9 +96,43 @@ def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int) -> dict[s
         "rhat_infinite": _statistic(lambda r: np.isinf(r).mean(), rhat),
         "rhat_above_1.01": _statistic(lambda r: (r > 1.01).mean(), rhat),
         "rhat_above_1.05": _statistic(lambda r: (r > 1.05).mean(), rhat),
+        "rhat_above_limit": _statistic(lambda r: (r >= limit).mean(), rhat),
         "ess_median": middle, "ess_least": least, "ess_tail_median": _statistic(np.median, tail),
         "ess_tail_least": _statistic(np.min, tail), "ess_per_sweep": middle / swept if middle is not None and swept else None,
     }
+
+
+def _limit(chains: int, looks: int) -> float:
+    """An R-hat from here on is none of converged chains of so many looks each; at least CONVERGED.
+
+    n R-hat^2 = B / W + n - 1 of m halves of n looks, and of independent normal looks B / W has an F distribution. R-hat is the
+    larger one of ranks and of folded ranks, so that each may pass half as often.
+    """
+    from scipy.special import fdtri  # which ArviZ needs as well
+
+    halves = 2 * max(chains, 2)
+    n = looks * chains // halves
+    return max(CONVERGED, math.sqrt((float(fdtri(halves - 1, halves * (n - 1), 1 - FALSE_ALARM / 2)) + n - 1) / n))
+
+
+def converged(found: dict[str, Any] | None) -> bool | None:
+    """Whether the energies of the chains agree, from `diagnose`; None where it cannot be told."""
+    energy = None if found is None else found["energy"]
+    if found is None or energy is None or energy["rhat"] is None or CONVERGED <= energy["rhat"] < found["rhat_limit"]:
+        return None
+    return bool(energy["rhat"] < CONVERGED)
+
+
+def doubtful(found: dict[str, Any] | None) -> str | None:
+    """One line where chains have not converged, or so few looks cannot tell; None where they have, and where nothing is known."""
+    if found is None or found["energy"] is None or found["energy"]["rhat"] is None or converged(found):
+        return None
+    rhat, limit = found["energy"]["rhat"], found["rhat_limit"]
+    if converged(found) is None:
+        return (f"convergence cannot be told from {found['looks']} looks at each chain: the energy's R-hat is {rhat:.2f}, and "
+                f"converged chains have up to {limit:.2f} with so few (more --sweeps help, and a smaller --visit)")
+    return (f"not converged: the energy's R-hat is {rhat:.2f}, {limit:.3g} or more; what the run says of probabilities may depend "
+            "on the seed (more --sweeps help)")
 
 
 def energy_rhat(energy: np.ndarray | None) -> float | None:
@@ -114,7 +149,8 @@ def undiagnosed(trace: Trace, note: str | None) -> dict[str, Any]:
     """The answer of `diagnose` without numbers, for the reason `note`."""
     chains = len(trace.energy)
     swept = chains * max(0, int(trace.sweeps[-1]) - trace.burn_in) if len(trace.sweeps) else 0
-    return {"chains": chains, "looks": int(trace.counted.sum()), "sweeps": swept, "note": note, "energy": None, "sites": None}
+    return {"chains": chains, "looks": int(trace.counted.sum()), "sweeps": swept, "note": note, "rhat_limit": None,
+            "energy": None, "sites": None}
 
 
 def diagnose(trace: Trace, scale: LabelScale) -> dict[str, Any]:
@@ -124,10 +160,11 @@ def diagnose(trace: Trace, scale: LabelScale) -> dict[str, Any]:
     classes, whether the site has its most frequent one. A single chain is diagnosed by its halves.
 
     "chains", "looks" (a chain), "sweeps" (counted ones, of all chains added), "note" (why there is nothing, else None).
+    "rhat_limit": None or where an R-hat tells of chains that have not converged (`converged`).
     "energy": None or {"rhat", "ess_bulk", "ess_tail", "ess_per_sweep", "constant"}; a constant energy has None.
     "sites": None or {"sites": how many were watched, "constant": share that never moved, which have no R-hat and do
     not count in what follows, "rhat_median", "rhat_worst", "rhat_infinite": share whose chains each stay at another
-    label, "rhat_above_1.01" and "rhat_above_1.05": shares, "ess_median", "ess_least" (bulk), "ess_tail_median",
+    label, "rhat_above_1.01", "rhat_above_1.05" and "rhat_above_limit": shares, "ess_median", "ess_least" (bulk), "ess_tail_median",
     "ess_tail_least", "ess_per_sweep": median bulk ESS / sweeps}. Values may be infinite.
     """
     answer = undiagnosed(trace, None)
@@ -142,12 +179,13 @@ def diagnose(trace: Trace, scale: LabelScale) -> dict[str, Any]:
     if answer["note"] is not None or arviz is None:
         return answer
     energy = trace.energy[:, trace.counted]
+    answer["rhat_limit"] = _limit(chains, looks)
     answer["energy"] = {"rhat": None, "ess_bulk": None, "ess_tail": None, "ess_per_sweep": None, "constant": True}
     if np.ptp(energy) > 0:
         rhat, bulk, tail = _of_series(arviz, energy)
         answer["energy"] = {"rhat": rhat, "ess_bulk": bulk, "ess_tail": tail, "ess_per_sweep": bulk / swept if swept else None,
                             "constant": False}
-    answer["sites"] = _of_sites(arviz, trace, scale, swept)
+    answer["sites"] = _of_sites(arviz, trace, scale, swept, answer["rhat_limit"])
     return answer
 
 
@@ -155,7 +193,7 @@ def verdict(found: dict[str, Any]) -> str:
     """What `diagnose` found, in words."""
     if found["note"] is not None:
         return str(found["note"])
-    energy, sites = found["energy"], found["sites"]
+    energy, sites, limit = found["energy"], found["sites"], found["rhat_limit"]
     words = []
     if energy["constant"]:
         words.append("The energy never changed after the burn-in.")
@@ -163,17 +201,20 @@ def verdict(found: dict[str, Any]) -> str:
         words.append("The energy has converged (R-hat below 1.01).")
     elif energy["rhat"] < CONVERGED:
         words.append("The energy has nearly converged (R-hat below 1.05 but not 1.01): more sweeps would help.")
+    elif energy["rhat"] < limit:
+        words.append(f"Whether the energy has converged cannot be told: with {found['looks']} looks at each chain, R-hat is up to "
+                     f"{limit:.3g} of converged chains.")
     else:
-        words.append("The energy has not converged (R-hat 1.05 or more): use a longer burn-in and more sweeps.")
+        words.append(f"The energy has not converged (R-hat {limit:.3g} or more): use a longer burn-in and more sweeps.")
     if sites["rhat_median"] is None:
         words.append("No watched site moved, so nothing can be said of single sites.")
     else:
-        share = sites["rhat_above_1.05"]
-        if share <= 0.01:
+        share = sites["rhat_above_limit"]
+        if share <= 2 * FALSE_ALARM:
             words.append("The watched sites that moved agree among the chains." if found["chains"] > 1 else
                          "The watched sites that moved agree between the chain's halves.")
         else:
-            words.append(f"Of the watched sites that moved, {100 * share:.3g} % have an R-hat above 1.05: their "
+            words.append(f"Of the watched sites that moved, {100 * share:.3g} % have an R-hat of {limit:.3g} or more: their "
                          "distributions differ by chain, and their uncertainty is not to be trusted yet.")
         if sites["ess_median"] < 100:
             words.append(f"Half of them are worth fewer than {math.ceil(sites['ess_median'])} independent samples, "

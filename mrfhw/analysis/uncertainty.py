@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.apps.job import LabelScale
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.model.threads import in_shares, threads_of
 
 __all__ = ["LEVEL", "Uncertainty", "entropy", "quantify"]

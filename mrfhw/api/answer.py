@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.analysis.answer import Analysis, analyse
-from mrfhw.analysis.convergence import CONVERGED
+from mrfhw.analysis.convergence import converged
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.apps.job import Job
@@ -35,7 +35,7 @@ class Answer:
     mean: (H, W, D) float64, the posterior mean; None of classes.
     interval: (H, W, 2) float64, or (H, W, 2, 2) of motions with the components first: the lower and the upper end of the 90 %
     credible interval; None of classes. Of motions it lies around the flow (`mrfhw.apps.finer_motion.FinerMotion`).
-    converged: whether the energies of the chains have an R-hat below 1.05; None where it cannot be told.
+    converged: whether the energies of the chains have an R-hat below 1.05; None where it cannot be told, as of few looks.
     rhat: that R-hat, or None. warnings: what makes the answer doubtful, one line each. notes: what is to be said of the inputs.
     metrics: the quality by name, where truth was given. stopped: whether a callback ended the run early.
     problem: the field that was sampled, for `mrfhw.Session` or `Problem.save`. report: all numbers, as report.json has them.
@@ -112,7 +112,7 @@ class Answer:
 
     @property
     def converged(self) -> bool | None:
-        return None if self.rhat is None else self.rhat < CONVERGED
+        return converged(self._analysis.convergence)
 
     @property
     def warnings(self) -> tuple[str, ...]:

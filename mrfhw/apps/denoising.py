@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrfhw.apps.job import Cooling, LabelScale, between
+from mrfhw.apps.job import Cooling
+from mrfhw.apps.label_scale import LabelScale, between
 from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from mrfhw.apps.flow import end_point_error
-from mrfhw.apps.job import Cooling, LabelScale
+from mrfhw.apps.job import Cooling
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
 from mrfhw.machine.config import PRESETS
 

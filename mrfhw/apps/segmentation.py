@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mrfhw.apps.job import Cooling, LabelScale
+from mrfhw.apps.job import Cooling
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.given import whole_array
 from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
 from mrfhw.machine.config import PRESETS

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.apps.job import Cooling, First, LabelScale
+from mrfhw.apps.job import Cooling, First
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.apps.two_ways import behind, mirrored, shown_behind, unmatched
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.field.result import Result

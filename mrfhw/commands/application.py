@@ -25,6 +25,7 @@ from mrfhw.jobs.machine import AUTO, chosen_backend
 from mrfhw.jobs.options import with_board
 from mrfhw.jobs.task import Task
 from mrfhw.report import outputs
+from mrfhw.second_process import Begin, SecondProcess, here
 from mrfhw.sessions import backends, sampling
 from mrfhw.sessions.checkpoint import EVERY, Keeping, pauses_of
 from mrfhw.sessions.first import first_sweeps, prepared
@@ -120,6 +121,12 @@ def _command_line() -> str:
     return shlex.join(words)
 
 
+def _begin() -> Begin:
+    """How this command's diagnostics and figures are made."""
+    beside = click.get_current_context().obj
+    return beside.begin if isinstance(beside, SecondProcess) else here
+
+
 def _keeping(checkpoint: Path | None, every: str | None, resume: Path | None) -> Keeping:
     """Raises ProblemError for a time without a file, and for what is no time."""
     if every is not None and checkpoint is None:
@@ -149,7 +156,8 @@ def run_command(app: Application) -> click.Command:
         solution = solve_with_bar(backend, job, chains, visit, keeping)
         if save_problem is not None:
             job.problem.save(save_problem, job.run)
-        report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz, page=not no_report)
+        report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz, page=not no_report,
+                                       begin=_begin())
         click.echo(_summary(report, output))
         _say_notes(job)
 

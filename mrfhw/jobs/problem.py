@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mrfhw.apps.images import is_path, name_of
-from mrfhw.apps.job import Job, LabelScale
+from mrfhw.apps.job import Job
+from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.files import load_problem
 from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
 from mrfhw.jobs.machine import config_from_options, split_options

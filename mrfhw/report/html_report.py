@@ -15,12 +15,11 @@ from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import METRICS
 from mrfhw.machine.derived import Derived
-from mrfhw.report import pictures
+from mrfhw.report.figures import WIDTH, Figure, input_name, width_title
 
 __all__ = ["page"]
 
 NOTHING = "\N{EN DASH}"
-WIDEST = 1100  # pixels of a figure in the page; the files have all
 
 STYLE = """
 :root { color-scheme: light; }
@@ -97,8 +96,8 @@ def _table(rows: Iterable[tuple[Any, ...]], head: tuple[str, ...] = ()) -> str:
     return f'<div class="scroll"><table>{top}<tbody>{body}</tbody></table></div>'
 
 
-def _figure(png: bytes, caption: str, kind: str = "") -> str:
-    data = base64.b64encode(pictures.at_most(png, WIDEST)).decode("ascii")
+def _figure(figure: Figure, caption: str, kind: str = "") -> str:
+    data = base64.b64encode(figure.small).decode("ascii")
     return (f'<figure class="{kind}"><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
             f"<figcaption>{escape(caption)}</figcaption></figure>")
 
@@ -137,7 +136,7 @@ def _answer(job: Job, report: Mapping[str, Any]) -> str:
     return f'<p class="lead">{escape(words)}.</p>'
 
 
-def _estimate(job: Job, drawn: Mapping[str, bytes]) -> str:
+def _estimate(job: Job, drawn: Mapping[str, Figure]) -> str:
     parts = [_figure(drawn["estimate.png"], f"Estimate: {job.scale.name}.")]
     if "truth.png" in drawn:
         parts.append(_figure(drawn["error.png"], "Error of the estimate; the last colour stands for all larger errors."))
@@ -145,16 +144,14 @@ def _estimate(job: Job, drawn: Mapping[str, bytes]) -> str:
     return _section("Estimate", _figures(parts), wide)
 
 
-def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, bytes], found: Uncertainty | None) -> str:
+def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure], found: Uncertainty | None) -> str:
     if found is None:
         return ""
     numbers, level = report["uncertainty"], f"{100 * found.level:g} %"
     shown = [_figure(drawn["entropy.png"], "Entropy of each site's histogram of labels; 0 where a site never moved.")]
-    if "std.png" in drawn and found.width is not None:
+    if WIDTH in drawn:
         shown.append(_figure(drawn["std.png"], "Standard deviation of each site's histogram."))
-        shown.append(_figure(pictures.measure(found.width, f"Width of the {level} credible interval", f"width of {job.scale.name}",
-                                              colours="cividis"),
-                             f"Width of the {level} credible interval"
+        shown.append(_figure(drawn[WIDTH], width_title(found.level)
                              + (" (of motion: the diagonal)." if job.scale.values.shape[1] > 1 else ".")))
     rows = [("counted sites", _number(numbers["sites"]), ""), ("mean entropy", _number(numbers["mean_entropy"]), "bits"),
             ("sites of one label only", _percent(numbers["certain"]), ""),
@@ -176,7 +173,7 @@ def _quality(report: Mapping[str, Any]) -> str:
     return _section("Quality against the truth", _table(rows))
 
 
-def _calibration(report: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
+def _calibration(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
     found = report["calibration"]
     if found is None:
         return ""
@@ -194,7 +191,7 @@ def _calibration(report: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
                             "wide"))
 
 
-def _convergence(report: Mapping[str, Any], drawn: Mapping[str, bytes]) -> str:
+def _convergence(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
     found = report["convergence"]
     if found is None:
         return ""
@@ -284,11 +281,11 @@ def _reproduce(report: Mapping[str, Any], command: str | None) -> str:
                     f"<p>Files beside this one: {escape(', '.join(report['files']))}.</p>")
 
 
-def page(job: Job, report: Mapping[str, Any], drawn: Mapping[str, bytes], uncertainty: Uncertainty | None, *,
+def page(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure], uncertainty: Uncertainty | None, *,
          command: str | None = None, clock_hz: float | None = None) -> str:
-    """The page. report: of `outputs.report`, infinities allowed, with "files". drawn: PNG files by the names of outputs."""
+    """The page. report: of `outputs.report`, infinities allowed, with "files". drawn: of `drawings` and `answer_drawings`."""
     title = f"{TITLES.get(job.application, job.application)}: {job.scale.name}"
-    inputs = [_figure(pictures.input_picture(pixels), caption, "pixels") for caption, pixels in job.inputs.items()]
+    inputs = [_figure(drawn[input_name(caption)], caption, "pixels") for caption in job.inputs]
     parts = [
         f"<h1>{escape(title)}</h1>", _answer(job, report),
         _section("Inputs", _figures(inputs)) if inputs else "", _estimate(job, drawn), _quality(report),

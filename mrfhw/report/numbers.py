@@ -10,7 +10,7 @@ import numpy as np
 
 from mrfhw import __version__
 from mrfhw.analysis.answer import Analysis
-from mrfhw.analysis.convergence import CONVERGED, NO_ARVIZ
+from mrfhw.analysis.convergence import NO_ARVIZ, doubtful
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.field.result import Result, added, numbers
@@ -114,8 +114,7 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:
         lines.append(NO_ARVIZ)
-    rhat = None if convergence is None or convergence["energy"] is None else convergence["energy"]["rhat"]
-    if rhat is not None and rhat >= CONVERGED:
-        lines.append(f"not converged: the energy's R-hat is {rhat:.2f}, {CONVERGED} or more; what the run says of probabilities "
-                     "may depend on the seed (more --sweeps help)")
+    doubt = doubtful(convergence)
+    if doubt is not None:
+        lines.append(doubt)
     return lines

@@ -15,7 +15,9 @@ from mrfhw.apps.job import Job
 from mrfhw.files import check_writable, staged
 from mrfhw.report import html_report, pictures
 from mrfhw.report.exchange import EXCHANGE_FILES, exchanged
+from mrfhw.report.figures import answer_drawings, draw, drawings
 from mrfhw.report.numbers import plain, report
+from mrfhw.second_process import Begin, here
 
 __all__ = ["ALL_FILES", "FILES", "write_outputs"]
 
@@ -31,27 +33,6 @@ MAP_FILES = tuple(f"{name}.{end}" for name in ("occluded", "segments") for end i
 ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES, *MAP_FILES, *EXCHANGE_FILES)
 
 
-def _draw(job: Job, solution: Solution, analysis: Analysis) -> dict[str, bytes]:
-    """PNG files by name."""
-    scale, found = job.scale, analysis.uncertainty
-    name = f"{job.application}, {job.problem.shape[1]}x{job.problem.shape[0]}"
-    drawn = {"estimate.png": pictures.labelled({f"{name}: estimate": analysis.values}, scale)}
-    if found is not None:
-        drawn["entropy.png"] = pictures.measure(found.entropy, f"{name}: entropy", "entropy (bits)",
-                                                high=float(np.log2(job.problem.labels)))
-    if found is not None and found.std is not None:
-        drawn["std.png"] = pictures.measure(found.std, f"{name}: standard deviation", f"standard deviation of {scale.name}",
-                                            colours="viridis")
-    if job.truth is not None and analysis.error is not None:
-        drawn["truth.png"] = pictures.labelled({"truth": job.truth.picture, "estimate": analysis.values}, scale)
-        drawn["error.png"] = pictures.errors(analysis.error, f"{name}: error", job.truth.error_name, job.truth.wrong_above)
-        if analysis.calibration is not None:
-            drawn["sparsification.png"] = pictures.sparsification(analysis.calibration.sparsification, job.truth.error_name)
-    if solution.trace is not None and len(solution.trace.sweeps):
-        drawn["energy.png"] = pictures.energy_by_sweep(solution.trace)
-    return drawn
-
-
 def _arrays(solution: Solution, analysis: Analysis) -> dict[str, np.ndarray]:
     found = analysis.uncertainty
     of_histogram = {} if found is None else {"entropy.npy": found.entropy, "std.npy": found.std, "interval.npy": found.interval,
@@ -62,7 +43,7 @@ def _arrays(solution: Solution, analysis: Analysis) -> dict[str, np.ndarray]:
 
 
 def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str | None = None, clock_hz: float | None = None,
-                  page: bool = True, analysis: Analysis | None = None) -> dict[str, Any]:
+                  page: bool = True, analysis: Analysis | None = None, begin: Begin = here) -> dict[str, Any]:
     """Write the files of a run into `directory`, all or none, and return the report.
 
     FILES are always written, but for HISTOGRAM_FILES of a run without a histogram, which has mean.npy where it has sums; the others
@@ -74,31 +55,36 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). occluded: bool (H, W),
     segments: int32 (H, W), each as .npy and as a picture of the same numbers. EXCHANGE_FILES: of `exchanged`.
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html. page: whether there is
-    report.html with its figures. analysis: of `analyse`, where it has been made already.
+    report.html with its figures. analysis: of `analyse`, where it has been made already. begin: how diagnostics and figures are
+    made, here or beside this process.
     Raises OSError where the directory cannot be written.
     """
     check_writable(directory)
-    analysis = analyse(job, solution) if analysis is None else analysis
+    before = drawings(job, solution) if page else {}
+    begun = [begin(draw, before)]
+    analysis = analyse(job, solution, begin) if analysis is None else analysis
+    after = answer_drawings(job, analysis) if page else {}
+    begun.append(begin(draw, after))
     what = report(job, solution, analysis)
     arrays = _arrays(solution, analysis)
-    figures = _draw(job, solution, analysis) if page else {}
-    written = {**figures, **{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()},
-               **exchanged(job, analysis)}
+    written = {**{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}, **exchanged(job, analysis)}
     counts = solution.counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
-    what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays]
+    what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays or name in before | after]
     kept = plain(what)
-    if page:
-        written["report.html"] = html_report.page(job, what, figures, analysis.uncertainty, command=command,
-                                                  clock_hz=clock_hz).encode()
     written["report.json"] = (json.dumps(kept, indent=2, allow_nan=False) + "\n").encode()
     with staged(directory) as scratch:
-        for name, data in written.items():
-            (scratch / name).write_bytes(data)
         for name, array in arrays.items():
             np.save(scratch / name, array)
         if counts is not None:
             np.savez_compressed(scratch / "histogram.npz", counts=counts.astype(np.min_scalar_type(int(counts.max(initial=0)))))
+        figures = {name: figure for drawn in begun for name, figure in drawn().items()}
+        written |= {name: figure.whole for name, figure in figures.items() if name in ALL_FILES}
+        if page:
+            written["report.html"] = html_report.page(job, what, figures, analysis.uncertainty, command=command,
+                                                      clock_hz=clock_hz).encode()
+        for name, data in written.items():
+            (scratch / name).write_bytes(data)
     for name in ALL_FILES:
         if name not in what["files"]:
             with contextlib.suppress(OSError):

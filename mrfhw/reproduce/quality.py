@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from mrfhw.field.problem import Run
 from mrfhw.model import exact, machine
+from mrfhw.processors import processors
 from mrfhw.reproduce.chains import SAMPLERS, machine_for
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report, bars
@@ -45,7 +45,7 @@ def chain(scene: Scene, sampler: str, sweeps: int, seed: int) -> np.ndarray:
 
 def _answers(tasks: list[tuple[Scene, str, int, int]], bar: Any) -> Iterator[np.ndarray]:
     """`chain` of each task, in order, a process for each core."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = processors()
     with ProcessPoolExecutor(min(cores, len(tasks)), multiprocessing.get_context("spawn")) as pool:
         for task, found in zip(tasks, [pool.submit(chain, *task) for task in tasks], strict=True):
             yield found.result()

@@ -1,0 +1,51 @@
+"""What labels stand for: values with a unit, and how a map of them is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["LabelScale", "between"]
+
+
+def between(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(H, W) float64: values (L,) at labels (H, W), whole ones or numbers between them."""
+    return np.interp(labels, np.arange(len(values)), values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelScale:
+    """What labels stand for, and how a map of them is drawn.
+
+    values: (L, D) float64. D = 1: a disparity, a grey value, a class's grey; D = 2: a motion (row, column).
+    name: with its unit, such as "disparity (pixels)".
+    kind: "scalar" (a colour bar over the values), "grey" (a picture of grey values 0..255), "flow" (the colours
+    of flow vectors) or "classes" (names without order: no mean, deviation or interval).
+    """
+
+    values: np.ndarray
+    name: str
+    kind: str = "scalar"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a mean of labels means anything."""
+        return self.kind != "classes"
+
+    @property
+    def between(self) -> bool:
+        """Whether the quantity lies between the labels' values, as motions of parts of a pixel do, and their steps are too wide for
+        intervals of whole ones: intervals are then those of the histogram as a density, before `Job.finer`."""
+        return self.kind == "flow"
+
+    def at(self, labels: np.ndarray) -> np.ndarray:
+        """(H, W, D) float64: the values of labels (H, W); of D = 1 also of numbers between labels, on the line between two."""
+        if labels.dtype.kind != "f":
+            return np.asarray(self.values[labels])
+        assert self.values.shape[1] == 1
+        return between(self.values[:, 0], labels)[..., None]
+
+    def __post_init__(self) -> None:
+        assert self.values.ndim == 2
+        assert self.kind in ("scalar", "grey", "flow", "classes")

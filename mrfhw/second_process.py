@@ -1,0 +1,89 @@
+"""Work in a second process beside this one, which imports what it needs while this one does something else."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable
+from multiprocessing.connection import Connection
+from typing import Any
+
+__all__ = ["Begin", "SecondProcess", "here"]
+
+Outcome = Callable[[], Any]
+Begin = Callable[..., Outcome]  # of a function and its arguments: what gives its value, and waits for it
+
+
+def here(function: Callable[..., Any], *arguments: Any) -> Outcome:
+    """A `Begin` without another process: the function is called at once."""
+    value = function(*arguments)
+    return lambda: value
+
+
+def _serve(end: Connection, modules: Iterable[str]) -> None:
+    """Import `modules`, and call what comes through `end`, until the other process closes it or is gone."""
+    # A missing extra is found, and said, by the function that needs it.
+    with contextlib.suppress(EOFError, OSError, ImportError):
+        for module in modules:
+            importlib.import_module(module)
+            while end.poll():
+                _answer(end)
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            _answer(end)
+
+
+def _answer(end: Connection) -> None:
+    """(True, its value) of one call, or (False, None) where it failed."""
+    try:
+        function, arguments = end.recv()
+        answer = True, function(*arguments)
+    except (EOFError, OSError):
+        raise
+    except Exception:
+        answer = False, None
+    end.send(answer)
+
+
+class SecondProcess:
+    """A process that is there from now on, and imports `modules` in turn while nothing else is asked of it.
+
+    Functions and arguments are those that can be pickled. Nothing depends on it: what it cannot do, because it is gone or failed,
+    is done here. It ends with this process, however that ends.
+    """
+
+    def __init__(self, *modules: str):
+        self._begun = 0
+        self._values: list[Any] = []
+        context = multiprocessing.get_context("spawn")
+        self._end, other = context.Pipe()
+        process = context.Process(target=_serve, args=(other, modules), daemon=True)
+        # Ctrl-C goes to both processes, and this one decides what it means; the other inherits that it is ignored.
+        former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            process.start()
+        finally:
+            signal.signal(signal.SIGINT, former)
+            other.close()
+
+    def begin(self, function: Callable[..., Any], *arguments: Any) -> Outcome:
+        """A `Begin`; calls are made in their order."""
+        try:
+            self._end.send((function, arguments))
+        except Exception:  # gone, or not to be pickled: a run of hours does not end for that
+            return here(function, *arguments)
+        number = self._begun
+        self._begun += 1
+
+        def outcome() -> Any:
+            while len(self._values) <= number:
+                try:
+                    self._values.append(self._end.recv())
+                except (EOFError, OSError):
+                    self._values.append((False, None))
+            done, value = self._values[number]
+            return value if done else function(*arguments)
+
+        return outcome

@@ -1,0 +1,130 @@
+"""Work beside this process: what it gives, that nothing depends on it, and that it ends with this process."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mrfhw.processors import processors
+from mrfhw.report.figures import draw
+from mrfhw.second_process import SecondProcess, here
+
+SECONDS = 60  # of what takes one
+
+
+def _fails_beside(home: int) -> int:
+    if os.getpid() != home:
+        raise ValueError("beside")
+    return home
+
+
+def _ends_beside(home: int) -> int:
+    if os.getpid() != home:
+        os._exit(1)
+    return home
+
+
+@pytest.fixture(scope="module")
+def beside():
+    return SecondProcess("json")
+
+
+def test_calls_are_made_in_another_process(beside):
+    first, second = beside.begin(os.getpid), beside.begin(np.add, np.arange(3), 1)
+    assert second().tolist() == [1, 2, 3]
+    assert first() != os.getpid() == here(os.getpid)()
+    assert first() == beside.begin(os.getpid)()
+
+
+def test_a_large_array_there_and_back(beside):
+    array = np.random.default_rng(0).random((700, 900))
+    assert (beside.begin(np.negative, array)() == -array).all()
+
+
+def test_what_fails_there_is_done_here(beside):
+    assert beside.begin(_fails_beside, os.getpid())() == os.getpid()
+    with pytest.raises(ZeroDivisionError):
+        beside.begin(divmod, 1, 0)()
+    assert beside.begin(lambda: 3)() == 3  # which cannot be pickled
+    assert beside.begin(int, "7")() == 7
+
+
+def test_a_process_that_is_gone_is_missed_by_nothing():
+    beside = SecondProcess()
+    before = beside.begin(_ends_beside, os.getpid())
+    after = beside.begin(int, "7")
+    assert (before(), after(), beside.begin(int, "8")()) == (os.getpid(), 7, 8)
+
+
+def test_a_missing_package_is_missed_by_what_needs_it():
+    assert SecondProcess("mrfhw.no_such_module", "json").begin(int, "7")() == 7
+
+
+def _gone(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_it_ends_with_this_process_and_not_by_control_c(number):
+    program = ("import os, sys, time\nfrom mrfhw.second_process import SecondProcess\nif __name__ == '__main__':\n"
+               "    beside = SecondProcess()\n    print(beside.begin(os.getpid)(), flush=True)\n    sys.stdin.readline()\n"
+               "    print(beside.begin(os.getpid)(), flush=True)\n    time.sleep(60)\n")
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
+        pid = int(owner.stdout.readline())
+        os.kill(pid, signal.SIGINT)
+        owner.stdin.write("\n")
+        owner.stdin.flush()
+        assert int(owner.stdout.readline()) == pid
+        owner.send_signal(number)
+        owner.wait(SECONDS)
+        end = time.monotonic() + SECONDS
+        while not _gone(pid):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def test_figures_are_drawn_without_compiled_loops(beside):
+    """What the process imports takes a third of a small run; Numba would double it."""
+    beside.begin(draw, {})()
+    program = ("import sys\nimport mrfhw.__main__ as m\nfor name in (*m.DIAGNOSTICS, *m.FIGURES): __import__(name)\n"
+               "assert 'numba' not in sys.modules")
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=SECONDS)
+
+
+def test_a_run_draws_beside_what_it_would_draw_itself(tmp_path):
+    """The command line in a process of its own; with one thread there is no second process."""
+    rng = np.random.default_rng(0)
+    for name in ("left", "right"):
+        Image.fromarray(rng.integers(0, 256, (12, 16), np.uint8)).save(tmp_path / f"{name}.png")
+    program = ("import sys\nfrom mrfhw.__main__ import main\ntry: main()\nexcept SystemExit as end: assert end.code == 0\n"
+               "print(sorted({'matplotlib', 'arviz_stats'} & set(sys.modules)))")
+    said = []
+    for name, threads in (("beside", "2"), ("here", "1")):
+        words = f"run stereo left.png right.png --labels 4 --sweeps 40 -o {name}".split()
+        done = subprocess.run(
+            [sys.executable, "-c", program, *words], cwd=tmp_path, check=True, timeout=10 * SECONDS, capture_output=True,
+            text=True, env={**os.environ, "MRFHW_THREADS": threads})
+        said.append(done.stdout.splitlines()[-1])
+    assert said == [str([]) if processors() > 1 else said[1], "['arviz_stats', 'matplotlib']"]
+    names = sorted(path.name for path in (tmp_path / "here").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "beside").iterdir())
+    for name in names:
+        if not name.startswith("report."):  # which have the seconds
+            assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "beside" / name).read_bytes(), name
+    one, other = ((tmp_path / name / "report.html").read_text() for name in ("here", "beside"))
+    images = re.compile(r'src="data:image/png;base64,([^"]*)"')
+    assert images.findall(one) == images.findall(other)
+    assert len(images.findall(one)) >= 6
+    one, other = (json.loads((tmp_path / name / "report.json").read_text()) for name in ("here", "beside"))
+    assert one["convergence"] == other["convergence"]
+    assert one["convergence"]["energy"]["rhat"] is not None
