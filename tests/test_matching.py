@@ -14,7 +14,7 @@ from mrfhw.apps.descriptors import CENSUS, census, edge_weights, takes_census
 from mrfhw.apps.motion import motion_problem
 from mrfhw.apps.motion_window import block_motions, find_window
 from mrfhw.apps.stereo import CENSUS_ENERGY, DOUBT, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
-from mrfhw.apps.two_ways import SQUARE, behind, filled, mirrored, shown_behind, unmatched
+from mrfhw.apps.two_ways import SQUARE, behind, filled, matched_to, mirrored, shown_behind, unmatched
 from mrfhw.cli import main
 from mrfhw.field.energy import singleton_energies
 from mrfhw.field.files import load_problem
@@ -64,6 +64,9 @@ def test_both_ways_in_plain_python():
     for row, col in np.ndindex(4, 15):
         there = col - left[row, col]
         assert missing[row, col] == (there < 0 or abs(right[row, there] - left[row, col]) > 1)
+    met = matched_to(right - 2)  # of either sign
+    for row, col in np.ndindex(4, 15):
+        assert met[row, col] == any(there + right[row, there] - 2 == col for there in range(15))
     whole = filled(left, missing)
     for row, col in np.ndindex(4, 15):
         sides = [next((left[row, c] for c in cols if not missing[row, c]), None)
@@ -115,15 +118,18 @@ def test_the_stereo_of_both_ways_finds_what_is_hidden():
     config, run = Config(**MACHINE), Run(sweeps=60, burn_in=30, seed=1)
     first = both_ways(problem, run, 0, edge_weights(scene.left, 2, 1, 15))
     assert [one.sweeps for _, one in first.runs] == [FIRST_SWEEPS] * 2
-    changes = first.then([solve(config, *pair) for pair in first.runs])
+    results = [solve(config, *pair) for pair in first.runs]
+    changes = first.then(results)
     occluded = changes["maps"]["occluded"]
+    hidden = occluded & ~matched_to(mirrored(results[1].labels.astype(int)))
+    assert 0 < np.count_nonzero(hidden) < np.count_nonzero(occluded)
     final, start = changes["problem"], changes["run"].initial
     column = np.arange(96) - start.astype(int)
-    assert (final.observed == ~(occluded & (column < 0))).all()
-    assert 0 < np.count_nonzero(~final.observed) < np.count_nonzero(occluded)
-    assert (final.singleton1[~occluded] == problem.singleton1[~occluded]).all()
+    assert (final.observed == ~(hidden & (column < 0))).all()
+    assert 0 < np.count_nonzero(~final.observed) < np.count_nonzero(hidden)
+    assert (final.singleton1[~hidden] == problem.singleton1[~hidden]).all()
     fits = np.take_along_axis(singleton_energies(final), start[..., None].astype(int), 2)[..., 0]
-    assert (fits[occluded & final.observed] == 0).all()
+    assert (fits[hidden & final.observed] == 0).all()
     assert (changes["doubt"] == DOUBT * occluded).all()
     longer = dataclasses.replace(run, sweeps=60 + 2 * FIRST_SWEEPS)
     wrong = [np.mean(np.abs(solve(config, one, r).counts.argmax(-1) - scene.disparity) > 1)
@@ -141,8 +147,9 @@ def test_hidden_pixels_have_data_wherever_the_range_of_disparities_begins(least)
     right[4:20, 20:80] = RNG.integers(0, 256, (16, 60))  # not what the left one has there
     job = mrfhw.stereo(left, right, labels=8, min_disparity=least, sweeps=4)._job
     hidden, start = job.maps["occluded"], job.run.initial.astype(int)
-    seen = hidden & job.problem.observed
+    seen = job.problem.singleton1 != census(left)  # whose data are not their own
     assert seen.any()
+    assert (hidden & job.problem.observed)[seen].all()
     row, col = np.nonzero(seen)
     assert (job.problem.singleton1[seen] == census(right)[row, col - start[seen] - least]).all()
 

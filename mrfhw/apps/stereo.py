@@ -9,7 +9,7 @@ import numpy as np
 
 from mrfhw.apps.job import Cooling, First
 from mrfhw.apps.label_scale import LabelScale
-from mrfhw.apps.two_ways import behind, mirrored, shown_behind, unmatched
+from mrfhw.apps.two_ways import behind, matched_to, mirrored, shown_behind, unmatched
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.field.result import Result
 from mrfhw.machine.config import PRESETS
@@ -70,9 +70,10 @@ def stereo_problem(
 def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray | None, start: bool = True) -> First:
     """Matching from left to right and from right to left, from which follows what `problem`'s final run samples.
 
-    problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on, occluded ones
-    above all, start from the confirmed disparities beside them, the ones behind, and get for their datum what the right picture
-    shows there (no singleton where that is outside it); where `start` is False all pixels start from the labels that `run` says.
+    problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on start from the
+    confirmed disparities beside them, the ones behind. Those that no pixel of the right picture is matched to are hidden in it, and
+    get for their datum what the right picture shows there (no singleton where that is outside it); the others are seen in both
+    pictures, and keep their own. Where `start` is False all pixels start from the labels that `run` says.
     Both keep what `run` keeps for its estimate. edges: weights of the final run's field. `then` gives problem, run, doubt and the
     map "occluded".
     """
@@ -81,16 +82,17 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
     assert singleton2 is not None
     there = dataclasses.replace(problem, beta=ONE_WAY_ENERGY["beta"], tau=ONE_WAY_ENERGY["tau"],
                                 schedule=Schedule.constant(ONE_WAY_ENERGY["temperature"]))
-    back = dataclasses.replace(there, singleton1=mirrored(singleton2), singleton2=mirrored(singleton1))
+    returning = dataclasses.replace(there, singleton1=mirrored(singleton2), singleton2=mirrored(singleton1))
     runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=box_start(one),
                            estimate=run.estimate))
-                 for one in (there, back))
+                 for one in (there, returning))
 
     def then(results: list[Result]) -> dict[str, Any]:
         left, right = (result.labels.astype(np.int64) for result in results)
-        occluded = unmatched(left + min_disparity, mirrored(right) + min_disparity, 0)
+        back = mirrored(right) + min_disparity
+        occluded = unmatched(left + min_disparity, back, 0)
         labels = behind(left, occluded)
-        datum, seen = shown_behind(singleton1, singleton2, labels.astype(np.int64) + min_disparity, occluded)
+        datum, seen = shown_behind(singleton1, singleton2, labels.astype(np.int64) + min_disparity, occluded & ~matched_to(back))
         final = dataclasses.replace(problem, singleton1=datum, observed=seen, edges=edges)
         last = dataclasses.replace(run, initial=labels) if start else run
         return {"problem": final, "run": last, "doubt": DOUBT * occluded,

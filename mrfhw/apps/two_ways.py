@@ -6,7 +6,7 @@ import numpy as np
 
 from mrfhw.apps.medians import medians
 
-__all__ = ["behind", "filled", "mirrored", "shown_behind", "unmatched"]
+__all__ = ["behind", "filled", "matched_to", "mirrored", "shown_behind", "unmatched"]
 
 SQUARE = 9  # rows and columns of the medians of what is filled in
 
@@ -25,6 +25,19 @@ def unmatched(left: np.ndarray, right: np.ndarray, most: int) -> np.ndarray:
     column = np.arange(left.shape[1])[None] - left
     there = np.take_along_axis(right, column.clip(0, left.shape[1] - 1), 1)
     return (column < 0) | (column >= left.shape[1]) | (np.abs(there - left) > most)
+
+
+def matched_to(right: np.ndarray) -> np.ndarray:
+    """Pixels of the left picture that some pixel of the right one is matched to, bool (H, W): those are seen in both pictures.
+
+    right: (H, W) whole disparities of the right picture's pixels; its pixel x lies at x + right[x] in the left one.
+    """
+    rows, cols = right.shape
+    column = np.arange(cols)[None] + right
+    row, place = np.nonzero((column >= 0) & (column < cols))
+    found = np.zeros((rows, cols), bool)
+    found[row, column[row, place]] = True
+    return found
 
 
 def filled(disparity: np.ndarray, missing: np.ndarray) -> np.ndarray:
