@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from mrfhw.processors import processors
+from mrfhw.processors import THREADS, processors
 from mrfhw.second_process import SecondProcess
 
 __all__ = ["main"]
@@ -16,7 +16,7 @@ DIAGNOSTICS = "arviz_stats.base", "mrfhw.analysis.convergence"
 def _beside() -> SecondProcess | None:
     """For a run, a process that imports what its diagnostics and figures need, which takes as long as a small run."""
     words = sys.argv[1:]
-    alone = processors() == 1 or os.environ.get("MRFHW_THREADS") == "1"
+    alone = processors() == 1 or os.environ.get(THREADS) == "1"
     if alone or words[:1] != ["run"] or len(words) < 3 or "--help" in words:
         return None
     return SecondProcess(*DIAGNOSTICS, *(() if "--no-report" in words else FIGURES))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["processors"]
+__all__ = ["THREADS", "processors"]
+
+THREADS = "MRFHW_THREADS"  # the variable of the environment that says how many threads work
 
 
 def processors() -> int:

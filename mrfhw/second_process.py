@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
 from typing import Any
 
-__all__ = ["Begin", "SecondProcess", "here"]
+__all__ = ["Begin", "Outcome", "SecondProcess", "here"]
 
 Outcome = Callable[[], Any]
 Begin = Callable[..., Outcome]  # of a function and its arguments: what gives its value, and waits for it
@@ -63,7 +63,8 @@ class SecondProcess:
         # Ctrl-C goes to both processes, and this one decides what it means; the other inherits that it is ignored.
         former = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            process.start()
+            with contextlib.suppress(OSError):  # no process is to be had
+                process.start()
         finally:
             signal.signal(signal.SIGINT, former)
             other.close()

@@ -1,6 +1,8 @@
 """Work beside this process: what it gives, that nothing depends on it, and that it ends with this process."""
 
+import errno
 import json
+import multiprocessing.process
 import os
 import re
 import signal
@@ -62,6 +64,14 @@ def test_a_process_that_is_gone_is_missed_by_nothing():
     before = beside.begin(_ends_beside, os.getpid())
     after = beside.begin(int, "7")
     assert (before(), after(), beside.begin(int, "8")()) == (os.getpid(), 7, 8)
+
+
+def test_where_no_process_is_to_be_had_all_is_done_here(monkeypatch):
+    def start(process):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", start)
+    assert SecondProcess("json").begin(os.getpid)() == os.getpid()
 
 
 def test_a_missing_package_is_missed_by_what_needs_it():

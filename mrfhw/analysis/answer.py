@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.analysis.uncertainty import Uncertainty, quantify
 from mrfhw.apps.job import Job
-from mrfhw.second_process import Begin, here
+from mrfhw.second_process import Begin, Outcome, here
 
 __all__ = ["Analysis", "analyse", "quantified"]
 
@@ -76,7 +75,7 @@ def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
 
 
-def _convergence(job: Job, trace: Trace | None, begin: Begin) -> Callable[[], dict[str, Any] | None]:
+def _convergence(job: Job, trace: Trace | None, begin: Begin) -> Outcome:
     if trace is None or not len(trace.sweeps):
         return lambda: None
     if job.cooled:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.processors import processors
+from mrfhw.processors import THREADS, processors
 
 __all__ = ["ENTRIES_WORTH_A_THREAD", "in_shares", "threads_of"]
 
@@ -21,11 +21,11 @@ Made = TypeVar("Made")
 
 def threads_of(threads: int | None) -> int:
     """`threads`, or what MRFHW_THREADS says, or the processors that this process may use."""
-    given = os.environ.get("MRFHW_THREADS", "") if threads is None else str(threads)
+    given = os.environ.get(THREADS, "") if threads is None else str(threads)
     if not given:
         return processors()
     if not given.isdecimal() or int(given) < 1:
-        raise ProblemError(f"threads is {given}; the model takes a whole number from 1: give one, or leave out MRFHW_THREADS")
+        raise ProblemError(f"threads is {given}; the model takes a whole number from 1: give one, or leave out {THREADS}")
     return int(given)
 
 
