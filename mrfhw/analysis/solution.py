@@ -10,6 +10,7 @@ import numpy as np
 
 from mrfhw.analysis.trace import Trace
 from mrfhw.field.result import Result, mean_label
+from mrfhw.large_arrays import as_type, copied
 
 __all__ = ["Solution"]
 
@@ -53,7 +54,9 @@ def _added(arrays: Iterable[np.ndarray | None]) -> np.ndarray | None:
     first, *others = arrays
     if first is None:
         return None
-    total = first.astype(np.promote_types(first.dtype, np.uint32), copy=bool(others))
+    kind = np.promote_types(first.dtype, np.uint32)
+    total = copied(first) if others and first.dtype == kind else as_type(first, kind)
+    assert total is not None
     for other in others:
         if other is None:
             return None

@@ -14,7 +14,6 @@ from left to right: threads do not change a chain, nor does the processor.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 import time
@@ -26,6 +25,7 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
+from mrfhw.large_arrays import copied, zeros
 from mrfhw.machine.config import Config
 from mrfhw.model.cpu_kernel import LANES, STEEPEST, fill_site_weights, sweep_sites
 from mrfhw.model.data import compiling, doubles, singles
@@ -129,7 +129,7 @@ class CpuChain:
         self._state = lane_states(run.seed, problem.shape[0])
         self._bounds = np.zeros(problem.sites, np.uint32)
         kind = np.uint16 if run.after_burn_in < 1 << 16 else np.uint32
-        self._counts = np.zeros((problem.sites, problem.labels if run.estimate == "mode" else 0), kind)
+        self._counts = zeros((problem.sites, problem.labels if run.estimate == "mode" else 0), kind)
         self._sums = np.zeros((problem.sites, 2 if run.estimate == "mean" else 0), np.int64)
         self._since = np.full(problem.sites, run.counts_from, np.int64)
         self._temperatures = temperatures(problem, config)
@@ -216,7 +216,7 @@ class CpuChain:
     def state(self, wall: float = 0.0) -> RunState:
         """The state of the chain, as a copy that later sweeps do not change."""
         found = self.result(wall)
-        found = dataclasses.replace(found, counts=copy.copy(found.counts), sums=copy.copy(found.sums))
+        found = dataclasses.replace(found, counts=copied(found.counts), sums=copied(found.sums))
         return RunState(sweeps=self.sweeps, so_far=found, generators=self._state.copy())
 
     def restore(self, state: RunState) -> None:

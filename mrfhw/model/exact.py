@@ -6,7 +6,6 @@ sites ((row + column) even) and then for all white ones. Energies are whole numb
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import itertools
 import math
@@ -19,6 +18,7 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
+from mrfhw.large_arrays import copied, zeros
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Race
 from mrfhw.model.data import compiling, doubles, edges, energy_bound, singles
@@ -158,7 +158,7 @@ class Chain:
             self._hardware = _HardwareUniforms(Placement(config, problem, run), self._tables.row_col)
             self._race = isinstance(config.sampler, Race)
             self._weights = _gumbel(config) if self._race else self._weights
-        self.counts = np.zeros((*problem.shape, problem.labels), np.uint32) if run.estimate == "mode" else None
+        self.counts = zeros((*problem.shape, problem.labels), np.uint32) if run.estimate == "mode" else None
         self.sums = np.zeros((*problem.shape, 2), np.int64) if run.estimate == "mean" else None
         self._temperatures = temperatures(problem, config)
         self._last = math.nan
@@ -196,7 +196,7 @@ class Chain:
 
     def state(self, wall: float = 0.0) -> RunState:
         """The state of the chain, as a copy that later sweeps do not change. Only for NumPy's uniforms."""
-        found = dataclasses.replace(self.result(wall), counts=copy.copy(self.counts), sums=copy.copy(self.sums),
+        found = dataclasses.replace(self.result(wall), counts=copied(self.counts), sums=copied(self.sums),
                                     last=self.labels.copy())
         return RunState(sweeps=self.sweeps, so_far=found, random=self._rng.bit_generator.state)
 
@@ -204,7 +204,7 @@ class Chain:
         """Continue from the state of a chain with the same problem and run."""
         assert state.random is not None
         self.initial, self.sweeps = state.so_far.initial, state.sweeps
-        self.labels[...], self.counts, self.sums = state.so_far.last, copy.copy(state.so_far.counts), copy.copy(state.so_far.sums)
+        self.labels[...], self.counts, self.sums = state.so_far.last, copied(state.so_far.counts), copied(state.so_far.sums)
         self._rng.bit_generator.state = state.random
         self._temperatures = itertools.islice(temperatures(self.problem, self.config), state.sweeps, None)
 

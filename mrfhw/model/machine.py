@@ -12,6 +12,7 @@ import numpy as np
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
+from mrfhw.large_arrays import zeros
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -318,7 +319,7 @@ class Machine:
 def histogram(labels: int, messages: np.ndarray, lmem: np.ndarray) -> np.ndarray:
     """(H, W, L) uint32: the log's counts plus what is left in LMem; lmem as in Result, messages (n, 3)."""
     rows, cols, _ = lmem.shape
-    counts = np.zeros(rows * cols * labels, np.uint32)
+    counts = zeros((rows * cols * labels,), np.uint32)
     np.add.at(counts, messages[:, 0] * labels + messages[:, 1], messages[:, 2].astype(np.uint32))
     site = np.arange(rows * cols) * labels
     for pair in (0, 2):

@@ -13,6 +13,7 @@ from mrfhw.analysis.answer import Analysis, analyse
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.files import check_writable, staged
+from mrfhw.large_arrays import as_type
 from mrfhw.report import html_report, pictures
 from mrfhw.report.exchange import EXCHANGE_FILES, exchanged
 from mrfhw.report.figures import answer_drawings, draw, drawings
@@ -77,7 +78,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
         for name, array in arrays.items():
             np.save(scratch / name, array)
         if counts is not None:
-            np.savez_compressed(scratch / "histogram.npz", counts=counts.astype(np.min_scalar_type(int(counts.max(initial=0)))))
+            np.savez_compressed(scratch / "histogram.npz", counts=as_type(counts, np.min_scalar_type(int(counts.max(initial=0)))))
         figures = {name: figure for drawn in begun for name, figure in drawn().items()}
         written |= {name: figure.whole for name, figure in figures.items() if name in ALL_FILES}
         if page:

@@ -13,6 +13,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.files import check_writable
+from mrfhw.large_arrays import as_type
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.model.field_energy import FieldEnergy
@@ -122,7 +123,7 @@ class _Chains:
         if last.counts is None:
             return
         if self.total is None:
-            self.total = last.counts.astype(np.min_scalar_type(self.chains * self.run.after_burn_in), copy=False)
+            self.total = as_type(last.counts, np.min_scalar_type(self.chains * self.run.after_burn_in))
         else:
             np.add(self.total, last.counts, out=self.total, casting="unsafe")
         last.counts = None

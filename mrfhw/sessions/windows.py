@@ -8,7 +8,6 @@ one of them, so this is a Gibbs sampler of the whole grid with another order of 
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import time
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result, added, numbers
 from mrfhw.field.state import RunState
+from mrfhw.large_arrays import copied, zeros
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import KEPT_BYTES, Placement
 from mrfhw.placement.temperature import coefficients, realized
@@ -213,9 +213,9 @@ class WindowRun:
         problem = plan.problem
         self.initial = initial_labels(problem, run) if state is None else state.so_far.initial
         self._labels = self.initial.copy() if state is None else state.so_far.last.astype(np.uint8)
-        self._counts = (copy.copy(state.so_far.counts) if state is not None
-                        else np.zeros((*problem.shape, problem.labels), np.uint32) if run.estimate == "mode" else None)
-        self._sums = (copy.copy(state.so_far.sums) if state is not None
+        self._counts = (copied(state.so_far.counts) if state is not None
+                        else zeros((*problem.shape, problem.labels), np.uint32) if run.estimate == "mode" else None)
+        self._sums = (copied(state.so_far.sums) if state is not None
                       else np.zeros((*problem.shape, 2), np.int64) if run.estimate == "mean" else None)
         self._backend, self._numbers = ("", {}) if state is None else (state.so_far.backend, numbers(state.so_far))
         self._wall = float(self._numbers.get("wall_seconds", 0.0))
@@ -298,7 +298,7 @@ class WindowRun:
         begun = self._unread[1]
         generators = begun.state().generators
         self._add()
-        found = dataclasses.replace(self._so_far(), counts=copy.copy(self._counts), sums=copy.copy(self._sums),
+        found = dataclasses.replace(self._so_far(), counts=copied(self._counts), sums=copied(self._sums),
                                     last=self._labels.copy())
         return RunState(sweeps=self.sweeps, window=self._window, so_far=found, generators=generators)
 
