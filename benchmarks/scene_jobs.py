@@ -19,7 +19,6 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.apps.images import load_disparity
 from mrfhw.apps.job import Job
 from mrfhw.cli import APPLICATIONS
-from mrfhw.errors import ProblemError
 from mrfhw.scenes import (
     motion_scene,
     segmentation_scene,
@@ -30,6 +29,7 @@ from mrfhw.scenes import (
 )
 from mrfhw.sessions.first import prepared
 from mrfhw.sessions.sampling import sample
+from mrfhw.system.errors import ProblemError
 
 SCALES = {"teddy": 4.0, "poster": 8.0, "art": 3.0, "art-348x278": 4.0}  # grey value of one pixel of true disparity
 CHAINS = 2  # of `mrfhw run`

@@ -31,9 +31,9 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.cli import APPLICATIONS
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.errors import ProblemError
 from mrfhw.jobs.options import default
 from mrfhw.machine.config import ConfigError
+from mrfhw.system.errors import ProblemError
 
 Choice = dict[str, Any]  # values of all parameters of a space, by name
 

@@ -20,8 +20,8 @@ from scene_jobs import built_in, job_of, judged, published, solved
 from tqdm import tqdm
 
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.errors import ProblemError
 from mrfhw.placement.placement import Placement
+from mrfhw.system.errors import ProblemError
 
 SCENES = "teddy,poster,art,RubberWhale,Dimetrodon,Venus-210x190"
 STEREO = ("teddy", "poster", "art")

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
     from mrfhw.api.applications import denoise, motion, segment, solve, stereo
     from mrfhw.api.session import Session
-    from mrfhw.errors import ProblemError
     from mrfhw.field.problem import Problem
     from mrfhw.field.schedule import Schedule
     from mrfhw.field.terms import Channel
     from mrfhw.machine.config import Config, ConfigError
     from mrfhw.sessions.stepwise import Look
+    from mrfhw.system.errors import ProblemError
 
 __all__ = ["Answer", "Channel", "Config", "ConfigError", "Denoised", "Disparity", "Look", "Motion", "Problem", "ProblemError",
            "Schedule", "Segmentation", "Session", "denoise", "motion", "segment", "solve", "stereo"]
@@ -41,7 +41,7 @@ __version__ = "0.1.0"
 _HOMES = {
     **dict.fromkeys(("Answer", "Denoised", "Disparity", "Motion", "Segmentation"), "mrfhw.api.answer"),
     **dict.fromkeys(("denoise", "motion", "segment", "solve", "stereo"), "mrfhw.api.applications"),
-    "Session": "mrfhw.api.session", "ProblemError": "mrfhw.errors", "Problem": "mrfhw.field.problem",
+    "Session": "mrfhw.api.session", "ProblemError": "mrfhw.system.errors", "Problem": "mrfhw.field.problem",
     "Schedule": "mrfhw.field.schedule", "Channel": "mrfhw.field.terms", "Config": "mrfhw.machine.config",
     "ConfigError": "mrfhw.machine.config", "Look": "mrfhw.sessions.stepwise",
 }

@@ -4,8 +4,8 @@ import gc
 import os
 import sys
 
-from mrfhw.processors import THREADS, processors
-from mrfhw.second_process import SecondProcess
+from mrfhw.system.processors import THREADS, processors
+from mrfhw.system.second_process import SecondProcess
 
 __all__ = ["main"]
 

@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
-from mrfhw.files import check_writable, staged
 from mrfhw.generation.files import TOPS, Top, generate
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
-from mrfhw.progress import working
+from mrfhw.system.files import check_writable, staged
+from mrfhw.system.progress import working
 
 __all__ = ["command"]
 

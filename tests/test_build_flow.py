@@ -32,6 +32,15 @@ def invoke(*arguments: str):
     return CliRunner().invoke(main, ["build", *arguments])
 
 
+def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for options in ([], ["--counter-bits", "3"], ["--counter-bits", "3", "--clock", "18"]):
+        result = invoke("--board", "icebreaker", "--no-build", *options)
+        assert result.exit_code == 0, result.output
+    other = Derived.preset("icebreaker", counter_bits=3)
+    assert sorted(path.name for path in (tmp_path / "build").iterdir()) == ["icebreaker", f"icebreaker-{other.digest[:8]}"]
+
+
 @pytest.mark.long
 def test_a_bitstream_from_end_to_end(tmp_path, tmp_path_factory):
     """A narrow machine on the ULX3S, SDRAM and all: synthesized, placed, routed, packed; every clock met; all of build.json."""

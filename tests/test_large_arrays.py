@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mrfhw import large_arrays
 from mrfhw.apps.stereo import stereo_problem
 from mrfhw.field.problem import Run
-from mrfhw.large_arrays import as_type, copied, zeros
 from mrfhw.machine.config import Config
 from mrfhw.scenes import stereo_scene
 from mrfhw.sessions.checkpoint import Keeping
 from mrfhw.sessions.sampling import sample
 from mrfhw.sessions.session import Pauses
+from mrfhw.system import large_arrays
+from mrfhw.system.large_arrays import as_type, copied, zeros
 
 SCENE = stereo_scene(30, 28, 6, 1)
 PROBLEM = stereo_problem(SCENE.left >> 2, SCENE.right >> 2, labels=6)

@@ -17,12 +17,12 @@ from mrfhw.apps.job import Job
 from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
-from mrfhw.files import check_writable, staged
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.report import outputs
 from mrfhw.report.exchange import MEASURE_FILES
 from mrfhw.report.outputs import FILES, write_outputs
+from mrfhw.system.files import check_writable, staged
 
 ROWS, COLS, LABELS = 6, 8, 5
 LAST = Run(sweeps=40, burn_in=10, seed=3, estimate="last")

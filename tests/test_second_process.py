@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from mrfhw.processors import processors
 from mrfhw.report.figures import draw
-from mrfhw.second_process import SecondProcess, here
+from mrfhw.system.processors import processors
+from mrfhw.system.second_process import SecondProcess, here
 
 SECONDS = 60  # of what takes one
 
@@ -86,7 +86,7 @@ def _gone(pid: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_it_ends_with_this_process_and_not_by_control_c(number):
-    program = ("import os, sys, time\nfrom mrfhw.second_process import SecondProcess\nif __name__ == '__main__':\n"
+    program = ("import os, sys, time\nfrom mrfhw.system.second_process import SecondProcess\nif __name__ == '__main__':\n"
                "    beside = SecondProcess()\n    print(beside.begin(os.getpid)(), flush=True)\n    sys.stdin.readline()\n"
                "    print(beside.begin(os.getpid)(), flush=True)\n    time.sleep(60)\n")
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:

@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from mrfhw import files
 from mrfhw.cli import main
 from mrfhw.field.problem import ProblemError
-from mrfhw.input_files import BYTES_MAX, read_plain
 from mrfhw.scenes import stereo_scene, write_scene
+from mrfhw.system import files
+from mrfhw.system.input_files import BYTES_MAX, read_plain
 
 SECONDS = 120
 PLACES = {

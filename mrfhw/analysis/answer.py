@@ -14,7 +14,7 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.analysis.uncertainty import Uncertainty, quantify
 from mrfhw.apps.job import Job
-from mrfhw.second_process import Begin, Outcome, here
+from mrfhw.system.second_process import Begin, Outcome, here
 
 __all__ = ["Analysis", "analyse", "quantified"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mrfhw.analysis.trace import Trace
 from mrfhw.field.result import Result, mean_label
-from mrfhw.large_arrays import as_type, copied
+from mrfhw.system.large_arrays import as_type, copied
 
 __all__ = ["Solution"]
 

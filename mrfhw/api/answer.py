@@ -16,8 +16,8 @@ from mrfhw.analysis.convergence import converged
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.apps.job import Job
-from mrfhw.errors import ProblemError
 from mrfhw.report.numbers import plain, report
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["Answer", "Denoised", "Disparity", "Motion", "Segmentation"]
 

@@ -10,7 +10,6 @@ import numpy as np
 from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
 from mrfhw.api.session import EVERY, Machine, backend_of, check_numbers, machine_options, sampled
 from mrfhw.apps.images import is_path
-from mrfhw.errors import ProblemError
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import SEEDS, Problem
 from mrfhw.jobs import denoise as denoise_job
@@ -22,6 +21,7 @@ from mrfhw.jobs.machine import AUTO
 from mrfhw.jobs.task import Task
 from mrfhw.sessions.first import prepared
 from mrfhw.sessions.stepwise import Callback
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["denoise", "motion", "segment", "solve", "stereo"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.errors import ProblemError
-from mrfhw.input_files import read_plain
+from mrfhw.system.errors import ProblemError
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["end_point_error", "flow_bytes", "flow_of", "read_flow", "write_flow"]
 

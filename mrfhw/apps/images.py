@@ -19,7 +19,7 @@ from mrfhw.apps.picture_arrays import grey_of_array, grey_of_image
 from mrfhw.apps.picture_depth import Grey, grey_bytes, grey_range, whites
 from mrfhw.apps.picture_files import check_opaque, converted, decode, is_grey, numbers
 from mrfhw.apps.restored import Source
-from mrfhw.errors import ProblemError
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["Inputs", "Reading", "Window", "crop", "disparity_of", "grey_data", "is_path", "load_disparity", "load_grey",
            "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window", "segments_of"]

@@ -9,7 +9,7 @@ from PIL import Image
 
 from mrfhw.apps.picture_depth import Grey
 from mrfhw.apps.picture_files import Decoded, check_opaque, converted, is_grey, numbers
-from mrfhw.errors import ProblemError
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["LUMA", "grey_of_array", "grey_of_image"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrfhw.errors import ProblemError
 from mrfhw.field.given import whole_number
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["DEPTH_MAX", "Grey", "grey_bytes", "grey_range", "whites"]
 

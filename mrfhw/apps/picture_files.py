@@ -1,7 +1,7 @@
 """Picture files, decoded: upright, whole, and with what the file says of its bits.
 
 Every failure is a `ProblemError` of one line. What is not a plain file is not opened, and neither bytes nor pixels are without
-bound: `mrfhw.input_files.BYTES_MAX` and Pillow's `Image.MAX_IMAGE_PIXELS`.
+bound: `mrfhw.system.input_files.BYTES_MAX` and Pillow's `Image.MAX_IMAGE_PIXELS`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageFile, ImageOps, TiffImagePlugin, UnidentifiedImageError
 
-from mrfhw.errors import ProblemError
-from mrfhw.input_files import read_plain
+from mrfhw.system.errors import ProblemError
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["Decoded", "check_opaque", "converted", "decode", "is_grey", "numbers"]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from mrfhw.asic.macros import verilog_of
 from mrfhw.asic.synthesis import CELLS, INSIDE, NETLIST, Netlist
-from mrfhw.errors import ProblemError
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import first_difference
 from mrfhw.generation.verilog import TOP
@@ -16,6 +15,7 @@ from mrfhw.model import machine
 from mrfhw.sessions.session import Pauses, Progress
 from mrfhw.sim.chip import CellsChip, ChipSession
 from mrfhw.sim.compiled import compile_cells
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["CYCLES", "Activity", "count_activity"]
 

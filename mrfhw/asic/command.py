@@ -17,12 +17,12 @@ from mrfhw.asic.report import HEAD, PUBLISHED, RECORD, kept, line_of, report_of
 from mrfhw.asic.study import LABELS, STATUS, study
 from mrfhw.asic.synthesis import NETLIST
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
-from mrfhw.errors import ProblemError
-from mrfhw.files import staged
 from mrfhw.fpga.boards import BuildError
 from mrfhw.fpga.report import markdown
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.reproduce.report import write_report
+from mrfhw.system.errors import ProblemError
+from mrfhw.system.files import staged
 
 __all__ = ["command"]
 

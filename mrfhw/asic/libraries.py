@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrfhw.errors import ProblemError
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["LIBRARIES", "CellLibrary", "liberty_text", "library_named"]
 

@@ -23,7 +23,7 @@ import numpy as np
 from tqdm import tqdm
 
 from mrfhw.asic.libraries import LIBRARIES, CellLibrary
-from mrfhw.errors import ProblemError
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["Memory", "errors", "memory_of"]
 

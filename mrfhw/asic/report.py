@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mrfhw.errors import ProblemError
-from mrfhw.input_files import read_plain
 from mrfhw.machine.config import Config
 from mrfhw.reproduce.report import COLOURS, Report, bars
+from mrfhw.system.errors import ProblemError
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["HEAD", "PUBLISHED", "RECORD", "RESULTS", "kept", "line_of", "name_of", "report_of"]
 

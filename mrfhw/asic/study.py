@@ -14,12 +14,12 @@ from mrfhw.asic.activity import CYCLES, Activity, count_activity
 from mrfhw.asic.libraries import CellLibrary, liberty_text
 from mrfhw.asic.synthesis import Netlist, synthesize
 from mrfhw.asic.timing import Power, find_sta, powers, worst_path
-from mrfhw.errors import ProblemError
 from mrfhw.field.problem import Problem, Run
 from mrfhw.fpga.tools import find_tool
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.scenes import stereo_scene
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["LABELS", "STATUS", "study", "tile_of"]
 

@@ -14,11 +14,11 @@ from mrfhw.bench.roofline import draw
 from mrfhw.bench.rows import Row, built, elsewhere, in_cells, measured, measurements
 from mrfhw.bench.software import problem
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.errors import ProblemError
-from mrfhw.files import staged
 from mrfhw.fpga.rates import RUN_SWEEPS
 from mrfhw.fpga.report import kept_records, markdown
 from mrfhw.reproduce.report import Report, write_report
+from mrfhw.system.errors import ProblemError
+from mrfhw.system.files import staged
 
 __all__ = ["command"]
 

@@ -20,15 +20,15 @@ from mrfhw.commands.machine_options import OneLineCommand, backend_address, boar
 from mrfhw.commands.options import common_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.field.result import Result, first_difference
-from mrfhw.files import check_replaceable, check_writable
 from mrfhw.jobs.machine import AUTO, chosen_backend
 from mrfhw.jobs.options import with_board
 from mrfhw.jobs.task import Task
 from mrfhw.report import outputs
-from mrfhw.second_process import Begin, SecondProcess, here
 from mrfhw.sessions import backends, sampling
 from mrfhw.sessions.checkpoint import EVERY, Keeping, pauses_of
 from mrfhw.sessions.first import first_sweeps, prepared
+from mrfhw.system.files import check_replaceable, check_writable
+from mrfhw.system.second_process import Begin, SecondProcess, here
 
 __all__ = ["Application", "run_command", "solve_with_bar", "verify_command"]
 

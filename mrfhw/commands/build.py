@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options, of_board
-from mrfhw.files import check_writable
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.devices import device_of, largest, too_much
 from mrfhw.fpga.flow import Flow
@@ -21,7 +20,8 @@ from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.progress import working
+from mrfhw.system.files import check_writable
+from mrfhw.system.progress import working
 
 __all__ = ["command"]
 
@@ -69,7 +69,7 @@ def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
 @click.option("--force", is_flag=True, help="Also where the estimate says that the device cannot hold the machine.")
 @click.option("--no-build", is_flag=True, help="Write the tools' project and do not run them.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
-              help="Directory for project and bitstream.  [default: build/NAME]")
+              help="Directory for project and bitstream.  [default: build/NAME, and a digest of a machine that is not its own]")
 @machine_options
 def command(name: str, clock: float | None, baud: int | None, ip: str | None, seeds: int, minutes: float, force: bool,
             no_build: bool, output: Path | None, **options: Any) -> None:
@@ -88,7 +88,7 @@ def command(name: str, clock: float | None, baud: int | None, ip: str | None, se
         raise BuildError(f"board is {name}; open tools make no bitstream for its {board.device}: give --no-build and run the "
                          "vendor's tool in the project that it writes")
     rate = board.baud if baud is None else baud
-    directory = output or Path("build") / board.name
+    directory = output or Path("build") / _folder(board, config)
     check_writable(directory)
     flow = Flow(board, config, board.clock_hz if clock is None else clock_hz(clock), rate, directory)
     if not force:
@@ -111,6 +111,12 @@ def command(name: str, clock: float | None, baud: int | None, ip: str | None, se
         raise BuildError(f"clock is {record['clock_hz'] / 1e6:g} MHz; the design reaches "
                          f"{record['machine_fmax_hz'] / 1e6:.1f} MHz after "
                          f"{len(record['seeds'])} seeds: give a slower --clock, or more --seeds")
+
+
+def _folder(board: Board, config: Derived) -> str:
+    """The board's name, and for another machine than its own the beginning of that one's digest."""
+    own = config.digest == Derived.preset(board.preset).digest
+    return board.name if own else f"{board.name}-{config.digest[:8]}"
 
 
 def _summary(record: dict[str, Any], directory: Path) -> None:

@@ -10,7 +10,6 @@ import click
 
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.problem import ProblemError
-from mrfhw.files import staged
 from mrfhw.scenes import (
     denoising_scene,
     motion_scene,
@@ -21,6 +20,7 @@ from mrfhw.scenes import (
     write_scene,
     write_segmentation_scene,
 )
+from mrfhw.system.files import staged
 
 __all__ = ["command"]
 

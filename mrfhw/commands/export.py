@@ -11,13 +11,13 @@ from mrfhw.commands.machine_options import OneLineCommand, given_options, machin
 from mrfhw.csupport.driver_files import driver_files
 from mrfhw.csupport.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES
-from mrfhw.files import check_writable, staged
 from mrfhw.generation.register_map import MemoryPort
 from mrfhw.jobs.machine import MANIFEST_HINT, read_manifest
 from mrfhw.jobs.problem import SWEEPS, job
 from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
-from mrfhw.progress import working
+from mrfhw.system.files import check_writable, staged
+from mrfhw.system.progress import working
 
 __all__ = ["command"]
 

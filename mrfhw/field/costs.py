@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.errors import ProblemError
 from mrfhw.field.given import finite, whole_number
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["Scaled", "costs_of_probabilities", "scaled_costs"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.errors import ProblemError
 from mrfhw.field.problem import DATA, INITIAL, MASKS, Problem, Run, Schedule
 from mrfhw.field.records import Fields, Record, read_record, take, write_record
 from mrfhw.field.result import ARRAYS, NUMBERS, Result
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["load_problem", "problem_of", "result_of", "run_of", "save_problem"]
 

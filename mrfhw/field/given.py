@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.errors import ProblemError
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["NUMBER_MAX", "finite", "mask", "short", "whole_array", "whole_number"]
 

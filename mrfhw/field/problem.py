@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mrfhw.errors import ProblemError
 from mrfhw.field.given import NUMBER_MAX, mask, short, whole_array, whole_number
 from mrfhw.field.records import Record, Recorded, read_record
 from mrfhw.field.schedule import Schedule
 from mrfhw.field.terms import CHANNELS_MAX, DOUBLETONS, Channel, channels_of, check_edges
+from mrfhw.system.errors import ProblemError
 
 __all__ = [
     "DATA", "ESTIMATES", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SEEDS", "SPOKEN", "WHOLE_NUMBERS", "Problem",

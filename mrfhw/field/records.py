@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.errors import ProblemError
-from mrfhw.files import replaced
-from mrfhw.input_files import read_plain
+from mrfhw.system.errors import ProblemError
+from mrfhw.system.files import replaced
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["LIMIT_BYTES", "VERSION", "Fields", "Record", "Recorded", "canonical", "read_record", "same_arrays", "take",
            "write_record"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mrfhw.errors import ProblemError
 from mrfhw.field.given import finite, whole_number
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["Schedule"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.errors import ProblemError
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["CHANNELS_MAX", "DOUBLETONS", "EDGE_MAX", "SINGLETONS", "Channel", "channels_of", "check_edges", "per_channel"]
 

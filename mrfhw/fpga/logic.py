@@ -20,7 +20,7 @@ from mrfhw.fpga.synthesis import SCRIPTS, synthesized
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf, Race
-from mrfhw.progress import working
+from mrfhw.system.progress import working
 
 __all__ = ["KINDS", "Logic", "features", "fit", "logic_of"]
 

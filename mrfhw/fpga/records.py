@@ -14,9 +14,9 @@ from mrfhw.fpga.flow import Placed
 from mrfhw.fpga.rates import Workload, ethernet_bytes_per_s, link_bytes_per_s
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
 from mrfhw.generation.identity import circuit_digest
-from mrfhw.input_files import read_plain
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["RECORD", "read_record", "record_of"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrfhw.fpga.boards import BuildError
-from mrfhw.progress import working
+from mrfhw.system.progress import working
 
 __all__ = ["OutOfTime", "Step", "Tool", "find_tool", "run_step"]
 

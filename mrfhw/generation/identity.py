@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mrfhw.files import cache_directory
 from mrfhw.gateware.common.poison import is_poisoned
 from mrfhw.generation.generated import Verilog, generated
 from mrfhw.machine.config import Config
+from mrfhw.system.files import cache_directory
 
 __all__ = ["DIGITS", "circuit", "circuit_digest"]
 

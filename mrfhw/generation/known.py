@@ -9,12 +9,12 @@ import contextlib
 import json
 from pathlib import Path
 
-from mrfhw.files import cache_directory, replaced
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.jobs.machine import machine_in
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
+from mrfhw.system.files import cache_directory, replaced
 
 __all__ = ["any_known", "known", "remember"]
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from mrfhw.host.links import Link, LinkError
-from mrfhw.progress import working
+from mrfhw.system.progress import working
 
 __all__ = ["Reconnecting"]
 

@@ -24,10 +24,10 @@ from mrfhw.machine.entry_sums import sums_of_entries
 from mrfhw.machine.link_protocol import POSITIONS, Operation, Status, segments
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
-from mrfhw.progress import working
 from mrfhw.sessions.driver import ChipError, Driver, is_busy
 from mrfhw.sessions.readout import Done, carried, check_counters, check_sweep, most_lines, read_result
 from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
+from mrfhw.system.progress import working
 
 __all__ = ["RemoteChip", "RemoteRun", "RemoteSession", "connect", "link_limits", "opened"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrfhw.input_files import read_plain
 from mrfhw.machine.config import Config, ConfigError, mesh_shape
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["AUTO", "DEFAULTS", "MANIFEST_HINT", "MESH_FIELDS", "NAMES", "chosen_backend", "config_from_options", "machine_in",
            "read_manifest", "split_options"]

@@ -11,9 +11,9 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_type_hints
 
 from mrfhw.apps.job import Job
-from mrfhw.errors import ProblemError
 from mrfhw.jobs.machine import DEFAULTS
 from mrfhw.jobs.options import COMMON, ENERGIES, CommonOptions, default, with_board
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["Task"]
 

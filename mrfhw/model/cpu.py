@@ -25,7 +25,6 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.large_arrays import copied, zeros
 from mrfhw.machine.config import Config
 from mrfhw.model.cpu_kernel import LANES, STEEPEST, fill_site_weights, sweep_sites
 from mrfhw.model.data import compiling, doubles, singles
@@ -35,6 +34,7 @@ from mrfhw.model.random import lane_states
 from mrfhw.model.sweeps import Observe, advance
 from mrfhw.model.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 from mrfhw.placement.visit_order import COLOURS
+from mrfhw.system.large_arrays import copied, zeros
 
 __all__ = ["RESTING", "CpuChain", "CpuTables", "solve"]
 

@@ -11,7 +11,7 @@ from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.problem import Problem
 from mrfhw.field.terms import SINGLETONS
 from mrfhw.model.kernel import fill_singles
-from mrfhw.progress import working
+from mrfhw.system.progress import working
 
 __all__ = ["compiling", "doubles", "edges", "energy_bound", "hamming_sources", "singles", "sources"]
 

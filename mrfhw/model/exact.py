@@ -18,7 +18,6 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.large_arrays import copied, zeros
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Race
 from mrfhw.model.data import compiling, doubles, edges, energy_bound, singles
@@ -29,6 +28,7 @@ from mrfhw.placement.fit import check_fits
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients, realized
 from mrfhw.placement.visit_order import COLOURS, VisitOrder
+from mrfhw.system.large_arrays import copied, zeros
 
 __all__ = ["Chain", "FloatTables", "RasterSites", "solve", "temperatures"]
 

@@ -12,7 +12,6 @@ import numpy as np
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.large_arrays import zeros
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -27,6 +26,7 @@ from mrfhw.model.threads import in_shares, threads_of
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.temperature import coefficient, coefficients
 from mrfhw.placement.visit_order import COLOURS
+from mrfhw.system.large_arrays import zeros
 
 __all__ = ["Machine", "complete", "histogram", "outcome", "solve"]
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.processors import THREADS, processors
+from mrfhw.system.processors import THREADS, processors
 
 __all__ = ["ENTRIES_WORTH_A_THREAD", "in_shares", "threads_of"]
 

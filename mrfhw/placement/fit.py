@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mrfhw.errors import ProblemError
 from mrfhw.field.energy import doubleton_table
 from mrfhw.field.given import whole_number
 from mrfhw.field.problem import SPOKEN, WHOLE_NUMBERS, Problem
@@ -10,6 +9,7 @@ from mrfhw.machine.bits import of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.temperature import least_ratio, realized_limits
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["check_fits", "check_number", "check_schedule"]
 

@@ -115,7 +115,7 @@ class Placement:
             if not len(sites):
                 return
             low, high = int(self.moved_offsets[:, axis].min()), int(self.moved_offsets[:, axis].max())
-            span, over = self.padded_shape[axis], self.second_over[axis]
+            span, over = self.padded_shape[axis], self.second_origin[axis]
             pixels = problem.singleton2.shape[axis]
             # The words [first, last] on either side of the mesh, as pixels of the second image.
             for first, last in ((sites[0] + low, -1), (span, sites[-1] + high)):
@@ -297,7 +297,7 @@ class Placement:
     # -- singleton 2
 
     @cached_property
-    def second_moved(self) -> tuple[int, int]:
+    def second_shift(self) -> tuple[int, int]:
         """(row, column) by which the second image is moved so that no offset is larger than needed.
 
         On each axis the offset of least absolute value, or 0 where offsets have both signs.
@@ -309,9 +309,9 @@ class Placement:
         return row, col
 
     @cached_property
-    def second_over(self) -> tuple[int, int]:
+    def second_origin(self) -> tuple[int, int]:
         """The (row, column) of the second image that is placed on site (0, 0)."""
-        (row, col), origin = self.second_moved, self.problem.singleton2_origin
+        (row, col), origin = self.second_shift, self.problem.singleton2_origin
         return row + origin[0], col + origin[1]
 
     @cached_property
@@ -319,7 +319,7 @@ class Placement:
         """(L, 2) offsets in the moved second image."""
         if self.problem.offsets is None:
             return np.zeros((self.problem.labels, 2), np.int64)
-        return np.asarray(self.problem.offsets, np.int64) - self.second_moved
+        return np.asarray(self.problem.offsets, np.int64) - self.second_shift
 
     @cached_property
     def reach(self) -> Reach | None:
@@ -418,7 +418,7 @@ class Placement:
         """Words of the second image at these sites of the mesh, where offsets are 0; 0 outside the image."""
         problem = self.problem
         assert problem.singleton2 is not None
-        (rows, cols), (over_row, over_col) = problem.singleton2.shape[:2], self.second_over
+        (rows, cols), (over_row, over_col) = problem.singleton2.shape[:2], self.second_origin
         row, col = row + over_row, col + over_col
         valid = (row >= 0) & (row < rows) & (col >= 0) & (col < cols)
         data = self.words(problem.singleton2)[row.clip(0, rows - 1), col.clip(0, cols - 1)]

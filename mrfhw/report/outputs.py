@@ -12,13 +12,13 @@ import numpy as np
 from mrfhw.analysis.answer import Analysis, analyse
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
-from mrfhw.files import check_writable, staged
-from mrfhw.large_arrays import as_type
 from mrfhw.report import html_report, pictures
 from mrfhw.report.exchange import EXCHANGE_FILES, exchanged
 from mrfhw.report.figures import answer_drawings, draw, drawings
 from mrfhw.report.numbers import plain, report
-from mrfhw.second_process import Begin, here
+from mrfhw.system.files import check_writable, staged
+from mrfhw.system.large_arrays import as_type
+from mrfhw.system.second_process import Begin, here
 
 __all__ = ["ALL_FILES", "FILES", "write_outputs"]
 

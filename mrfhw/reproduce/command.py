@@ -9,7 +9,6 @@ import click
 
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.problem import ProblemError
-from mrfhw.files import staged
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.label_memory import figure_3_8, figure_3_13
 from mrfhw.reproduce.labels_seen import figure_3_2, figure_4_1
@@ -20,6 +19,7 @@ from mrfhw.reproduce.scenes import SETTINGS, chosen_settings
 from mrfhw.reproduce.skipped import figure_4_9
 from mrfhw.reproduce.skipped_segments import FOLDER, check_pictures, figure_4_17
 from mrfhw.reproduce.structure import figure_3_10, table_3_2
+from mrfhw.system.files import staged
 
 __all__ = ["FIGURES", "command"]
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from mrfhw.field.problem import Run
 from mrfhw.model import exact, machine
-from mrfhw.processors import processors
 from mrfhw.reproduce.chains import SAMPLERS, machine_for
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report, bars
 from mrfhw.reproduce.scenes import Scene
+from mrfhw.system.processors import processors
 
 __all__ = ["chain", "counted_sweeps", "figure_3_12"]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.files import check_writable, staged
 from mrfhw.reproduce.report import Report, write_report, write_table
 from mrfhw.scaling.cycles import LABELS, Log, measure_log, read_log, sweeps
 from mrfhw.scaling.families import FAMILIES
@@ -26,6 +25,7 @@ from mrfhw.scaling.tables import (
     logic_rows,
     logic_table,
 )
+from mrfhw.system.files import check_writable, staged
 
 __all__ = ["LOG", "LOGIC", "RESULTS", "command"]
 

@@ -15,9 +15,7 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.apps.descriptors import census, edge_weights
 from mrfhw.apps.stereo import CENSUS_ENERGY, CONTRAST, EDGE, SINGLETON_MAX, SMOOTH, stereo_problem
 from mrfhw.field.problem import Problem, Run
-from mrfhw.files import replaced
 from mrfhw.fpga.boards import BuildError
-from mrfhw.input_files import read_plain
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import Machine
@@ -25,6 +23,8 @@ from mrfhw.reproduce.chains import tiles_for
 from mrfhw.reproduce.performance import quiet_cycles
 from mrfhw.scaling.machines import LANES, machine
 from mrfhw.scenes import stereo_scene
+from mrfhw.system.files import replaced
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["LABELS", "LOGGED", "SIDES", "STRONG", "WEAK", "Log", "LogRun", "Sweep", "field", "measure_log", "read_log",
            "sweep", "sweeps"]

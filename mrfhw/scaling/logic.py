@@ -11,15 +11,15 @@ from typing import Any
 
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-from mrfhw.files import replaced
 from mrfhw.fpga.boards import BuildError
 from mrfhw.fpga.cells import occupied
 from mrfhw.fpga.synthesis import SCRIPTS, cell_types
 from mrfhw.fpga.tools import find_tool
 from mrfhw.generation.verilog import TILE, TOP, verilog_text
-from mrfhw.input_files import read_plain
 from mrfhw.scaling.families import FAMILIES
 from mrfhw.scaling.machines import LANES, PRESET, SIDES, machine
+from mrfhw.system.files import replaced
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["ALL", "MESH", "Design", "Synthesis", "header", "measure_logic", "read_logic", "synthesize", "write_logic"]
 

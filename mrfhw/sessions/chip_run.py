@@ -13,10 +13,10 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.entry_sums import sums_of_entries
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
-from mrfhw.progress import working
 from mrfhw.sessions.driver import Driver
 from mrfhw.sessions.readout import Done, carried, read_result
 from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
+from mrfhw.system.progress import working
 
 __all__ = ["ChipRun", "DrivenSession"]
 

@@ -12,8 +12,6 @@ from mrfhw.analysis.trace import Trace
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.files import check_writable
-from mrfhw.large_arrays import as_type
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.model.field_energy import FieldEnergy
@@ -21,6 +19,8 @@ from mrfhw.model.threads import threads_of
 from mrfhw.sessions import backends
 from mrfhw.sessions.checkpoint import Checkpoint, Keeping, Looks
 from mrfhw.sessions.session import Progress, Session
+from mrfhw.system.files import check_writable
+from mrfhw.system.large_arrays import as_type
 
 __all__ = ["TRACED_SITES", "Recorder", "sample", "visit_of"]
 

@@ -20,11 +20,11 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result, added, numbers
 from mrfhw.field.state import RunState
-from mrfhw.large_arrays import copied, zeros
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import KEPT_BYTES, Placement
 from mrfhw.placement.temperature import coefficients, realized
 from mrfhw.sessions.session import ActiveRun, Fresh, Observe, Pauses, Progress, Session
+from mrfhw.system.large_arrays import copied, zeros
 
 __all__ = ["Window", "WindowPlan", "WindowRun", "check_visit", "sweep_windows"]
 

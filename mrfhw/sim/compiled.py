@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.files import cache_directory
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.link.bridge import check_link
 from mrfhw.generation.ethernet_core import Ethernet, core_version, ethernet_core
@@ -23,9 +22,10 @@ from mrfhw.generation.verilog import TILE, TOP, board_text, ethernet_board_text,
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.link_protocol import DATAGRAM_WORDS
-from mrfhw.progress import working
 from mrfhw.sim.axi_memory import BoardWithMemory, check_memory
 from mrfhw.sim.memory_content import with_constants
+from mrfhw.system.files import cache_directory
+from mrfhw.system.progress import working
 
 __all__ = ["PINS", "compile_board", "compile_board_text", "compile_cells", "compile_chip", "compile_ethernet_board",
            "ethernet_text"]

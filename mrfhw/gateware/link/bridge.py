@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth import Array, Module, Mux, Signal
@@ -73,7 +74,8 @@ class LogBuffer(wiring.Component):
         bits, low, width = self.size.bit_length() - 1, self.unit.bit_length() - 1, 8 * self.unit
         units = self.line_bits // width
         m.submodules.ring = ring = UnguardedMemory(
-            shape=width, depth=self.size >> low, unused="a unit is read again the cycle after it has come, before it is sent")
+            shape=width, depth=self.size >> low,
+            unused="what is read in the cycle in which it is written is not sent yet, and is read once more in the next")
         write = ring.write_port()
         read = ring.read_port()
         number = Signal(range(units))
@@ -89,6 +91,39 @@ class LogBuffer(wiring.Component):
         with m.If(take):
             m.d.sync += [self.reached.eq(self.reached + self.unit), number.eq(Mux(self.lines.tready, 0, number + 1))]
         return m
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The registers of a request that is carried out.
+
+    operation, number: the request's; known: there was a hello. status, value, size (words): of its response; answered: that waits
+    to be sent. at: the place in the frame of the word that is read next. Of a segment: address: of the access that is next, on the
+    bus; remaining: accesses; period: words of steps, step: the one that is next, steps_at, data_at: places in the frame.
+    """
+
+    operation: Signal
+    number: Signal
+    status: Signal
+    value: Signal
+    size: Signal
+    known: Signal
+    answered: Signal
+    at: Signal
+    address: Signal
+    remaining: Signal
+    period: Signal
+    step: Signal
+    steps_at: Signal
+    data_at: Signal
+
+    @classmethod
+    def of(cls, words: int, response_words: int, address_bits: int) -> _Request:
+        place = range(words + 2)  # the index of a word in a frame, or of one behind its end
+        shapes = {"operation": 8, "number": 8, "status": 2, "value": 32, "size": range(response_words + 1), "known": 1,
+                  "answered": 1, "at": place, "address": address_bits, "remaining": 16, "period": 8, "step": 8,
+                  "steps_at": place, "data_at": place}
+        return cls(**{name: Signal(shape, name=name) for name, shape in shapes.items()})
 
 
 class Bridge(wiring.Component):
@@ -185,31 +220,27 @@ class Bridge(wiring.Component):
 
     def _requests(self, m: Module, receiver: Any, transmitter: Any) -> None:
         """Carries requests out, one after the other."""
-        fields = ("operation", "number", "status", "value", "size", "known", "answered", "at", "address", "remaining", "period",
-                  "step", "steps_at", "data_at")
-        place = range(self.words + 2)  # the index of a word in a frame, or of one behind its end
-        widths = (8, 8, 2, 32, range(self.response_words + 1), 1, 1, place, len(self.bus.adr), 16, 8, 8, place, place)
-        r = {name: Signal(width, name=name) for name, width in zip(fields, widths, strict=True)}
+        r = _Request.of(self.words, self.response_words, len(self.bus.adr))
         word = self.request.data
         m.d.comb += [
-            self.request.addr.eq(r["at"]), transmitter.respond.eq(r["answered"]), transmitter.value.eq(r["value"]),
-            transmitter.size.eq(r["size"]), transmitter.head.operation.eq(r["operation"] | RESPONSE),
-            transmitter.head.number.eq(r["number"]), transmitter.head.status.eq(r["status"]),
-            self.response.addr.eq(r["size"]), self.bus.adr.eq(r["address"]), self.bus.dat_w.eq(word),
-            self.bus.we.eq(r["operation"] == Operation.WRITE),
+            self.request.addr.eq(r.at), transmitter.respond.eq(r.answered), transmitter.value.eq(r.value),
+            transmitter.size.eq(r.size), transmitter.head.operation.eq(r.operation | RESPONSE),
+            transmitter.head.number.eq(r.number), transmitter.head.status.eq(r.status),
+            self.response.addr.eq(r.size), self.bus.adr.eq(r.address), self.bus.dat_w.eq(word),
+            self.bus.we.eq(r.operation == Operation.WRITE),
         ]
         with m.If(transmitter.responded):
-            m.d.sync += r["answered"].eq(0)
+            m.d.sync += r.answered.eq(0)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += r["at"].eq(0)
-                with m.If(receiver.held & ~r["answered"]):
+                m.d.sync += r.at.eq(0)
+                with m.If(receiver.held & ~r.answered):
                     m.next = "FETCH_HEAD"
             with m.State("FETCH_HEAD"):
-                m.d.sync += r["at"].eq(1)
+                m.d.sync += r.at.eq(1)
                 m.next = "HEAD"
             with m.State("HEAD"):
-                m.d.sync += r["at"].eq(HEAD_WORDS)
+                m.d.sync += r.at.eq(HEAD_WORDS)
                 (self._number_in_any_order if self.datagrams else self._number)(m, r, word)
             if self.datagrams:
                 self._sessions(m, r, receiver)
@@ -218,101 +249,101 @@ class Bridge(wiring.Component):
             self._segments(m, r, receiver)
             with m.State("ANSWER"):
                 m.d.comb += [receiver.take.eq(1), self.accepted.eq(1)]
-                m.d.sync += r["answered"].eq(1)
+                m.d.sync += r.answered.eq(1)
                 m.next = "IDLE"
 
-    def _number(self, m: Module, r: dict[str, Signal], word: Any) -> None:
+    def _number(self, m: Module, r: _Request, word: Any) -> None:
         """Decide by a request's number: carry it out, send the last response again, or refuse it."""
         operation, number = word[:8], word[8:16]
-        again = r["known"] & (number == r["number"]) & (operation == r["operation"])
-        in_turn = r["known"] & (number == (r["number"] + 1)[:8])
+        again = r.known & (number == r.number) & (operation == r.operation)
+        in_turn = r.known & (number == (r.number + 1)[:8])
         with m.If(again & (operation != Operation.HELLO)):
             m.next = "ANSWER"
         with m.Else():
-            m.d.sync += [r["operation"].eq(operation), r["number"].eq(number), r["status"].eq(Status.DONE), r["value"].eq(0),
-                         r["size"].eq(0)]
+            m.d.sync += [r.operation.eq(operation), r.number.eq(number), r.status.eq(Status.DONE), r.value.eq(0),
+                         r.size.eq(0)]
             with m.If(operation == Operation.HELLO):
-                m.d.sync += r["known"].eq(1)
+                m.d.sync += r.known.eq(1)
                 m.next = "GREET"
             with m.Elif(~in_turn):
-                m.d.sync += [r["known"].eq(0), r["status"].eq(Status.NUMBER)]
+                m.d.sync += [r.known.eq(0), r.status.eq(Status.NUMBER)]
                 m.next = "ANSWER"
             with m.Else():
                 self._carry_out(m, r, operation)
 
-    def _carry_out(self, m: Module, r: dict[str, Signal], operation: Any) -> None:
+    def _carry_out(self, m: Module, r: _Request, operation: Any) -> None:
         with m.If((operation == Operation.WRITE) | (operation == Operation.READ)):
             m.next = "SEGMENT"
         with m.Elif(operation == Operation.CREDIT):
             m.next = "POSITION"
         with m.Else():
-            m.d.sync += r["status"].eq(Status.MALFORMED)
+            m.d.sync += r.status.eq(Status.MALFORMED)
             m.next = "ANSWER"
 
-    def _number_in_any_order(self, m: Module, r: dict[str, Signal], word: Any) -> None:
+    def _number_in_any_order(self, m: Module, r: _Request, word: Any) -> None:
         """The same for frames of which copies may come late, and from another session: those are ignored."""
         operation, number, session = word[:8], word[8:16], word[24:]
         self.nonce, self.asked = Signal(32, name="nonce"), Signal(8, name="asked")
-        mine = r["known"] & (session == self.nonce[:8])
+        mine = r.known & (session == self.nonce[:8])
         m.d.sync += self.asked.eq(number)
         with m.If(operation == Operation.HELLO):
-            m.d.sync += r["at"].eq(HEAD_WORDS - 1)  # its value is looked at twice
+            m.d.sync += r.at.eq(HEAD_WORDS - 1)  # its value is looked at twice
             m.next = "SESSION"
-        with m.Elif(mine & (number == r["number"]) & (operation == r["operation"])):
+        with m.Elif(mine & (number == r.number) & (operation == r.operation)):
             m.next = "ANSWER"
-        with m.Elif(r["known"] & ~(mine & (number == (r["number"] + 1)[:8]))):
+        with m.Elif(r.known & ~(mine & (number == (r.number + 1)[:8]))):
             m.next = "IGNORE"
         with m.Else():
-            m.d.sync += [r["operation"].eq(operation), r["number"].eq(number), r["status"].eq(Status.DONE), r["value"].eq(0),
-                         r["size"].eq(0)]
-            with m.If(r["known"]):
+            m.d.sync += [r.operation.eq(operation), r.number.eq(number), r.status.eq(Status.DONE), r.value.eq(0),
+                         r.size.eq(0)]
+            with m.If(r.known):
                 self._carry_out(m, r, operation)
             with m.Else():
-                m.d.sync += r["status"].eq(Status.NUMBER)
+                m.d.sync += r.status.eq(Status.NUMBER)
                 m.next = "ANSWER"
 
-    def _sessions(self, m: Module, r: dict[str, Signal], receiver: Any) -> None:
+    def _sessions(self, m: Module, r: _Request, receiver: Any) -> None:
         """A hello begins a session, unless it is a late copy of this session's hello or of the one before."""
         nonce, before, word = self.nonce, Signal(32, name="nonce_before"), self.request.data
         begun = Signal(name="begun")  # `nonce_before` is one
         again, late = Signal(name="again"), Signal(name="late")
-        m.d.comb += [again.eq((word == nonce) & (self.asked == r["number"]) & (r["operation"] == Operation.HELLO)),
+        m.d.comb += [again.eq((word == nonce) & (self.asked == r.number) & (r.operation == Operation.HELLO)),
                      late.eq(((word == nonce) & ~again) | (begun & (word == before)))]
         with m.State("SESSION"):
-            with m.If(r["known"] & late):
+            with m.If(r.known & late):
                 m.next = "IGNORE"
             with m.Else():
-                m.d.sync += [r["operation"].eq(Operation.HELLO), r["number"].eq(self.asked), r["status"].eq(Status.DONE),
-                             r["size"].eq(0), r["known"].eq(1), nonce.eq(word)]
+                m.d.sync += [r.operation.eq(Operation.HELLO), r.number.eq(self.asked), r.status.eq(Status.DONE),
+                             r.size.eq(0), r.known.eq(1), nonce.eq(word)]
                 m.next = "GREET"
-                with m.If(r["known"] & ~again):
+                with m.If(r.known & ~again):
                     m.d.sync += [before.eq(nonce), begun.eq(1)]
         with m.State("IGNORE"):
             m.d.comb += receiver.take.eq(1)
             m.next = "IDLE"
 
-    def _greet(self, m: Module, r: dict[str, Signal]) -> None:
+    def _greet(self, m: Module, r: _Request) -> None:
         words = [LINK_VERSION, self.words, self.response_words, self.log.size, self.line_bits // 8, self.freed, self.log.reached,
                  self.behind]
         with m.State("GREET"):
             # The address of the value was given in the state before.
-            m.d.sync += r["value"].eq(self.request.data)
+            m.d.sync += r.value.eq(self.request.data)
             m.next = "GREET_WORDS"
         with m.State("GREET_WORDS"):
-            m.d.comb += [self.response.en.eq(1), self.response.data.eq(Array(words)[r["size"]])]
-            m.d.sync += r["size"].eq(r["size"] + 1)
-            with m.If(r["size"] == len(words) - 1):
+            m.d.comb += [self.response.en.eq(1), self.response.data.eq(Array(words)[r.size])]
+            m.d.sync += r.size.eq(r.size + 1)
+            with m.If(r.size == len(words) - 1):
                 m.next = "ANSWER"
 
-    def _credit(self, m: Module, r: dict[str, Signal], receiver: Any, transmitter: Any) -> None:
+    def _credit(self, m: Module, r: _Request, receiver: Any, transmitter: Any) -> None:
         """A credit: free bytes, set the limit, rewind if asked. The request's value is the position, its body limit and flags."""
-        position, back, rewind = r["value"], Signal(32, name="back"), Signal(name="rewind")
+        position, back, rewind = r.value, Signal(32, name="back"), Signal(name="rewind")
         m.d.comb += back.eq(position - self.freed)
         with m.State("POSITION"):
-            m.d.sync += [position.eq(self.request.data), r["at"].eq(HEAD_WORDS + 1)]
+            m.d.sync += [position.eq(self.request.data), r.at.eq(HEAD_WORDS + 1)]
             m.next = "FLAGS"
         with m.State("FLAGS"):
-            m.d.sync += r["at"].eq(HEAD_WORDS)
+            m.d.sync += r.at.eq(HEAD_WORDS)
             m.next = "LIMIT"
         with m.State("LIMIT"):
             m.d.sync += rewind.eq(self.request.data[REWIND - 1])
@@ -321,9 +352,9 @@ class Bridge(wiring.Component):
             # A log frame that is being sent is ended first, so that its bytes agree with the position in its header.
             m.d.comb += self.hold.eq(1)
             with m.If(transmitter.idle):
-                m.d.sync += r["value"].eq(self.log.reached)
+                m.d.sync += r.value.eq(self.log.reached)
                 with m.If((back > self.held) | (receiver.size < HEAD_WORDS + 2)):
-                    m.d.sync += r["status"].eq(Status.MALFORMED)
+                    m.d.sync += r.status.eq(Status.MALFORMED)
                 with m.Else():
                     m.d.sync += [self.freed.eq(position), self.limit.eq(self.request.data)]
                     # Freed bytes are not sent again.
@@ -331,30 +362,30 @@ class Bridge(wiring.Component):
                         m.d.sync += self.next.eq(position)
                 m.next = "ANSWER"
 
-    def _segments(self, m: Module, r: dict[str, Signal], receiver: Any) -> None:
+    def _segments(self, m: Module, r: _Request, receiver: Any) -> None:
         """Reads and writes of the bus, one access after the other. The request memory gives a word one state after its address."""
-        word, at, count = self.request.data, r["at"], r["value"][:max(self.words, self.response_words).bit_length()]
+        word, at, count = self.request.data, r.at, r.value[:max(self.words, self.response_words).bit_length()]
         with m.State("SEGMENT"):
             m.d.sync += at.eq(at + 1)
             m.next = "SEGMENT_HEAD"
             with m.If(at >= receiver.size):
                 m.next = "ANSWER"
         with m.State("SEGMENT_HEAD"):
-            m.d.sync += [r["remaining"].eq(word[:16]), r["period"].eq(word[16:24]), at.eq(at + 1)]
+            m.d.sync += [r.remaining.eq(word[:16]), r.period.eq(word[16:24]), at.eq(at + 1)]
             m.next = "ADDRESS"
         with m.State("ADDRESS"):
-            m.d.sync += [r["address"].eq(word), r["steps_at"].eq(at), r["data_at"].eq(at + r["period"]), r["step"].eq(0)]
+            m.d.sync += [r.address.eq(word), r.steps_at.eq(at), r.data_at.eq(at + r.period), r.step.eq(0)]
             m.next = "NEXT"
-            with m.If(at + r["period"] > receiver.size):
+            with m.If(at + r.period > receiver.size):
                 # The address or the steps would lie beyond the end of this frame.
-                m.d.sync += r["status"].eq(Status.MALFORMED)
+                m.d.sync += r.status.eq(Status.MALFORMED)
                 m.next = "ANSWER"
         with m.State("NEXT"):
-            m.d.sync += at.eq(r["data_at"])
-            with m.If(r["remaining"] == 0):
+            m.d.sync += at.eq(r.data_at)
+            with m.If(r.remaining == 0):
                 m.next = "SEGMENT"
-            with m.Elif(Mux(self.bus.we, r["data_at"] >= receiver.size, r["size"] == self.response_words)):
-                m.d.sync += r["status"].eq(Status.MALFORMED)
+            with m.Elif(Mux(self.bus.we, r.data_at >= receiver.size, r.size == self.response_words)):
+                m.d.sync += r.status.eq(Status.MALFORMED)
                 m.next = "ANSWER"
             with m.Else():
                 m.next = "FETCH_DATA"
@@ -365,18 +396,18 @@ class Bridge(wiring.Component):
                          self.response.en.eq(self.bus.ack & ~self.bus.we)]
             with m.If(self.bus.ack):
                 # At most as many accesses are carried out as a frame has words.
-                m.d.sync += [count.eq(count + 1), r["remaining"].eq(r["remaining"] - 1), at.eq(r["steps_at"] + r["step"])]
+                m.d.sync += [count.eq(count + 1), r.remaining.eq(r.remaining - 1), at.eq(r.steps_at + r.step)]
                 with m.If(self.bus.we):
-                    m.d.sync += r["data_at"].eq(r["data_at"] + 1)
+                    m.d.sync += r.data_at.eq(r.data_at + 1)
                 with m.Else():
-                    m.d.sync += r["size"].eq(r["size"] + 1)
+                    m.d.sync += r.size.eq(r.size + 1)
                 m.next = "FETCH_STEP"
             with m.Elif(self.bus.err):
-                m.d.sync += r["status"].eq(Status.BUS_ERROR)
+                m.d.sync += r.status.eq(Status.BUS_ERROR)
                 m.next = "ANSWER"
         with m.State("FETCH_STEP"):
             m.next = "STEP"
         with m.State("STEP"):
-            m.d.sync += [r["address"].eq(r["address"] + Mux(r["period"] == 0, 1, word)),
-                         r["step"].eq(Mux(r["step"] + 1 == r["period"], 0, r["step"] + 1))]
+            m.d.sync += [r.address.eq(r.address + Mux(r.period == 0, 1, word)),
+                         r.step.eq(Mux(r.step + 1 == r.period, 0, r.step + 1))]
             m.next = "NEXT"

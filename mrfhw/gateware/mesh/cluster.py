@@ -28,7 +28,8 @@ class Cluster(wiring.Component):
     tables: writes of the label table and of the temperature table, between runs.
     bus, bus_data: accesses to the tiles, between runs; read data `Latency.tile_access` cycles later.
     lines: the log of all tiles, tlast on the last line of a run. base_*, messages: see Mesh.
-    status: see RunStatus; busy until the last line has been taken.
+    status: see RunStatus; busy until the last line has been taken. What counts its pulses, messages and lines is in the register
+    file, where the counts are read: with several clusters they would add up there.
     """
 
     def __init__(self, config: Config, leaves: Leaves | None = None):

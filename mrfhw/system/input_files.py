@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from mrfhw.errors import ProblemError
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["BYTES_MAX", "read_plain"]
 
