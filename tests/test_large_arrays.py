@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +76,27 @@ def test_a_disk_without_room_is_done_without(large):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not in_file(found)
     found[:] = 1
+
+
+BEYOND = """
+import resource
+import numpy as np
+from mrfhw.system.large_arrays import zeros
+held = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData"))
+resource.setrlimit(resource.RLIMIT_DATA, ((held << 10) + (64 << 20), resource.RLIM_INFINITY))
+found = zeros((200 << 20,), np.uint8)
+found[:] = 3
+assert int(found[::4096].sum()) == 3 * (200 << 8)
+try:
+    np.ones(200 << 20, np.uint8)
+except MemoryError:
+    print("there is no such memory")
+"""
+
+
+def test_an_array_larger_than_the_memory_that_is_left():
+    done = subprocess.run([sys.executable, "-c", BEYOND], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("there is no such memory\n", "")
 
 
 @pytest.mark.parametrize(("backend", "config"), [("cpu", WHOLE), ("float", WHOLE), ("model", WHOLE), ("model", WINDOWS)])

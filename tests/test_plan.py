@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import tomllib
+from functools import cache
 from pathlib import Path
 
 from amaranth.lib import wiring
@@ -17,8 +18,11 @@ ROOT = Path(__file__).parent.parent
 PLAN = tomllib.loads((ROOT / "tests" / "plan.toml").read_text())["claim"]
 
 
-def functions(path: Path) -> set[str]:
-    return {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+@cache
+def functions(path: Path) -> dict[str, bool]:
+    """A file's functions, and whether they are left to the long tests."""
+    return {node.name: any(ast.unparse(one).startswith("pytest.mark.long") for one in node.decorator_list)
+            for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
 
 
 def test_every_test_of_the_plan_exists():
@@ -27,6 +31,13 @@ def test_every_test_of_the_plan_exists():
         for test in claim["tests"]:
             name, function = test.split("::")
             assert function in functions(ROOT / name), test
+
+
+def test_what_is_left_to_the_long_tests_says_so():
+    for claim in PLAN:
+        for test in claim["tests"]:
+            name, function = test.split("::")
+            assert not functions(ROOT / name)[function] or "make long" in claim["text"], test
 
 
 def test_every_component_has_a_claim():

@@ -56,7 +56,7 @@ _FILES = {"cyclone5": {"m10k.txt": _M10K, "m10k.v": _M10K_PORTS}}
 
 # Of each family, of the module {0}: as it is built for a board, or as Yosys does for families that vendors' tools build.
 SCRIPTS = {
-    "ecp5": _of_board("ulx3s-85f", "synth_ecp5"),
+    "ecp5": _of_board("ecpix5-85f", "synth_ecp5"),
     "ice40": _of_board("icebreaker", "synth_ice40"),
     "gowin": _of_board("tang-nano-9k", "synth_gowin"),
     "xilinx": "synth_xilinx -family xc7 -flatten -top {0}",

@@ -263,7 +263,7 @@ class Machine:
     def _fold(self) -> None:
         """Count the messages that are held into a histogram and forget them."""
         if self._folded is None:
-            self._folded = np.zeros(self.problem.sites * self.problem.labels, np.uint32)
+            self._folded = zeros((self.problem.sites * self.problem.labels,), np.uint32)
         for part in self._messages:
             np.add.at(self._folded, part[:, 0] * self.problem.labels + part[:, 1], part[:, 2].astype(np.uint32))
         self._sent += self._held

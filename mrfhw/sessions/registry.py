@@ -1,4 +1,8 @@
-"""The session class of each backend, by its name or by the scheme of its address. Its module is imported only when it is needed."""
+"""The session class of each backend, by its name or by the scheme of its address. Its module is imported only when it is needed.
+
+A machine behind AXI ports has no address that a word could name: its session takes the objects that reach the bus and the log
+(`mrfhw.host.axi_session.AxiSession`), and is otherwise like the others.
+"""
 
 from __future__ import annotations
 
