@@ -9,8 +9,21 @@ labels, their uncertainty, convergence, `save(folder)`.
     answer = mrfhw.stereo(left, right, labels=64)
     answer.disparity, answer.std, answer.converged
 
-A machine is described by `Config`; `python -m mrfhw.generate` writes its Verilog. Everything in the packages below belongs to the
-inside: it may change from version to version.
+A machine is described by `Config`; `python -m mrfhw.generate` writes its Verilog. These names of its packages are public, too:
+
+    mrfhw.apps.descriptors          edge_weights
+    mrfhw.apps.images               grey_data
+    mrfhw.apps.stereo               stereo_problem
+    mrfhw.field.costs               costs_of_probabilities, scaled_costs
+    mrfhw.field.problem             Run
+    mrfhw.fpga.boards               Board
+    mrfhw.generation.ethernet_core  Ethernet
+    mrfhw.host.axi_session          AxiSession, RingLog
+    mrfhw.model.exact               solve
+    mrfhw.scenes                    denoising_scene, motion_scene, segmentation_scene, stereo_scene
+    mrfhw.sessions.windows          WindowPlan, sweep_windows
+
+Everything else in the packages is internal and may change from version to version.
 """
 
 from __future__ import annotations

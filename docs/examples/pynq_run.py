@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mrfhw import Config
 from mrfhw.field.problem import Run
 from mrfhw.host.axi_session import AxiSession, RingLog
-from mrfhw.machine.config import Config
 from mrfhw.sessions.windows import WindowPlan, sweep_windows
 
 RING_BYTES = 1 << 20

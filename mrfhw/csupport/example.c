@@ -11,12 +11,18 @@
 #ifndef PATIENCE
 #define PATIENCE 1000000u /* polls without progress */
 #endif
+/* Registers and ring are memory of different kinds to a processor such as the Cortex-A9, which may reorder accesses to the one and
+ * to the other: there, compile with -DBARRIER=__sync_synchronize (GCC's and Clang's own, a dmb). */
+#ifndef BARRIER
+#define BARRIER() ((void)0)
+#endif
 
 static volatile uint32_t *const machine_words = (volatile uint32_t *)(uintptr_t)MACHINE_BASE;
 
 /* An access that the machine refuses is an exception on some processors and reads as anything on others; nothing is known here. */
 static bool write_word(void *context, uint32_t address, uint32_t data) {
     (void)context;
+    BARRIER(); /* the ring is read before it is freed */
     machine_words[address] = data;
     return true;
 }
@@ -24,6 +30,7 @@ static bool write_word(void *context, uint32_t address, uint32_t data) {
 static bool read_word(void *context, uint32_t address, uint32_t *data) {
     (void)context;
     *data = machine_words[address];
+    BARRIER(); /* the ring is read after the position up to which it is written */
     return true;
 }
 
