@@ -34,6 +34,8 @@ class Board:
     they have a clock of their own, made by the same PLL; None: they have the machine's. words, response_words, log_bytes: of the
     link's memories (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. ethernet: the link is gigabit
     Ethernet, through the platform's "eth_rgmii", and baud is not used. seed: of place and route, that is tried first.
+    mapping: of Yosys' ways to map logic to tables ("flow", "flow2", "flow3": abc9 tries several and keeps the least) the one that a
+    machine gets whose lanes do not share a site: 3 % fewer tables than the usual one, with which those of several lanes are routed.
     options: of the tools, by what Amaranth's platform calls them.
     """
 
@@ -54,7 +56,13 @@ class Board:
     seed: int = 1
     open_flow: bool = True
     ethernet: Ethernet | None = None
+    mapping: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def script(self, lanes: int) -> str:
+        """What Yosys does first, of a machine of so many lanes a site."""
+        mapping = f"scratchpad -copy abc9.script.{self.mapping} abc9.script\n" if self.mapping and lanes == 1 else ""
+        return mapping + self.options.get("script_after_read", "")
 
     def make_platform(self) -> Any:
         """A new platform of Amaranth's. Raises BuildError where amaranth-boards is missing."""
@@ -70,14 +78,9 @@ class Board:
         return made()
 
 
-# Of the ways that Yosys has to map logic to tables, flow2 and flow3 try several and keep the least: 3 % fewer tables than the usual
-# one, on each of two boards the one that gives fewer. Machines at a family's highest clock have the usual one.
-_FEWER_TABLES = "scratchpad -copy abc9.script.{} abc9.script\n"
-
 # Yosys' ice40_dsp, which moves registers into multipliers, loses products (0.70; tests/test_netlist.py finds it): the products are
 # mapped without it, with the widths that `synth_ice40 -dsp` has.
-_ICE40_OPTIONS = {"synth_opts": "-device u -abc9", "script_after_read": _FEWER_TABLES.format("flow2")
-                  + r"""synth_ice40 -device u -top top -run begin:coarse
+_ICE40_OPTIONS = {"synth_opts": "-device u -abc9", "script_after_read": r"""synth_ice40 -device u -top top -run begin:coarse
 opt -nodffe -nosdff
 wreduce t:$mul
 techmap -map +/mul2dsp.v -map +/ice40/dsp_map.v -D DSP_A_MAXWIDTH=16 -D DSP_B_MAXWIDTH=16 -D DSP_A_MINWIDTH=2 -D DSP_B_MINWIDTH=2 \
@@ -105,7 +108,7 @@ _LIST = (
     Board(name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
           platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
           link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # the seed of the kept build
-          options={**_ECP5_OPTIONS, "script_after_read": _FEWER_TABLES.format("flow3") + _ECP5_OPTIONS["script_after_read"]}),
+          mapping="flow3", options=_ECP5_OPTIONS),
     Board(name="ecpix5-85f", title="ECPIX-5 with an ECP5-85F", family="ecp5", device="LFE5UM5G-85F",
           platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=100_000_000,
           link_hz=60_000_000, preset="census", words=DATAGRAM_WORDS, log_bytes=ETHERNET_LOG_BYTES,
@@ -114,8 +117,7 @@ _LIST = (
     Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",
           platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=12_000_000,
           baud=1_000_000, words=16, log_bytes=64,
-          preset="icebreaker",
-          options=_ICE40_OPTIONS),
+          preset="icebreaker", mapping="flow2", options=_ICE40_OPTIONS),
     Board(name="tang-nano-9k", title="Tang Nano 9K with a GW1NR-9C", family="gowin", device="GW1NR-9C",
           platform=("amaranth_boards.tang_nano_9k", "TangNano9kPlatform"), oscillator_hz=27_000_000, clock_hz=27_000_000,
           baud=3_000_000, words=64, log_bytes=512,

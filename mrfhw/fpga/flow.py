@@ -90,6 +90,8 @@ class Flow:
         options = dict(self.board.options)
         if not self.board.open_flow:
             return options
+        if script := self.board.script(self.config.lanes):
+            options["script_after_read"] = script
         after = [f"tee -q -o {STATISTICS} stat -json"]
         if self.board.family == "ecp5" and Derived.of(self.config).spes > 1:
             # Tiles are alike, so that one is synthesized and the others are copies: time and memory of one.

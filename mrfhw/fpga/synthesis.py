@@ -13,9 +13,9 @@ __all__ = ["SCRIPTS", "cell_types", "synthesized"]
 
 def _of_board(name: str, command: str) -> str:
     """As `mrfhw build` synthesizes for that board."""
-    options = BOARDS[name].options
-    before = options.get("script_after_read", "").replace("-top top", "-top {0}")
-    return f"{before}\n{command} {options['synth_opts']} -top {{0}}"
+    board = BOARDS[name]
+    before = board.script(lanes=1).replace("-top top", "-top {0}")
+    return f"{before}\n{command} {board.options['synth_opts']} -top {{0}}"
 
 
 # abc9 may give a new wire the name of one that is there, an assertion of Yosys, where wires have names.
