@@ -9,9 +9,11 @@ from typing import Any
 
 from mrfhw.asic.report import kept, name_of
 from mrfhw.bench import software
+from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.rates import read_out
 from mrfhw.fpga.report import PUBLISHED, cell_of
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.reproduce.performance import CLOCK, SIDE
 
 __all__ = ["Row", "built", "elsewhere", "in_cells", "measured", "measurements"]
@@ -55,13 +57,21 @@ class Row:
         return 1 / self.joules if self.joules else None
 
 
+def _name(record: dict[str, Any]) -> str:
+    """Board and design, and the sites where they are not those of the board's own machine of that size."""
+    board = BOARDS.get(record["board"])
+    own = Derived.preset(board.preset) if board else None
+    other = own is not None and own.size == record["design"] and own.sites != record["sites"]
+    return f"{record['board']}, {record['design']}" + (f", {record['sites']:,} sites" if other else "")
+
+
 def built(record: dict[str, Any]) -> Row:
     """A build's record, this project's own or one of `PUBLISHED`."""
     log, logic, multipliers = record.get("log"), cell_of(record, "logic"), cell_of(record, "dsp")
     rate, replaced = record["labels_per_s"], record.get("labels_per_s_of_all_slots")
     visited = record["labels"] * rate / replaced if replaced else record["labels"]
     return Row(
-        name=f"{record['board']}, {record['design']}", labels_per_s=rate, replaced=replaced, status=record["status"],
+        name=_name(record), labels_per_s=rate, replaced=replaced, status=record["status"],
         binds=f"lanes x {record['machine_fmax_hz'] / 1e6:.1f} MHz" + (", with the log its link" if log and log["binds"] == "link"
                                                                       else ""),
         logged=log["labels_per_s"] if log else None,
