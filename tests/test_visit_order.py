@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -154,3 +155,16 @@ def test_label_evaluations_are_counted():
     # Each slot takes a cycle where the interval is L.
     assert placement.interval == 6
     assert quiet_cycles(whole, problem, 5) - quiet_cycles(whole, problem, 4) == order.scheduled_evaluations(1) // order.units
+
+
+def drawn(rows, cols, units, sweep):
+    """A tile's sites with colour and turn of the visit, as docs/machine.md has it."""
+    order = VisitOrder(1, 1, rows, cols, units, LabelGroups.filled(LABELS), True)
+    turns = {(group.row, col): f"{'bw'[group.colour]}{group.turn}" for group in order.groups_of(sweep) for col in group.columns}
+    return "\n".join("    " + " ".join(turns[row, col] for col in range(cols)) for row in range(rows)) + "\n"
+
+
+def test_the_document_draws_it():
+    text = (Path(__file__).parents[1] / "docs" / "machine.md").read_text()
+    for sweep in (0, 1):
+        assert f"\n\n{drawn(4, 8, 2, sweep)}\n" in text
