@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -107,6 +108,16 @@ def test_relative_links_are_refused(release: ModuleType, broken: str) -> None:
     assert len(release.relative_links(f"Text\n\n{broken}\n")) == 1
 
 
+def test_a_wheel_with_a_relative_link_is_refused(release: ModuleType, tmp_path: Path) -> None:
+    for link in ("https://b/c.md", "docs/c.md"):
+        with zipfile.ZipFile(tmp_path / "a-1-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("a-1.dist-info/METADATA", f"Name: a\nVersion: 1\n\n# A\n\n[b]({link})\n")
+        if link.startswith("https:"):
+            release.refuse_relative_links(Path(wheel.filename or ""))
+    with pytest.raises(SystemExit, match=r"a-1-py3-none-any\.whl describes itself with links that PyPI breaks: docs/c\.md"):
+        release.refuse_relative_links(Path(wheel.filename or ""))
+
+
 @pytest.mark.parametrize("whole", ["[a](https://b/c.md)", "[a]: https://b", '<img src="https://b/c.png">', "`[a](b)`"])
 def test_absolute_links_are_not(release: ModuleType, whole: str) -> None:
     assert not release.relative_links(f"Text\n\n{whole}\n")
@@ -129,6 +140,19 @@ def test_a_release_waits_for_its_owner(release: ModuleType, tmp_path: Path) -> N
     assert lines("Ada Lovelace", "", ADDRESS, "To be filled in", "Lovelace") == ["CITATION.cff has no authors yet"]
     assert lines("Ada Lovelace", "", ADDRESS, "", "Byron") == [
         "Ada Lovelace is an author in pyproject.toml, but not in CITATION.cff"]
+
+
+def test_nothing_is_built_with_a_placeholder(release: ModuleType, monkeypatch: pytest.MonkeyPatch,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    """--tag ends before the first command that could change something."""
+    monkeypatch.setattr(sys, "argv", ["release.py", "--tag"])
+    monkeypatch.setattr(release, "unfilled", lambda: ["no address"])
+    called: list[tuple[str, ...]] = []
+    monkeypatch.setattr(release, "call", lambda *words: called.append(words) or "")
+    with pytest.raises(SystemExit, match="nothing was built and no tag was made"):
+        release.main()
+    assert called == [("git", "status", "--porcelain"), ("git", "tag", "--list", f"v{release.version()}")]
+    assert "lacking: no address\n" in capsys.readouterr().out
 
 
 def test_placeholders_are_found_where_they_are(release: ModuleType) -> None:
