@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.checkout import tracked
+
 ROOT = Path(__file__).parent.parent
 NOT_INSTALLED = ("benches", "support", "cells", "tests")  # folders of sim/ and of the project that only tests need
 
@@ -24,12 +26,10 @@ def call(*command: str | Path, cwd: Path) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of the files that git tracks, or would; building leaves nothing in the checkout."""
     place = tmp_path_factory.mktemp("wheel")
-    listed = call("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", cwd=ROOT).split("\0")
-    for name in filter(None, listed):
-        source, target = ROOT / name, place / "source" / name
-        if source.is_symlink() or source.is_file():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target, follow_symlinks=False)
+    for name in tracked():
+        target = place / "source" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, target, follow_symlinks=False)
     call(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", place, place / "source", cwd=place)
     (built,) = place.glob("*.whl")
     return built
@@ -37,10 +37,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_has_the_product_and_no_benches(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    # What git tracks of mrfhw, sim, host and fpga, without what only tests use.
-    tracked = call("git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "mrfhw", "sim", "host", "fpga", cwd=ROOT)
-    wanted = {name if name.startswith("mrfhw/") else f"mrfhw/{name}" for name in tracked.splitlines()
-              if (ROOT / name).is_file() and not set(Path(name).parts) & set(NOT_INSTALLED)}
+    # What git tracks of mrfhw, without what only tests use.
+    wanted = {name for name in tracked("mrfhw") if not set(Path(name).parts) & set(NOT_INSTALLED)}
     packed = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
     assert packed == wanted
 
