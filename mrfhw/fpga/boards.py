@@ -11,8 +11,8 @@ from typing import Any
 from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.board.ethernet_top import ETHERNET_LOG_BYTES
 from mrfhw.generation.ethernet_core import Ethernet
-from mrfhw.input_files import read_plain
 from mrfhw.machine.link_protocol import DATAGRAM_WORDS
+from mrfhw.system.input_files import read_plain
 
 __all__ = ["BOARDS", "FAMILIES", "Board", "BuildError", "board_named"]
 
