@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -46,8 +47,10 @@ def test_the_record_is_of_these_lines() -> None:
     assert all(change["reason"].strip() for change in RECORD["changes"])
 
 
-@pytest.mark.parametrize("line", [*LINES, *(pytest.param(line, marks=pytest.mark.long) for line in LONG)])
-def test_command_lines_give_the_recorded_bits(line: str, scenes: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("line", [pytest.param(line, marks=[pytest.mark.long] * (line in LONG), id=re.sub(r" \S+/\S+", "", line))
+                                  for line in (*LINES, *LONG)])
+def test_command_lines_give_the_recorded_bits(line: str, scenes: tuple[Path, dict[str, str]],
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(scenes[0])
     invoke(line, *OUT)
     assert what_it_gave() == RECORD["lines"][line]

@@ -81,6 +81,9 @@ LINES = (
     f"{_STEREO} --backend cpu --data grey --one-way --cooling-table 9,8,7,6.5,6,5.5,5,4.5,4,3.5,3,2.5 --sweeps 12 --seed 5",
 )
 LONG = (
+    # What 07d510f gave without these options, when their defaults were these.
+    f"{_STEREO} --backend model --one-way --sweeps 200 --beta 1 --tau 3 --temperature 1.9",
+    f"{_STEREO} --backend model --anneal --sweeps 200 --beta 1 --tau 3 --temperature 2.47 --final-temperature 1.33",
     f"{_STEREO} --preset census-subsets --sweeps 40",
     f"{_STEREO} --preset census {_SMALL.replace('--spus 1', '--lanes 4')} --tile-cols 32 --visit 5 --sweeps 40",
     f"{_STEREO} --backend model --estimate mean --data grey --sampler cdf --sweeps 40",
@@ -162,7 +165,8 @@ def _written(record: dict[str, Any]) -> str:
         return ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in record[name].items())
 
     changes = ",\n".join(f"  {json.dumps(change)}" for change in record["changes"])
-    return f'{{\n "changes": [\n{changes}\n ],\n "pictures": {{\n{block("pictures")}\n }},\n "lines": {{\n{block("lines")}\n }}\n}}\n'
+    pictures, lines = block("pictures"), block("lines")
+    return f'{{\n "changes": [\n{changes}\n ],\n "pictures": {{\n{pictures}\n }},\n "lines": {{\n{lines}\n }}\n}}\n'
 
 
 def main() -> None:
