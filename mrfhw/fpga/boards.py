@@ -116,7 +116,7 @@ _LIST = (
           options=_ECP5_OPTIONS),
     Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",
           platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=12_000_000,
-          baud=1_000_000, words=16, log_bytes=64,
+          baud=1_000_000, words=32, log_bytes=256,
           preset="icebreaker", mapping="flow2", options=_ICE40_OPTIONS),
     Board(name="tang-nano-9k", title="Tang Nano 9K with a GW1NR-9C", family="gowin", device="GW1NR-9C",
           platform=("amaranth_boards.tang_nano_9k", "TangNano9kPlatform"), oscillator_hz=27_000_000, clock_hz=27_000_000,
