@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from mrfhw.generate import command
 from mrfhw.generation.files import Top, generate
-from mrfhw.generation.testbench import problems
+from mrfhw.generation.testbench_problems import problems
 from mrfhw.generation.testbench_text import RUN
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import SAMPLERS
