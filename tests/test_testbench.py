@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from mrfhw.generate import command
 from mrfhw.generation.files import Top, generate
-from mrfhw.generation.testbench import problems
+from mrfhw.generation.testbench_problems import close_problems, problems
 from mrfhw.generation.testbench_text import RUN
 from mrfhw.machine.config import Config
-from mrfhw.machine.samplers import SAMPLERS
-from mrfhw.placement.placement import place
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import SAMPLERS, Race
+from mrfhw.model.machine import Machine, complete
+from mrfhw.model.random import lane_states, output, step
+from mrfhw.placement.placement import Placement, place
+from mrfhw.placement.visit_order import COLOURS
 from mrfhw.sessions.driver import Driver
 
 SMALLEST = Config.preset("smallest")
@@ -44,10 +51,17 @@ MUTATIONS = {
     "the sum of a site's labels": ("= entry[29:8] + label;", "= entry[29:8] - label;"),
     "the temperature's limit": ("(scaled < limit) ? limit : scaled", "(scaled > limit) ? limit : scaled"),
     "a register that is read": ("words_from_16 = { 24'h000000, beta };", "words_from_16 = { 24'h000001, beta };"),
+    "the lowest bit of 11 x 11": ("du_right_squared = 8'h79;", "du_right_squared = 8'h78;"),
+    "the lowest bit of 10 x 10": ("dv_right_squared = 8'h64;", "dv_right_squared = 8'h65;"),
+    "the lowest bit of a word of the noise": ("\\table [i] = 11'h7f4;", "\\table [i] = 11'h7f5;"),
     "when a run ends": ("enough_next[0] = following >= registers[77:46];", "enough_next[0] = following > registers[77:46];"),
 }
-# One of each part: the data path, the label memory and the scheduler.
-ALWAYS = ("the sum of the energies", "which messages are sent", "when a run ends")
+# Of the bits that `test_bits_of_literals_are_found` changes, how many are found at least.
+NOISE_FOUND = 200  # of 300 of the noise alone
+FOUND = {"noise": 0, "squares": 0, "logic": 0}
+# One of each part: the data path and its tables, the label memory and the scheduler.
+ALWAYS = ("the sum of the energies", "which messages are sent", "when a run ends", "the lowest bit of 11 x 11",
+          "the lowest bit of 10 x 10", "the lowest bit of a word of the noise")
 
 
 def need(tool: str) -> None:
@@ -55,14 +69,14 @@ def need(tool: str) -> None:
         pytest.skip(f"{tool} is not installed")
 
 
-def simulated(files: dict[str, str], directory: Path, name: str) -> subprocess.CompletedProcess[str]:
-    """The testbench of top `name`, in Icarus."""
+def simulated(files: dict[str, str], directory: Path, name: str, clean: bool = True) -> subprocess.CompletedProcess[str]:
+    """The testbench of top `name`, in Icarus. clean: without a warning."""
     for end in (".v", "_tb.v"):
         (directory / f"{name}{end}").write_text(files[f"{name}{end}"])
     done = subprocess.run(["iverilog", "-g2005", "-Wall", "-s", f"{name}_tb", "-o", "tb", f"{name}_tb.v", f"{name}.v"],
                           cwd=directory, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    return subprocess.run(["vvp", "-n", "tb"], cwd=directory, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "") or (done.returncode == 0 and not clean), done.stderr[-500:]
+    return subprocess.run(["vvp", "-n", "tb"], cwd=directory, capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +117,111 @@ def test_a_change_is_found(mutation: str, smallest: dict[str, str], tmp_path: Pa
     assert done.stdout.startswith("FAIL: step "), done.stdout[-500:]
 
 
+@dataclass(frozen=True)
+class Flip:
+    """One bit of a literal of the Verilog: kind, its place in the text, and the literal with that bit changed."""
+
+    kind: str
+    start: int
+    end: int
+    literal: str
+
+    def of(self, text: str) -> str:
+        return text[:self.start] + self.literal + text[self.end:]
+
+    def line(self, text: str) -> str:
+        return text[text.rfind("\n", 0, self.start) + 1:text.find("\n", self.end)].strip()
+
+
+def literals(text: str) -> dict[str, list[re.Match[str]]]:
+    """Hexadecimal literals of the modules by kind: words of the sampler's table, squares, and all others.
+
+    Left out by what stands around them, as no run depends on them: attributes; first values of registers and values at a reset,
+    which are what a run's first steps overwrite; and the zeros that loops write into memories, which are loaded before they are
+    read.
+    """
+    found: dict[str, list[re.Match[str]]] = {"noise": [], "squares": [], "logic": []}
+    at, resets = 0, False
+    for line in text.splitlines(keepends=True):
+        code = line.strip()
+        resets = code == "if (rst) begin" or (resets and code != "end")
+        kind = ("noise" if re.match(r"\\table \[(\d+|i)\] = ", code) else "squares" if re.match(r"d[uv]_\w+_squared = ", code)
+                else "" if resets or re.match(r"reg |\(\*|\S+\s*\[i\] = ", code) else "logic")
+        if kind:
+            found[kind] += re.compile(r"(\d+)'(s?)h([0-9a-f]+)").finditer(text, at, at + len(line))
+        at += len(line)
+    return found
+
+
+def flips(text: str, numbers: dict[str, int], seed: int) -> list[Flip]:
+    """So many of each kind, drawn evenly among the literals and then among the bits of each."""
+    found, of_kind = [], literals(text)
+    for kind, number in numbers.items():
+        draw = random.Random(f"{seed} {kind}")
+        for match in draw.sample(of_kind[kind], number):
+            width = int(match[1])
+            word = int(match[3], 16) ^ 1 << draw.randrange(width)
+            found.append(Flip(kind, match.start(), match.end(), f"{width}'{match[2]}h{word:x}"))
+    return found
+
+
+def is_found(flip: Flip, files: dict[str, str], directory: Path) -> bool:
+    """By the testbench, not by a compiler's warning."""
+    done = simulated({**files, "tiny.v": flip.of(files["tiny.v"])}, directory, "tiny", clean=False)
+    assert (done.returncode == 0) == done.stdout.startswith("PASS")
+    return done.returncode != 0
+
+
+def with_flip(flip: Flip, text: str, entries: np.ndarray, bits: int) -> np.ndarray:
+    """The sampler's table with the flip of a word, or of the word of several entries that a loop writes."""
+    before = text[text.rfind("\n", 0, text.rfind("\n", 0, flip.start)) + 1:flip.start]
+    one, several = re.search(r"\[(\d+)\] = $", before), re.search(r"for \(i = (\d+); i < (\d+);", before)
+    where = slice(int(one[1]), int(one[1]) + 1) if one else slice(*map(int, several.groups())) if several else slice(0)
+    word = int(flip.literal.split("h")[1], 16)
+    changed = entries.copy()
+    assert len(changed[where])
+    changed[where] = word - (word >> bits - 1 << bits)
+    return changed
+
+
+@pytest.mark.long
+def test_bits_of_the_noise_change_a_label(smallest: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+    """By the bit-exact model, which has time for more of them: the share of docs/integration.md."""
+    c, text, number = Derived.of(SMALLEST), smallest["tiny.v"], 300
+    race = c.sampler
+    assert isinstance(race, Race)
+    placements = [place(c, problem, run) for problem, run in problems(c)]
+
+    def outcome(p: Placement) -> tuple[bytes, ...]:
+        machine = Machine(c, p, p.run, threads=1)
+        complete(machine)
+        return machine.labels.tobytes(), machine.messages.tobytes(), machine.lmem.tobytes()
+
+    expected, entries, found = [outcome(p) for p in placements], race.gumbel_entries, 0
+    for flip in flips(text, {"noise": number}, 7):
+        with monkeypatch.context() as patch:
+            patch.setitem(race.__dict__, "gumbel_entries", with_flip(flip, text, entries, race.gumbel_bits))
+            patch.delitem(race.__dict__, "gumbel_table", raising=False)
+            found += any(outcome(p) != was for p, was in zip(placements, expected, strict=True))
+            race.__dict__.pop("gumbel_table", None)
+    print(f"found {found} of {number} bits of the noise")
+    assert found >= NOISE_FOUND
+
+
+@pytest.mark.long
+def test_bits_of_literals_are_found(smallest: dict[str, str], tmp_path: Path):
+    """The share of docs/integration.md, of each kind."""
+    need("iverilog")
+    numbers = {"noise": 4, "squares": 6, "logic": 12}
+    found = dict.fromkeys(numbers, 0)
+    for flip in flips(smallest["tiny.v"], numbers, 7):
+        hit = is_found(flip, smallest, tmp_path)
+        found[flip.kind] += hit
+        print("found " if hit else "missed", flip.kind, flip.literal, "in", flip.line(smallest["tiny.v"]), flush=True)
+    print(f"found {found} of {numbers}")
+    assert all(found[kind] >= least for kind, least in FOUND.items()), found
+
+
 def test_another_machine_is_found(smallest: dict[str, str], tmp_path: Path):
     """The digest: a circuit of other parameters fails at its registers."""
     need("iverilog")
@@ -118,6 +237,32 @@ def test_problems_use_the_whole_grid_of_what_is_placed():
         for problem, run in problems(config):
             p = place(config, problem, run)
             assert p.padded_shape == problem.shape
+
+
+def test_problems_read_nearly_all_of_the_noise():
+    """Of the smallest machine's table: a word that no draw reads may be any."""
+    c = Derived.of(SMALLEST)
+    assert isinstance(c.sampler, Race)
+    read = np.zeros(len(c.sampler.gumbel_entries), bool)
+    for problem, run in problems(c):
+        p = place(c, problem, run)
+        state = lane_states(run.seed, c.generators)
+        for _ in range(len(COLOURS) * p.order.turns * run.sweeps * p.slots):
+            step(state, 0)
+            read[output(state, 0, c.sampler.uniform_bits)] = True
+        machine = Machine(c, p, run, threads=1)
+        complete(machine)
+        assert (state == machine.random).all()
+    assert read.mean() > 0.96
+
+
+@pytest.mark.parametrize("bits", [2, 4, 6])
+def test_vectors_differ_by_every_number(bits: int):
+    """In both components. One of a site's two labels is unlike that of any neighbour, so that all four have the square."""
+    found = [abs(problem.vectors[0] - problem.vectors[1])
+             for problem, _ in close_problems(Config.preset("smallest", vector_bits=bits)) if problem.vectors is not None]
+    for component in np.transpose(found):
+        assert set(component.tolist()) == set(range(1 << bits))
 
 
 def test_the_same_bytes_again(smallest: dict[str, str]):

@@ -8,30 +8,27 @@ a ring of memory, which is read and freed while the machine runs; those of the o
 from __future__ import annotations
 
 import dataclasses
-import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.generation.register_map import MemoryPort
+from mrfhw.generation.testbench_problems import SWEEPS, problems
 from mrfhw.generation.testbench_text import COUNT, END, READ, RUN, WRITE, axi_text, chip_text
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES_LOG2, LogTarget
-from mrfhw.machine.registers import DOUBLETON_CODES, IDENTITY, INTERFACE_VERSION, REGISTERS, register
+from mrfhw.machine.registers import IDENTITY, INTERFACE_VERSION, REGISTERS, register
 from mrfhw.model.machine import Machine, complete
 from mrfhw.placement.placement import Placement, place
-from mrfhw.placement.temperature import realized_limits
 from mrfhw.placement.visit_order import COLOURS
 
-__all__ = ["Loader", "problems", "testbench"]
+__all__ = ["Loader", "testbench"]
 
-_LABELS, _SWEEPS = 6, 10
 RING_BLOCKS = 2  # of memory that a log passes through, where the port has them
 _LONGEST = 1 << 16  # sweeps at most of a run that is there to fill the ring
 
@@ -69,67 +66,6 @@ class _Recorder:
             found.append(words[-1])
             self.steps.append((READ, address, words[-1]))
         return np.array(found, np.uint32)
-
-
-def problems(config: Config) -> list[tuple[Problem, Run]]:
-    """Small problems that use what the machine has, without padding; always the same."""
-    c, draw = Derived.of(config), random.Random(1)
-    shape = tuple(tiles * step * -(-least // step) for tiles, step, least in (
-        (c.mesh_rows, c.row_step, 2 if c.mesh_rows > 1 else 6), (c.mesh_cols, c.col_step, 4 if c.mesh_cols > 1 else 8)))
-    labels = min(_LABELS, c.max_labels)
-    several = (len(c.channel_bits),) if len(c.channel_bits) > 1 else ()
-
-    def numbers(low: int, high: int, *size: int) -> np.ndarray:
-        return np.array([draw.randrange(low, high) for _ in range(int(np.prod(size)))]).reshape(size)
-
-    def data(*size: int, most: int = 1 << 16) -> np.ndarray:
-        channels = [numbers(0, min(1 << bits, most), *size) for bits in c.channel_bits]
-        return np.stack(channels, -1) if several else channels[0]
-
-    def temperature(scale: float, shift: int) -> float:
-        low, high = realized_limits(c, shift)
-        return float(np.clip(scale * (1 << shift), 1.1 * low, high / 1.1))
-
-    kinds = [c.channel_singletons(number) for number in range(len(c.channel_bits))]
-
-    def singleton(wanted: str) -> str | tuple[str, ...]:
-        found = tuple(wanted if wanted in kind else kind[0] for kind in kinds)
-        return found if several else found[0]
-
-    half, shift = 1 << max(0, c.vector_bits - 1), min(1, c.shift_max)
-    squared = "squared" in c.doubleton_kinds
-    vectors = numbers(-half, half, labels, 2)
-    weights: dict[str, Any] = {"edges": numbers(0, 1 << c.edge_bits, *shape, 2)} if c.edge_bits else {}
-    limit: dict[str, Any] = {}
-    if c.singleton_cap:
-        limit["singleton_max"] = (1 << min(c.channel_singleton_bits(n) for n in range(len(kinds)))) // 3
-    alpha, beta = min(3, c.weight_max), min(5, c.weight_max)
-    hot, cold = temperature(40, shift), temperature(10, shift)
-    found = [
-        Problem(labels=labels, singleton1=data(*shape), singleton2=data(*shape),
-                offsets=np.array([(row, col) for row in (-1, 0, 1) for col in (-2, 0, 1)][1:1 + labels]),
-                singleton=singleton("absolute"), alpha=alpha, beta=beta, tau=min(3, c.doubleton_max),
-                energy_shift=shift, out_of_range=9,
-                observed=numbers(0, 5, *shape) > 0, clamped=numbers(0, 8, *shape) == 0,
-                schedule=Schedule.geometric(hot, 0.9, cold), **weights),
-        Problem(labels=labels, singleton1=data(*shape, most=8), constants=data(labels, most=8), singleton=singleton("squared"),
-                alpha=1, beta=1, doubleton="squared" if squared else "absolute", vectors=vectors if squared else None,
-                tau=min(60, c.doubleton_max),
-                schedule=Schedule.of_table((temperature(60, 0), temperature(30, 0)), 3), **limit),
-        Problem(labels=3, singleton1=data(*shape), constants=data(3), singleton=singleton("hamming"), alpha=1, beta=beta,
-                doubleton="potts", schedule=Schedule.constant(temperature(25, 0))),
-    ]
-    if c.pairwise_bits:
-        found.append(Problem(labels=labels, singleton1=data(*shape), constants=data(labels), singleton=singleton("absolute"),
-                             doubleton="table", pairwise=numbers(0, 1 << c.pairwise_bits, labels, labels), alpha=1, beta=beta,
-                             schedule=Schedule.constant(temperature(30, 0)), **weights))
-    if c.subset_slots:  # more labels than a subset has
-        many = min(c.max_labels, c.lanes * (c.subset_slots + 2))
-        found.append(Problem(labels=many, singleton1=data(*shape), constants=data(many), singleton=singleton("absolute"), alpha=1,
-                             beta=beta, tau=min(3, c.doubleton_max), schedule=Schedule.constant(temperature(25, 0))))
-    assert set(DOUBLETON_CODES) == {"absolute", "squared", "potts", "table"}
-    runs = [(problem, Run(sweeps=_SWEEPS, burn_in=1, seed=number)) for number, problem in enumerate(found)]
-    return [*runs, (found[0], Run(sweeps=4, burn_in=1, seed=len(found), estimate="mean"))]  # no more than an entry's sums hold
 
 
 def _lines(p: Placement, messages: np.ndarray) -> int:
@@ -187,7 +123,7 @@ class _LogTargets:
 def _until_around(placements: list[Placement], targets: _LogTargets) -> Iterator[Placement]:
     """The runs, and the last but one, of a constant temperature, again and longer until the log has passed its ring's end."""
     yield from placements
-    p, sweeps = placements[-2], _SWEEPS
+    p, sweeps = placements[-2], SWEEPS
     while not targets.around and sweeps < _LONGEST:
         sweeps *= 4
         yield place(p.config, p.problem, dataclasses.replace(p.run, sweeps=sweeps))
@@ -219,7 +155,8 @@ def _steps(config: Derived, placements: Iterable[Placement], driver: Callable[[C
         messages = np.zeros(p.problem.sites * p.problem.labels, np.int64)
         np.add.at(messages, machine.messages[:, 0] * p.problem.labels + machine.messages[:, 1], machine.messages[:, 2])
         chip.steps += [(COUNT, site * _stride(config) + label, int(messages[site * p.problem.labels + label]))
-                       for site, label in np.ndindex(p.problem.sites, p.problem.labels)]
+                       for site, label in np.ndindex(p.problem.sites, p.problem.labels)
+                       if messages[site * p.problem.labels + label]]  # the step after them finds all others
         chip.steps.append((END, 0, 0))
         sent = machine.log_messages
         counted = {"cycles": result.cycles, "stall_cycles": result.stall_cycles, "gap_cycles": result.gap_cycles, "messages": sent,
