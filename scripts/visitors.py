@@ -195,7 +195,7 @@ def pictures(place: Path, _: Path, wheel: Path) -> None:
 
 def soc(place: Path, sdist: Path, _: Path) -> None:
     visit = Visit("soc", place)
-    visit.install(f"{sdist}[fpga]")
+    visit.install(f"{sdist}[fpga,host]")
     visit.run("what fits my device", "estimate", "--device", "LFE5U-45F", "--mesh", "2x2")
     visit.run("a machine", "generate", "--preset", "smallest", "--name", "mrf_a", "--testbench", "-o", "a")
     visit.run("another one for the same design", "generate", "--preset", "smallest", "--label-bits", 4, "--name", "mrf_b",
