@@ -7,12 +7,18 @@ each of them becomes an item of a list.
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import griffe
 
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./[^)]+)\)")  # links to files of the repository that are no part of the site
 _SHORT = re.compile(r"<code>([^<]{1,24})</code>")
+_COMMAND = re.compile(r"(?<!<pre>)(?<!</span>)<code>[^<\n]{25,}</code>")
+_OPTION = re.compile(r"(?<=[ >])-[^\s<]+")
+_CELL = re.compile(r"<td>(.*?)</td>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
+_FEW, _MANY = 12, 40  # characters in a table's cell: up to so many stay in one line, and more than so many have a wider column
 _NAMES = re.compile(r"(?:^|(?<=[.;] ))([a-z_]\w*(?:, [a-z_]\w*)*): ")  # at the beginning of a sentence, and not upper-case
 _LAST = ("Raises ", "The other arguments are ", "Equal where ")  # what is said at the end, and not of the last argument
 
@@ -28,8 +34,16 @@ def on_page_markdown(markdown: str, *, config: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Short pieces of code are not broken at the end of a line, which browsers do after a hyphen."""
-    return _SHORT.sub(r'<code class="short">\1</code>', html)
+    """Short pieces of code and options in long ones are not broken at the end of a line, which browsers do after a hyphen; nor are
+    short cells of tables, and long ones do not become columns of single words on a phone."""
+    html = _COMMAND.sub(lambda code: _OPTION.sub(r'<span class="short">\g<0></span>', code[0]), html)
+    return _CELL.sub(_cell, _SHORT.sub(r'<code class="short">\1</code>', html))
+
+
+def _cell(found: re.Match[str]) -> str:
+    length = len(unescape(_TAG.sub("", found[1])))
+    kind = ' class="short"' if length <= _FEW else ' class="long"' if length > _MANY else ""
+    return f"<td{kind}>{found[1]}</td>"
 
 
 def argument_lists(text: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
 import unicodedata
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -78,17 +80,31 @@ def test_pictures_are_small_and_shown():
     assert all(picture.stat().st_size < 150_000 for picture in pictures)
 
 
-def test_docstrings_become_lists():
+def site_hooks() -> ModuleType:
     pytest.importorskip("griffe")
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
-        from site_hooks import argument_lists
+        return importlib.import_module("site_hooks")
     finally:
         sys.path.pop(0)
+
+
+def test_docstrings_become_lists():
+    argument_lists = site_hooks().argument_lists
     assert argument_lists("What it does.\n\n    f(1)\n\na, b: two\nnumbers. Both whole. c: one: more.\nRaises E.") == (
         "What it does.\n\n    f(1)\n\n- **a, b**: two numbers. Both whole.\n- **c**: one: more.\n\nRaises E.")
     assert argument_lists("Of two:\n- one,\n  of d: 3\n- two\nNo list: this.") == (
         "Of two:\n\n- one,\n  of d: 3\n- two\n\nNo list: this.")
+
+
+def test_names_options_and_short_cells_are_not_broken():
+    long = "w" * 41
+    html = (f"<td>1 &lt; 2</td>\n<td>{long[1:]}</td><td><a>{long}</a></td><code>a-b</code>"
+            "<code>mrfhw run stereo LEFT RIGHT --truth ...</code><pre><code>mrfhw run stereo LEFT RIGHT --truth ...</code></pre>")
+    assert site_hooks().on_page_content(html) == (
+        f'<td class="short">1 &lt; 2</td>\n<td>{long[1:]}</td><td class="long"><a>{long}</a></td><code class="short">a-b</code>'
+        '<code>mrfhw run stereo LEFT RIGHT <span class="short">--truth</span> ...</code>'
+        "<pre><code>mrfhw run stereo LEFT RIGHT --truth ...</code></pre>")
 
 
 def test_the_site_builds_without_a_warning(tmp_path):

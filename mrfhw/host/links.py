@@ -89,7 +89,7 @@ class SerialLink:
 
             import serial
         except ImportError:
-            raise LinkError("serial ports need pyserial, which is not installed", "pip install pyserial") from None
+            raise LinkError("serial ports need pyserial, which is not installed", "pip install 'mrfhw[host]'") from None
         self.name, self.check = f"serial://{device}", f"the cable, and that {baud} is the board's baud rate"
         try:
             self._port = serial.Serial(device, baud, timeout=0, write_timeout=5, exclusive=True)
