@@ -136,7 +136,7 @@ def literals(text: str) -> dict[str, list[re.Match[str]]]:
     """Hexadecimal literals of the modules by kind: words of the sampler's table, squares, and all others.
 
     Left out by what stands around them, as no run depends on them: attributes; first values of registers and values at a reset,
-    which are what a run's first steps overwrite; and the zeros that loops write into memories, which are loaded before they are
+    which a run's first steps overwrite; and the zeros that loops write into memories, which are loaded before they are
     read.
     """
     found: dict[str, list[re.Match[str]]] = {"noise": [], "squares": [], "logic": []}
@@ -145,7 +145,7 @@ def literals(text: str) -> dict[str, list[re.Match[str]]]:
         code = line.strip()
         resets = code == "if (rst) begin" or (resets and code != "end")
         kind = ("noise" if re.match(r"\\table \[(\d+|i)\] = ", code) else "squares" if re.match(r"d[uv]_\w+_squared = ", code)
-                else "" if resets or re.match(r"reg |\(\*|\S+\s*\[i\] = ", code) else "logic")
+                else "" if resets or re.match(r"reg |initial |\(\*|\S+\s*\[i\] = ", code) else "logic")
         if kind:
             found[kind] += re.compile(r"(\d+)'(s?)h([0-9a-f]+)").finditer(text, at, at + len(line))
         at += len(line)
