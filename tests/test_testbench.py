@@ -56,8 +56,8 @@ MUTATIONS = {
     "when a run ends": ("enough_next[0] = following >= registers[77:46];", "enough_next[0] = following > registers[77:46];"),
 }
 # Of the bits that `test_bits_of_literals_are_found` changes, how many are found at least.
-NOISE_FOUND = 200  # of 300 of the noise alone
-FOUND = {"noise": 0, "squares": 0, "logic": 0}
+NOISE_FOUND = 203  # of 300 of the noise alone
+FOUND = {"noise": 2, "squares": 6, "logic": 10}
 # One of each part: the data path and its tables, the label memory and the scheduler.
 ALWAYS = ("the sum of the energies", "which messages are sent", "when a run ends", "the lowest bit of 11 x 11",
           "the lowest bit of 10 x 10", "the lowest bit of a word of the noise")
