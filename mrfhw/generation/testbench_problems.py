@@ -35,8 +35,9 @@ _HOT = 4  # the hot runs' temperature is this part of the energies' range, so th
 
 
 def problems(config: Config) -> list[tuple[Problem, Run]]:
-    """The close problems, then the general ones; always the same, and without padding."""
-    return [*close_problems(config), *general_problems(config)]
+    """Always the same, and without padding: what takes least time comes first, so that most faults are found soon."""
+    cold, hot = close_problems(config)
+    return [*cold, *general_problems(config), *hot]
 
 
 def _shape(c: Derived, rows: int, cols: int) -> tuple[int, int]:
@@ -163,9 +164,9 @@ def _vectors(c: Derived, draw: random.Random) -> Iterator[np.ndarray]:
         yield pair
 
 
-def close_problems(config: Config) -> list[tuple[Problem, Run]]:
+def close_problems(config: Config) -> tuple[list[tuple[Problem, Run]], list[tuple[Problem, Run]]]:
     """One sweep each. Cold ones, decided by one unit of energy: each singleton with each doubleton, and each difference of vectors.
-    Hot ones, decided by the least bits of the noise, as many as read each entry of the sampler's table a few times."""
+    Hot ones, decided by the least bits of the noise, as many as read each entry of the sampler's table once on average."""
     c, draw, seeds = Derived.of(config), random.Random(2), itertools.count(100)
     singletons = c.channel_singletons(0)
     widest = "squared" if "squared" in singletons else singletons[0]
@@ -180,13 +181,13 @@ def close_problems(config: Config) -> list[tuple[Problem, Run]]:
 
     kinds = [kind for kind in c.doubleton_kinds if kind != "squared"]
     small, large = _shape(c, 4, 6), _shape(c, 12, 16)
-    found = [close(small, singleton, 0, _doubleton(c, draw, kind)) for singleton in singletons for kind in kinds]
+    cold = [close(small, singleton, 0, _doubleton(c, draw, kind)) for singleton in singletons for kind in kinds]
     if "squared" in c.doubleton_kinds:
-        found += [close(small, widest, 0, {**_doubleton(c, draw, "squared"), "vectors": pair}) for pair in _vectors(c, draw)]
+        cold += [close(small, widest, 0, {**_doubleton(c, draw, "squared"), "vectors": pair}) for pair in _vectors(c, draw)]
     entries = len(c.sampler.gumbel_entries if isinstance(c.sampler, Race) else c.sampler.exponent_table)
     runs = min(_HOT_RUNS, math.ceil(_READS * entries / (2 * large[0] * large[1])))
-    return [*found, *(close(large, widest, draw.uniform(0.7, 1) / _HOT, _doubleton(c, draw, kinds[number % len(kinds)]))
-                      for number in range(runs))]
+    return cold, [close(large, widest, draw.uniform(0.7, 1) / _HOT, _doubleton(c, draw, kinds[number % len(kinds)]))
+                  for number in range(runs)]
 
 
 def general_problems(config: Config) -> list[tuple[Problem, Run]]:
