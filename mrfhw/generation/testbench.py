@@ -121,9 +121,10 @@ class _LogTargets:
 
 
 def _until_around(placements: list[Placement], targets: _LogTargets) -> Iterator[Placement]:
-    """The runs, and the last but one, of a constant temperature, again and longer until the log has passed its ring's end."""
+    """The runs, and one of a constant temperature again and longer until the log has passed its ring's end."""
     yield from placements
-    p, sweeps = placements[-2], SWEEPS
+    sweeps = SWEEPS
+    p = [one for one in placements if one.run.sweeps == sweeps and one.problem.schedule.kind == "constant"][-1]
     while not targets.around and sweeps < _LONGEST:
         sweeps *= 4
         yield place(p.config, p.problem, dataclasses.replace(p.run, sweeps=sweeps))

@@ -35,8 +35,9 @@ _HOT = 4  # the hot runs' temperature is this part of the energies' range, so th
 
 
 def problems(config: Config) -> list[tuple[Problem, Run]]:
-    """The close problems, then the general ones; always the same, and without padding."""
-    return [*close_problems(config), *general_problems(config)]
+    """Always the same, and without padding: what takes least time comes first, so that most faults are found soon."""
+    cold, hot = close_problems(config)
+    return [*cold, *general_problems(config), *hot]
 
 
 def _shape(c: Derived, rows: int, cols: int) -> tuple[int, int]:
@@ -60,6 +61,28 @@ def _doubleton(c: Derived, draw: random.Random, kind: str) -> dict[str, Any]:
     """A doubleton of two labels, but for vectors."""
     return {"doubleton": kind, "tau": c.doubleton_max,
             **({"pairwise": _numbers(draw, 0, 1 << c.pairwise_bits, 2, 2)} if kind == "table" else {})}
+
+
+def _most(c: Derived) -> int:
+    """The largest datum of a close problem: squares of larger ones are more than most energies hold."""
+    return int(min((1 << c.channel_bits[0]) - 1, 255))
+
+
+def _energies(c: Derived, singleton: str) -> np.ndarray:
+    """E_singleton of each datum with 0."""
+    data = np.arange(_most(c) + 1)
+    return {"absolute": data, "squared": data ** 2, "hamming": np.array([int(datum).bit_count() for datum in data])}[singleton]
+
+
+def _pairs(c: Derived, singleton: str) -> np.ndarray:
+    """(n, 2) data, in the order of how much more energy the first has than the second: for each difference, those that have the
+    least."""
+    energies = _energies(c, singleton)
+    first, second = (grid.ravel() for grid in np.meshgrid(range(len(energies)), range(len(energies)), indexing="ij"))
+    apart = energies[first] - energies[second]
+    order = np.lexsort((energies[first], apart))
+    found = order[np.unique(apart[order], return_index=True)[1]]
+    return np.stack([first[found], second[found]], -1)
 
 
 @dataclass(frozen=True)
@@ -89,27 +112,23 @@ class _Close:
         def drawn() -> np.ndarray:
             return complete(Machine(c, self._problem(first, second[:, :-1]), run, threads=1)).last
 
-        def put_second(data: np.ndarray, raised: np.ndarray) -> None:
-            for label, datum in enumerate(data_of):
-                datum[black & (raised == label)] = data[black & (raised == label)]
+        pairs = _pairs(c, self.singleton)
+
+        def put_second(number: np.ndarray) -> None:
+            for side, datum in enumerate(data_of):
+                datum[black] = pairs[number, side][black]
 
         def put_first(data: np.ndarray) -> None:
             first[~black] = data[~black]
 
-        def either(pair: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-            return np.where(_numbers(self.draw, 0, 2, rows, cols) > 0, *pair)
-
-        winner = drawn()
-        # The energy of the label that wins rises until it does not; then the other's does, by steps that are smaller.
-        put_second(self._between(lambda data: put_second(data, winner), drawn)[1], winner)
-        put_second(either(self._between(lambda data: put_second(data, 1 - winner), drawn)), 1 - winner)
-        put_first(either(self._between(put_first, drawn)))
+        for put, most in ((put_second, len(pairs) - 1), (put_first, _most(c))):
+            put(np.where(_numbers(self.draw, 0, 2, rows, cols) > 0, *self._between(put, most, drawn)))
         return self._problem(first, second[:, :-1]), run
 
-    def _between(self, put: Callable[[np.ndarray], None], drawn: Callable[[], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Data of each site that follow one another, with which its draws differ; the lowest ones where none are found."""
-        below = np.zeros(self.shape, np.int64)
-        above = np.full(self.shape, (1 << self.config.channel_bits[0]) - 1)
+    def _between(self, put: Callable[[np.ndarray], None], most: int,
+                 drawn: Callable[[], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of each site that follow one another, with which its draws differ; the lowest ones where none are found."""
+        below, above = np.zeros(self.shape, np.int64), np.full(self.shape, most)
         put(below)
         at_first = drawn()
         put(above)
@@ -145,9 +164,9 @@ def _vectors(c: Derived, draw: random.Random) -> Iterator[np.ndarray]:
         yield pair
 
 
-def close_problems(config: Config) -> list[tuple[Problem, Run]]:
+def close_problems(config: Config) -> tuple[list[tuple[Problem, Run]], list[tuple[Problem, Run]]]:
     """One sweep each. Cold ones, decided by one unit of energy: each singleton with each doubleton, and each difference of vectors.
-    Hot ones, decided by the least bits of the noise, as many as read each entry of the sampler's table a few times."""
+    Hot ones, decided by the least bits of the noise, as many as read each entry of the sampler's table once on average."""
     c, draw, seeds = Derived.of(config), random.Random(2), itertools.count(100)
     singletons = c.channel_singletons(0)
     widest = "squared" if "squared" in singletons else singletons[0]
@@ -155,21 +174,20 @@ def close_problems(config: Config) -> list[tuple[Problem, Run]]:
     def close(shape: tuple[int, int], singleton: str, part: float, doubleton: dict[str, Any]) -> tuple[Problem, Run]:
         """part: of the singletons' range that is the temperature, 0 for the coldest."""
         alpha = 1 if singleton == "squared" else min(c.weight_max, 16 if part else 1)
-        data_max = (1 << c.channel_bits[0]) - 1
-        most = alpha * {"absolute": data_max, "squared": data_max ** 2, "hamming": c.channel_bits[0]}[singleton]
+        most = alpha * int(_energies(c, singleton).max())
         doubletons = 4 * int((np.ptp(doubleton["vectors"], 0) ** 2).sum()) if "vectors" in doubleton else 0
         shift = min(c.shift_max, max(0, max(most, doubletons).bit_length() - c.energy_bits))
         return _Close(c, draw, shape, singleton, part * (most >> shift), shift, alpha, doubleton, next(seeds)).found()
 
     kinds = [kind for kind in c.doubleton_kinds if kind != "squared"]
     small, large = _shape(c, 4, 6), _shape(c, 12, 16)
-    found = [close(small, singleton, 0, _doubleton(c, draw, kind)) for singleton in singletons for kind in kinds]
+    cold = [close(small, singleton, 0, _doubleton(c, draw, kind)) for singleton in singletons for kind in kinds]
     if "squared" in c.doubleton_kinds:
-        found += [close(small, widest, 0, {**_doubleton(c, draw, "squared"), "vectors": pair}) for pair in _vectors(c, draw)]
+        cold += [close(small, widest, 0, {**_doubleton(c, draw, "squared"), "vectors": pair}) for pair in _vectors(c, draw)]
     entries = len(c.sampler.gumbel_entries if isinstance(c.sampler, Race) else c.sampler.exponent_table)
     runs = min(_HOT_RUNS, math.ceil(_READS * entries / (2 * large[0] * large[1])))
-    return [*found, *(close(large, widest, draw.uniform(0.7, 1) / _HOT, _doubleton(c, draw, kinds[number % len(kinds)]))
-                      for number in range(runs))]
+    return cold, [close(large, widest, draw.uniform(0.7, 1) / _HOT, _doubleton(c, draw, kinds[number % len(kinds)]))
+                  for number in range(runs)]
 
 
 def general_problems(config: Config) -> list[tuple[Problem, Run]]:
