@@ -61,8 +61,7 @@ MUTATIONS = {
 NOISE_FOUND = 203  # of 300 of the noise alone
 FOUND = {"noise": 2, "squares": 6, "logic": 10}
 # One of each part: the data path and its tables, the label memory and the scheduler.
-ALWAYS = ("the sum of the energies", "which messages are sent", "when a run ends", "the lowest bit of 11 x 11",
-          "the lowest bit of 10 x 10", "the lowest bit of a word of the noise")
+ALWAYS = ("the sum of the energies", "which messages are sent", "when a run ends", "the lowest bit of 11 x 11")
 
 
 def need(tool: str) -> None:
