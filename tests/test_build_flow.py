@@ -41,6 +41,15 @@ def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeyp
     assert sorted(path.name for path in (tmp_path / "build").iterdir()) == ["icebreaker", f"icebreaker-{other.digest[:8]}"]
 
 
+def test_lanes_that_share_a_site_have_the_usual_mapping():
+    """With fewer tables the ULX3S' three tiles of 16 lanes are not routed; of a lane a site both boards have fewer."""
+    boards = {board.name: board for board in BOARDS.values() if board.mapping}
+    assert sorted(boards) == ["icebreaker", "ulx3s-85f"]
+    for board in boards.values():
+        assert board.script(1) == f"scratchpad -copy abc9.script.{board.mapping} abc9.script\n" + board.script(16)
+        assert "abc9.script" not in board.script(16)
+
+
 @pytest.mark.long
 def test_a_bitstream_from_end_to_end(tmp_path, tmp_path_factory):
     """A narrow machine on the ULX3S, SDRAM and all: synthesized, placed, routed, packed; every clock met; all of build.json."""
