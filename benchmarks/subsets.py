@@ -1,6 +1,6 @@
 """Subsets of a site's slots beside all of them: cycles, and the quality of the same sweeps.
 
-    python benchmarks/subsets.py [--data DIR] [--scenes teddy,poster,RubberWhale] [--machines 4:4,16:0]
+    python benchmarks/subsets.py [--data DIR] [--scenes teddy,poster,RubberWhale] [--machines 4:4,16:0] [--options WORDS]
 
 The field of `mrfhw run` with its defaults (stereo: 64 disparities from 0), by the bit-exact model of 16 tiles. A machine is
 LANES:SLOTS, with 0 slots for all of them. Of each scene and machine: slots of a site, and evaluated; cycles a sweep, and how
@@ -10,6 +10,7 @@ whose 90 % interval holds the truth. Two chains and three seeds.
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 
@@ -48,8 +49,9 @@ def words_of(scene: str, data: Path | None, directory: Path) -> list[str]:
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Published scenes; without it, built-in ones.")
 @click.option("--scenes", default=SCENES, show_default=True)
 @click.option("--machines", type=LanesAndSlots(), default="4:0,4:4,2:4", show_default=True, help="Slots: 0 for all.")
+@click.option("--options", default="", help="More options of the machines, as `mrfhw run` takes them.")
 @click.option("--seeds", default=3, show_default=True)
-def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], seeds: int) -> None:
+def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], options: str, seeds: int) -> None:
     """Cycles and quality of machines that evaluate subsets of a site's slots."""
     with tempfile.TemporaryDirectory() as directory:
         given = {scene: words_of(scene, data, Path(directory)) for scene in scenes.split(",")}
@@ -59,8 +61,8 @@ def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], seeds:
             found = []
             for seed in range(seeds):
                 words = given[scene]
-                options = [*MACHINE, "--lanes", str(lanes), "--subset-slots", str(subset), "--seed", str(10 * seed)]
-                job, solution = solved(job_of(words[0], [*words[1:], *options]))
+                machine = [*MACHINE, "--lanes", str(lanes), "--subset-slots", str(subset), *shlex.split(options)]
+                job, solution = solved(job_of(words[0], [*words[1:], *machine, "--seed", str(10 * seed)]))
                 found.append((job, solution, judged(job, sum(result.counts for result in solution.results),
                                                     solution.results[-1].last)))
             job, solution, _ = found[0]

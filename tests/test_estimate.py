@@ -44,6 +44,7 @@ MACHINES = {
     "lanes without vectors": Config(mesh_rows=1, mesh_cols=1, spus=1, lanes=8, tile_rows=8, tile_cols=16,
                                     vector_bits=0, shift_bits=0,
                                     distance="hamming", data_bits=12),
+    "one lane, subsets": Config(mesh_rows=1, mesh_cols=2, spus=1, subset_slots=5, tile_rows=8, tile_cols=8, lmem_banks=4),
     "subsets": Config(mesh_rows=1, mesh_cols=3, spus=1, lanes=4, subset_slots=3, tile_rows=8, tile_cols=8, lmem_banks=4),
     "cdf": Config(mesh_rows=1, mesh_cols=5, spus=4, tile_rows=8, tile_cols=16, lmem_banks=4, sampler="cdf", s2_words=97),
 }

@@ -26,12 +26,12 @@ from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import with_estimates
 from support.small_grids import Copies, SmallGrid, tail
 
-MACHINES = ((2, 7), (8, 2), (4, 6))  # lanes and seeds of random machines; the first two are in every test run
+MACHINES = ((1, 1), (2, 7), (8, 2), (4, 6))  # lanes and seeds of random machines; all but the last are in every test run
 
 
-@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:2], *(
+@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:-1], *(
     pytest.param(*case, marks=pytest.mark.long)
-    for case in (MACHINES[2], *((lanes, seed) for lanes in (2, 4, 8, 16) for seed in range(10, 16))))])
+    for case in (MACHINES[-1], *((lanes, seed) for lanes in (1, 2, 4, 8, 16) for seed in range(10, 16))))])
 def test_rtl_equals_model(lanes, seed, request):
     rng = np.random.default_rng(seed)
     config = random_subset_machine(rng, lanes)
@@ -223,7 +223,10 @@ def test_cycles_are_those_of_the_subset_and_few_labels_take_as_many_as_without()
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"lanes": 1}, "subset_slots is 3 and lanes is 1; .*: give 2 lanes or more, or subset_slots = 0"),
+    ({"lanes": 1, "spus": 2}, "subset_slots is 3 and spus is 2; .*: give spus = 1, or subset_slots = 0"),
+    ({"lanes": 1, "sampler": "cdf"}, "subset_slots is 3 and the sampler is cdf; .*: give subset_slots = 0, or the sampler race"),
+    ({"lanes": 1, "label_bits": 1}, "subset_slots is 3; 2 labels fill 2 slots of 1 lane, too few for a subset: give 0, more "
+                                    "label_bits or fewer lanes"),
     ({"lmem_banks": 1}, "subset_slots is 3 and lmem_banks is 1; .*: give lmem_banks = 4, or subset_slots = 0"),
     ({"subset_slots": 8}, "subset_slots is 8; 16 labels fill 8 slots of 2 lanes, .* 2 to 7 of them: give 0, or 2 to 7"),
     ({"subset_slots": 1}, "subset_slots is 1; it must be one of 0, 2, 3, .*, 16"),

@@ -133,7 +133,7 @@ def logic_of(config: Config, family: str) -> Logic | None:
     """The machine's logic on a family, without link and ports around it; None where no machine like it was measured: of another
     family, or with lanes that share a site."""
     found = _model()["families"].get(family)
-    if found is None or config.lanes > 1:
+    if found is None or Derived.of(config).holds_reach:
         return None
     values = np.array(list(features(config).values()))
     kinds = found["kinds"]

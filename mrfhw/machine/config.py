@@ -68,7 +68,8 @@ class Config:
     counter_bits: int = whole(8, 1, 16, "Width of a histogram counter.")
     address_bits: int = whole(0, 0, 32, "Width of a message's site address, 0 for as many as the sites need.")
     lmem_banks: int = choice(1, (1, 4), "Banks of the label memory.")
-    s2_words: int = whole(0, 0, WORDS_MAX, "Singleton-2 words that an SPE holds, 0 for one a site, or two where lanes share one.")
+    s2_words: int = whole(0, 0, WORDS_MAX, "Singleton-2 words that an SPE holds, 0 for one a site, or two where it holds what "
+                          "its sites reach.")
     hub_fan_in: int = choice(4, (2, 4, 8, 16), "Inputs of a log hub, and of a node of the control tree.")
     hub_depth: int = whole(4, 1, 64, "Messages that a log hub's FIFO holds.")
     line_levels: int = whole(0, 0, 6, "Upper levels of the log's tree whose hubs pass whole lines, 0 for none.")

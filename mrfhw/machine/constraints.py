@@ -46,22 +46,24 @@ def lanes(c: Derived) -> str | None:
 
 
 def subset_slots(c: Derived) -> str | None:
-    """Subsets are of the slots of lanes that share a site, whose neighbours' labels and own come from four banks."""
+    """Subsets are drawn by race, in an SPE with one unit, which reads neighbours' labels and its site's own from four banks."""
     if not c.subset_slots:
         return None
-    if c.lanes == 1:
-        return (f"subset_slots is {c.subset_slots} and lanes is 1; subsets are of slots of several labels: give 2 lanes or more, "
-                "or subset_slots = 0")
+    if c.sampler.name != "race":
+        return (f"subset_slots is {c.subset_slots} and the sampler is {c.sampler.name}; it adds up one label after the other, "
+                "all of them: give subset_slots = 0, or the sampler race")
+    if c.spus > 1:
+        return (f"subset_slots is {c.subset_slots} and spus is {c.spus}; an SPE chooses the slots of one unit: give spus = 1, or "
+                "subset_slots = 0")
     if c.lmem_banks != 4:
         return (f"subset_slots is {c.subset_slots} and lmem_banks is {c.lmem_banks}; the labels that choose a subset are read in "
                 "two cycles: give lmem_banks = 4, or subset_slots = 0")
-    most = c.max_labels // c.lanes - 1
+    slots = c.max_labels // c.lanes
+    most, fill = slots - 1, f"{c.max_labels} labels fill {slots} slots of {c.lanes} lane{'s' * (c.lanes > 1)}"
     if most < 2:
-        return (f"subset_slots is {c.subset_slots}; {c.max_labels} labels fill {most + 1} slots of {c.lanes} lanes, too few for a "
-                "subset: give 0, more label_bits or fewer lanes")
+        return (f"subset_slots is {c.subset_slots}; {fill}, too few for a subset: give 0, more label_bits or fewer lanes")
     if c.subset_slots > most:
-        return (f"subset_slots is {c.subset_slots}; {c.max_labels} labels fill {most + 1} slots of {c.lanes} lanes, and a subset "
-                f"has 2 to {most} of them: give 0, or 2 to {most}")
+        return f"subset_slots is {c.subset_slots}; {fill}, and a subset has 2 to {most} of them: give 0, or 2 to {most}"
     return None
 
 

@@ -55,6 +55,12 @@ class Derived(Config):
         return self.units * self.lanes
 
     @property
+    def holds_reach(self) -> bool:
+        """Whether a tile holds all singleton-2 words that its sites reach, and reads none of another tile's: where lanes share a
+        site, whose words lie side by side, and where tiles choose their slots, so that no two read the same one."""
+        return self.lanes > 1 or self.subset_slots > 0
+
+    @property
     def lane_bits(self) -> int:
         """Bits of a lane's number in its unit."""
         return (self.lanes - 1).bit_length()
@@ -302,8 +308,8 @@ class Derived(Config):
 
     @property
     def s2_capacity(self) -> int:
-        """Singleton-2 words a tile holds: its sites' own, or where lanes share a site as many again for what lies around them."""
-        return self.s2_words or min(WORDS_MAX, self.tile_sites * (1 if self.lanes == 1 else 2))
+        """Singleton-2 words a tile holds: its sites' own, or as many again where it holds what lies around them."""
+        return self.s2_words or min(WORDS_MAX, self.tile_sites * (2 if self.holds_reach else 1))
 
     @property
     def s2_banks(self) -> int:
@@ -313,7 +319,7 @@ class Derived(Config):
     @property
     def s2_step(self) -> int:
         """Columns of the second image between the words that two neighbouring lanes read."""
-        return 1 if self.lanes > 1 else 2
+        return 1 if self.holds_reach else 2
 
     @property
     def s2_bank_depth(self) -> int:

@@ -25,7 +25,7 @@ def near_most(subset_slots: int) -> int:
     return min(NEIGHBOURS, subset_slots - 1)
 
 
-_SWITCH = ("s2_columns", "s2_rows")  # of a part that tiles whose lanes share a site do without
+_SWITCH = ("s2_columns", "s2_rows")  # of a part that tiles do without which hold all words that they read
 
 
 class LatencyError(ValueError):
@@ -113,11 +113,11 @@ class Latency:
     def of_lanes(cls, lanes: int, subset_slots: int = 0) -> Latency:
         """The gateware's own, for units of so many lanes, with subsets of so many slots or without.
 
-        Lanes that share a site are many to a tile and one to a cycle: they pay for a clock that block memories' outputs do not
-        limit, so a register stands behind each, in front of what lies far from the rest, and in the register file's answer. Their
-        tiles hold all singleton-2 words that they read, and have no switch for those of other tiles.
+        Tiles with several lanes or with subsets hold all singleton-2 words that they read and have no switch for those of other
+        tiles. They pay for a clock that block memories' outputs do not limit: a register stands behind each, in front of what lies
+        far from the rest, and in the register file's answer.
         """
-        return cls() if lanes == 1 else cls(
+        return cls() if lanes == 1 and not subset_slots else cls(
             choice=choice_stages(subset_slots), race_weight=min(1, subset_slots), scheduler=4, s1_read=2, s2_read=2, s2_lanes=2,
             s2_columns=0, s2_rows=0, lmem_read=2, update=1, write_back=2, gumbel_read=2, race_factors=1, parameters=1,
             tables=1, node_down=2, tile_bus=1, bus_answer=2)

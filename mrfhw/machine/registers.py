@@ -74,9 +74,9 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("out_of_range", "rw", "E_singleton where the second image has no pixel."),
     ("mode", "rw", "Bit 0 squared singleton. Bit 1 one singleton-2 constant a label. Bits 3:2 doubleton: "
                    "0 absolute, 1 squared, 2 Potts, 3 table. Bits 5:4 squared singleton of the second and the third channel. Bit 6 "
-                   "the first channel's singleton is the number of unlike bits. Machines with several lanes: bit 7 singleton-2 "
-                   "words of a tile's row lie from right to left. Bit 8 they are costs, a word of each lane for a site and slot. "
-                   "Bit 9 LMem entries hold sums of the counted labels, and no messages are sent."),
+                   "the first channel's singleton is the number of unlike bits. Machines with several lanes or subsets: bit 7 "
+                   "singleton-2 words of a tile's row lie from right to left. Bit 8 they are costs, a word of each lane for a "
+                   "site and slot. Bit 9 LMem entries hold sums of the counted labels, and no messages are sent."),
     ("temperature", "rw", "Coefficient of sweep 0: T (race) or log2(e)/T (cdf), fixed point."),
     ("temperature_mode", "rw", "0 constant, 1 geometric, 2 table."),
     ("temperature_ratio", "rw", "Geometric: factor a sweep, fixed point (ratio_fraction_bits)."),
@@ -100,7 +100,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("singleton_max", "rw", "Limit of the first channel's E_singleton."),
     ("singleton_max_2", "rw", "Limit of the second channel's."),
     ("singleton_max_3", "rw", "Limit of the third channel's."),
-    ("s2_stride", "rw", "Several lanes: singleton-2 words of a lane from a row of a tile's sites to the next."),
+    ("s2_stride", "rw", "Several lanes or subsets: singleton-2 words of a lane from a row of a tile's sites to the next."),
 )
 
 REGISTERS: dict[str, Register] = {
@@ -142,13 +142,13 @@ assert len(Region) <= 1 << REGION_BITS
 class LabelWord(IntEnum):
     """Words of an entry of the label table: by slot the singleton-2 offset table and the labels, by label its own data."""
 
-    WRAP = 0  # row threshold, with one lane; and from bit WRAP_COLUMN on the column
+    WRAP = 0  # row threshold, where words come from other tiles; and from bit WRAP_COLUMN on the column
     CONSTANT = 1  # by label
-    DELTA = 2  # one lane: two words, by columns of tiles that the word lies on; where the row wraps, from bit DELTA_WRAPPED on
+    DELTA = 2  # where words come from other tiles two of them, by columns of tiles; where the row wraps, from bit DELTA_WRAPPED on
     SUBSET = 4  # machines with subsets: by label its slot; by number m of neighbours' slots, from bit SUBSET_OTHERS on the others
     # (0 where every slot is evaluated), and from bit SUBSET_WEIGHT on the logarithm of their weight
     GROUP = 5  # first label, and from bit GROUP_LANES on the number of labels
-    DIRECTION = 6  # one lane, two bits for each: rows, unwrapped and wrapped; columns, by columns of tiles that the word lies on
+    DIRECTION = 6  # words from other tiles, two bits for each: rows, unwrapped and wrapped; columns, by columns of tiles
     VECTOR = 7  # by label
 
 

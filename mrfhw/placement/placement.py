@@ -323,15 +323,15 @@ class Placement:
 
     @cached_property
     def reach(self) -> Reach | None:
-        """What a tile holds of the second image by itself; None with one lane a site, and without offsets."""
-        if self.config.lanes == 1 or self.problem.offsets is None:
+        """What a tile holds of the second image by itself; None where tiles do not hold their reach, and without offsets."""
+        if not self.config.holds_reach or self.problem.offsets is None:
             return None
         tile = self.tile_rows, self.tile_cols
         return Reach.of(tile, self.moved_offsets, self.config.lanes, self.label_groups.mirrored)
 
     @property
     def s2_stride(self) -> int:
-        """Singleton-2 words of a bank from a row of a tile's sites to the next, where lanes share a site."""
+        """Singleton-2 words of a bank from a row of a tile's sites to the next, in tiles that hold their reach."""
         return self.tile_cols if self.reach is None else self.reach.stride
 
     @property
@@ -403,7 +403,7 @@ class Placement:
         if problem.unary is not None:
             bank, address = self.s2_address(row, col)
             for label, (slot, lane) in enumerate(zip(self.label_groups.slot, self.label_groups.lane, strict=True)):
-                if c.lanes > 1:
+                if c.holds_reach:
                     bank, address = np.full_like(row, lane), row * self.tile_cols + col
                 yield bank, address + slot * self.patch_words, self.tiles(self.pad(
                     problem.unary[..., label].astype(np.uint32) | 1 << c.datum_bits))

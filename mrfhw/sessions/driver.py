@@ -219,7 +219,7 @@ class Driver:
         self._write(*self._named(dict(
             slots=p.slots, tile_rows=rows, tile_groups=p.order.groups_per_row,
             label_stride=half if one else half // 2, label_wrap=(rows - 1) * half if one else (rows - 1) // 2 * (half // 2),
-            site_stride=half, **({"s2_stride": p.s2_stride} if c.lanes > 1 else {}),
+            site_stride=half, **({"s2_stride": p.s2_stride} if c.holds_reach else {}),
             raster_stride=problem.shape[1], overlap=int(p.overlap), sweeps=p.run.sweeps,
             burn_in=p.run.counts_from, alpha=problem.channels[0].alpha, beta=problem.beta,
             energy_shift=shift,
@@ -232,11 +232,11 @@ class Driver:
 
     @staticmethod
     def _mode(p: Placement) -> int:
-        problem, several = p.problem, p.config.lanes > 1
+        problem, holds_reach = p.problem, p.config.holds_reach
         functions = p.config.doubletons == "functions"
         fields = {"constant": problem.constants is not None, "doubleton": DOUBLETON_CODES[problem.doubleton] if functions else 0,
                   "hamming": problem.channels[0].singleton == "hamming", "mirrored": p.label_groups.mirrored,
-                  "unary": several and problem.unary is not None, "sums": p.run.estimate == "mean"}
+                  "unary": holds_reach and problem.unary is not None, "sums": p.run.estimate == "mean"}
         for number, channel in enumerate(problem.channels):
             fields[of_channel("squared", number)] = channel.singleton == "squared"
         return sum(int(value) << MODE_BITS[name] for name, value in fields.items())

@@ -91,7 +91,7 @@ def memories(config: Config) -> list[Memory]:
         nodes = -(-nodes // c.hub_fan_in)
         width = c.line_bits + 1 if level > c.message_levels else LogMessage(c, level * bits_for(c.hub_fan_in)).size
         found.append(Memory("hubs", nodes, c.hub_depth, width))
-    offsets = offset_table(c) if c.lanes == 1 else reach_table(c)
+    offsets = reach_table(c) if c.holds_reach else offset_table(c)
     copies = c.spes if c.subset_slots else 1
     found += [Memory("label table", copies * count, c.max_labels, Shape.cast(shape).width) for count, shape in (
         *((1, shape) for shape in offsets.values()), *([(c.lanes, vector(c))] if c.vector_bits else []),

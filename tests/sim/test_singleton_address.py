@@ -14,12 +14,14 @@ from mrfhw.placement.placement import Placement
 from mrfhw.sim.support.recorder import placements_to_text
 from mrfhw.sim.support.runner import run_bench
 
-# Mesh, units of a tile, tile, lanes of a unit: at most 256 sites, so that 8 bits number the pixels.
+# Mesh, units of a tile, tile, and lanes and slots of a subset where tiles hold what they reach. At most 256 sites, so that 8 bits
+# number the pixels.
 SHAPES = {
     "1-lane": (2, 2, 1, 8, 8),
-    "2-lanes-a-site": (2, 2, 1, 6, 8, 2),
-    "4-lanes-a-site": (2, 3, 1, 4, 4, 4),
-    "8-lanes-a-site": (1, 2, 1, 8, 16, 8),
+    "2-lanes-a-site": (2, 2, 1, 6, 8, 2, 0),
+    "4-lanes-a-site": (2, 3, 1, 4, 4, 4, 0),
+    "8-lanes-a-site": (1, 2, 1, 8, 16, 8, 0),
+    "1-lane-with-subsets": (2, 2, 1, 8, 8, 1, 3),
     "1-lane-row-of-tiles": (1, 4, 1, 6, 8),
     "2-lanes": (2, 2, 2, 6, 8),
     "2-lanes-3x3": (3, 3, 2, 4, 4),
@@ -49,14 +51,16 @@ def placements(config: Config, rng: np.random.Generator) -> list[Placement]:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_singleton_address(name: str) -> None:
-    mesh_rows, mesh_cols, spus, tile_rows, tile_cols, *lanes = SHAPES[name]
+    mesh_rows, mesh_cols, spus, tile_rows, tile_cols, *reach = SHAPES[name]
+    lanes, subset_slots = reach or (1, 0)
     config = Config(mesh_rows=mesh_rows, mesh_cols=mesh_cols, spus=spus, tile_rows=tile_rows, tile_cols=tile_cols,
-                    lanes=lanes[0] if lanes else 1, data_bits=8, label_bits=3, s2_words=1 << 14, line_bits=64)
+                    lanes=lanes, subset_slots=subset_slots, lmem_banks=4 if subset_slots else 1,
+                    data_bits=8, label_bits=3, s2_words=1 << 14, line_bits=64)
     found = placements(config, np.random.default_rng(spus))
-    assert max(p.replication for p in found) >= (2 if lanes else 4)
-    if lanes:
+    assert max(p.replication for p in found) >= (2 if reach else 4)
+    if lanes > 1:
         assert {p.label_groups.mirrored for p in found} == {False, True}
-    component = ReachAddress(config) if lanes else SingletonAddress(config)
+    component = ReachAddress(config) if reach else SingletonAddress(config)
     run_bench(component, "singleton_address", "mrfhw.sim.benches.bench_singleton_address",
               {"placements": placements_to_text(found)})
 

@@ -15,12 +15,17 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import GROUP_LANES, LabelWord
 
-__all__ = ["LabelData", "label_group"]
+__all__ = ["LabelData", "label_group", "label_latency"]
 
 
 def label_group(config: Config) -> data.StructLayout:
     """The labels of a slot: the first one, and how many follow one another."""
     return data.StructLayout({"first": config.label_bits, "count": bits_for(config.lanes + 1)})
+
+
+def label_latency(config: Config) -> int:
+    """Cycles of a `LabelData`. With one lane a slot is a label, and no table says which ones it has."""
+    return config.latency.label_data + (config.latency.label_group if config.lanes > 1 else 0)
 
 
 class LabelData(wiring.Component):
@@ -37,7 +42,7 @@ class LabelData(wiring.Component):
         config = Derived.of(config)
         self.config = config
         several = config.lanes > 1
-        self.latency = config.latency.label_data + (config.latency.label_group if several else 0)
+        self.latency = label_latency(config)
         super().__init__({
             "slot": In(config.label_bits), "label": Out(config.label_bits), **({"used": Out(config.lanes)} if several else {}),
             **({"vectors": Out(data.ArrayLayout(vector(config), config.lanes))} if config.vector_bits else {}),

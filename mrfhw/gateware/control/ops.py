@@ -89,8 +89,8 @@ def parameters(config: Config) -> data.StructLayout:
 
 
 def modes(config: Config) -> data.StructLayout:
-    """Fields of the mode register that the scheduler reads: how S2Mem's words lie, where several lanes read it."""
-    return data.StructLayout({"mirrored": 1, "unary": 1} if config.lanes > 1 else {})
+    """Fields of the mode register that the scheduler reads: how S2Mem's words lie in tiles that hold their reach."""
+    return data.StructLayout({"mirrored": 1, "unary": 1} if Derived.of(config).holds_reach else {})
 
 
 def mode_fields(config: Config) -> dict[str, tuple[int, int]]:

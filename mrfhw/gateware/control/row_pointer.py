@@ -49,7 +49,7 @@ class RowPointer(wiring.Component):
             new.row.eq(Mux(last, 0, row.row + 1)), new.up.eq(row.here), new.here.eq(row.down),
             new.site.eq(Mux(last, 0, row.site + r.site_stride)), new.raster.eq(Mux(last, 0, row.raster + r.raster_stride)),
         ]
-        if c.lanes > 1:
+        if c.holds_reach:
             m.d.comb += new.second.eq(Mux(last, 0, row.second + r.s2_stride))
         # With four banks a pair of rows shares a base: that of the row after an even one is the next one's, too.
         steps = 1 if c.lmem_banks == 1 else ~row.row[0]

@@ -20,7 +20,7 @@ def group_bits(config: Config) -> int:
 def problem_registers(config: Config) -> data.StructLayout:
     """The registers that the scheduler reads, as in `mrfhw.machine.registers`."""
     c = Derived.of(config)
-    several = {"s2_stride": c.s2_address_bits} if c.lanes > 1 else {}
+    several = {"s2_stride": c.s2_address_bits} if c.holds_reach else {}
     return data.StructLayout({
         "slots": c.label_bits + 1, "tile_rows": bits_for(c.tile_rows + 1), "tile_groups": group_bits(c),
         "label_stride": c.lmem_address_bits, "label_wrap": c.lmem_address_bits, "site_stride": c.site_address_bits,
@@ -49,11 +49,11 @@ class RunStatus(data.StructLayout):
 
 class TileRow(data.StructLayout):
     """A local row and the addresses derived from it: LMem bases of it and of the rows above and below, S1Mem base, raster base;
-    S2Mem base, where lanes share a site."""
+    S2Mem base, in tiles that hold their reach."""
 
     def __init__(self, config: Config):
         c = Derived.of(config)
-        several = {"second": c.s2_address_bits} if c.lanes > 1 else {}
+        several = {"second": c.s2_address_bits} if c.holds_reach else {}
         super().__init__({
             "row": bits_for(c.tile_rows), "up": c.lmem_address_bits, "here": c.lmem_address_bits,
             "down": c.lmem_address_bits, "site": c.site_address_bits, "raster": c.offset_bits, **several,

@@ -72,7 +72,7 @@ class Mesh(wiring.Component):
                     continue
                 near = tiles[near_row * c.mesh_cols + near_col]
                 _join(m, getattr(tile, f"label_{side}"), getattr(near, f"label_to_{opposite}"))
-                if c.lanes == 1:
+                if not c.holds_reach:
                     _join(m, getattr(tile, f"s2_{side}"), near.s2_words if side in ("west", "east") else near.s2_across)
 
     def _tree(self, m: Module, tiles: list[Any]) -> None:

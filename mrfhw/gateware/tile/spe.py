@@ -38,8 +38,8 @@ class Spe(wiring.Component):
     `Derived.log_reserve` places were left in the log FIFO `Latency.stall` cycles ago.
     label_to_<side>, label_<side>: label words to and from the four neighbours.
     s2_words, s2_west, s2_east: the banks' words, to and from the neighbours in the row; s2_across, s2_north, s2_south: the words
-    chosen by column, to and from those in the column. Where lanes share a site the tile holds all words that it reads, and has none
-    of these ports.
+    chosen by column, to and from those in the column. A tile that holds its reach (`Derived.holds_reach`) has none of these
+    ports.
     log: messages; a count of 0 ends a run. The log does not stop the tile itself; `stall` asks the scheduler to wait.
 
     Machines with subsets: `SubsetSlots` takes the place of the scheduler's label table and singleton-2 addresses.
@@ -64,7 +64,7 @@ class Spe(wiring.Component):
             **{f"label_to_{side}": Out(label_word(config)) for side in SIDES},
             **{f"label_{side}": In(label_word(config)) for side in SIDES},
             **({"s2_words": Out(words), "s2_west": In(words), "s2_east": In(words), "s2_across": Out(words), "s2_north": In(words),
-                "s2_south": In(words)} if config.lanes == 1 else {}),
+                "s2_south": In(words)} if not config.holds_reach else {}),
             "log": Out(LogStream(config, 0)),
         })
 
@@ -119,7 +119,7 @@ class Spe(wiring.Component):
         c, down = self.config, self.down
         stages, read = c.latency, down.singleton if self._subset is None else self._subset.singleton
         m.d.comb += [s2mem.first.eq(read.first), s2mem.second.eq(read.second), s2mem.rotate.eq(read.rotate)]
-        if c.lanes > 1:
+        if c.holds_reach:
             held: data.View = delayed(m, s2mem.words, stages.s2_columns + stages.s2_rows, "words", reset_less=True)
             return held
         m.submodules.s2switch = switch = S2Switch(c)

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.label_data import LabelData
+from mrfhw.gateware.control.label_data import LabelData, label_latency
 from mrfhw.gateware.control.label_table import join_label_table, label_table_ports
 from mrfhw.gateware.control.ops import LabelSlot, SingletonRead, SitePlace, SlotStrobe, label_word
 from mrfhw.gateware.control.reach_address import ReachAddress
@@ -33,7 +33,7 @@ class SubsetSlots(wiring.Component):
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config, stages = config, config.latency
-        self._wait, known = stages.label_cycle - stages.slot_cycle, stages.label_group + stages.label_data
+        self._wait, known = stages.label_cycle - stages.slot_cycle, label_latency(config)
         if known > self._wait:
             raise LatencyError(f"label_group + label_data is {known}; the labels of a slot are wanted {self._wait} cycles after it "
                                f"is chosen: declare {self._wait} or less together")
@@ -73,10 +73,12 @@ class SubsetSlots(wiring.Component):
         m.d.comb += [
             table.slot.eq(delayed(m, choice.slot, wait - table.latency, "slot", reset_less=True)),
             label.enable.eq(self.flags.enable), label.first.eq(self.flags.first), label.last.eq(self.flags.last),
-            label.label.eq(table.label), label.used.eq(table.used), label.constants.eq(table.constants),
-            label.slot.eq(delayed(m, table.slot, table.latency, "slot_of_label", reset_less=True)),
+            label.label.eq(table.label), label.constants.eq(table.constants),
             self.weight.eq(delayed(m, choice.weight, wait, "weight", reset_less=True)),
         ]
+        if c.lanes > 1:
+            m.d.comb += [label.used.eq(table.used),
+                         label.slot.eq(delayed(m, table.slot, table.latency, "slot_of_label", reset_less=True))]
         if c.vector_bits:
             m.d.comb += label.vectors.eq(table.vectors)
         return m

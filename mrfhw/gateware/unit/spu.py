@@ -71,12 +71,13 @@ class Spu(wiring.Component):
         flags = delayed(m, before, 1, "flags_last")
         m.d.comb += [draw.soon.eq(ahead[0]), Cat(draw.valid, draw.first, draw.last).eq(flags),
                      draw.temperature.eq(self.parameters.temperature), self.result.eq(draw.result)]
-        if c.lanes == 1:
+        if c.lanes == 1 and not c.subset_slots:
             # Labels come in order, so a counter replaces a delay line of labels.
             m.d.sync += draw.label.eq(Mux(before[1], 0, draw.label + 1))
         else:
-            m.d.comb += [draw.label.eq(delayed(m, self.label, c.latency.energy, "label", reset_less=True)),
-                         draw.used.eq(delayed(m, self.used, c.latency.energy, "used", reset_less=True))]
+            m.d.comb += draw.label.eq(delayed(m, self.label, c.latency.energy, "label", reset_less=True))
+        if c.lanes > 1:
+            m.d.comb += draw.used.eq(delayed(m, self.used, c.latency.energy, "used", reset_less=True))
         if c.subset_slots:
             before = c.latency.coefficient_use(c.sampler.name, 1)
             m.d.comb += draw.weight.eq(delayed(m, self.weight, before, "weight", reset_less=True))

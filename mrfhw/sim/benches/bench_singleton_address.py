@@ -71,7 +71,7 @@ def check_slot(memories: Memories, slot: tuple[int, Group], found: dict[str, int
 def _component() -> SingletonAddress | ReachAddress:
     """The one that the machine has."""
     config = bench_config()
-    return SingletonAddress(config) if config.lanes == 1 else ReachAddress(config)
+    return ReachAddress(config) if config.holds_reach else SingletonAddress(config)
 
 
 async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, Group]]) -> None:
@@ -100,7 +100,7 @@ async def _compare(dut: Any, placement: Placement, slots: list[tuple[int, Group]
 
 
 def _slots(p: Placement) -> list[tuple[int, Group]]:
-    return [(number, group) for group in p.order.groups_of(0) for number in range(p.slots)]
+    return [(number, group) for group in p.order.groups_of(0) for number in range(p.label_groups.slots)]
 
 
 @cocotb.test()

@@ -9,7 +9,6 @@ import numpy as np
 
 from mrfhw.gateware.tile.subset_choice import SubsetChoice
 from mrfhw.machine.latency import NEIGHBOURS
-from mrfhw.machine.registers import Region
 from mrfhw.model.random import lane_states
 from mrfhw.placement.placement import Placement
 from mrfhw.sim.support.fields import Bench
@@ -41,9 +40,8 @@ async def sites(dut: Any) -> None:
     c, bench, seen = component.config, Bench(dut, component), set()
     await bench.start()
     for placement in placements_from_text(bench_parameters()["placements"]):
-        for region, offset, word in Load(placement).tile(0):
-            if region is Region.LABELS:
-                await bench.cycle(table_write=1, table_address=offset, table_data=word)
+        for index, word in Load(placement).label_table:
+            await bench.cycle(table_write=1, table_address=index, table_data=word)
         await bench.cycle(table_write=0)
         twin = Twin(lane_states(5, 1)[0].tolist())
         for word in twin.words:

@@ -39,7 +39,8 @@ class Recorder:
 class Load:
     """The writes of `Driver.load`, in order, and by where they go.
 
-    writes: (address, word). registers: by name. label_table, temperature_table, tile_base: (index, word).
+    writes: (address, word). registers: by name. label_table, temperature_table, tile_base: (index, word); the first tile's, where
+    tiles have a label table.
     tile(number): (region, offset, word) in order, broadcast writes among them.
     """
 
@@ -50,7 +51,7 @@ class Load:
         self.writes = recorder.writes
         names = list(REGISTERS)
         self.registers = {names[a]: word for a, word in self.writes if a < len(names)}
-        self.label_table = self._between(LABEL_TABLE, TILE_BASE_TABLE)
+        self.label_table = self._between(LABEL_TABLE, TILE_BASE_TABLE) or list(self.memory(0, Region.LABELS).items())
         self.temperature_table = self._between(TEMPERATURE_TABLE, LABEL_TABLE)
         self.tile_base = self._between(TILE_BASE_TABLE, GLOBAL_WORDS)
 

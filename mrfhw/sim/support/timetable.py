@@ -143,7 +143,7 @@ class Timetable:
             if p.problem.offsets is not None:
                 words = slot_words(p, group, number)
                 self._put(slot, "singleton", [w[:2] for w in words])
-                if c.lanes == 1:
+                if not c.holds_reach:
                     self._put(slot, "columns", [w[3] for w in words])
                     self._put(slot, "rows", [w[2] for w in words])
 
