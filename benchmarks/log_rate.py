@@ -1,6 +1,7 @@
 """The log of labels at rest: messages an update, by the width of a histogram counter, beside a log of raw labels.
 
     python benchmarks/log_rate.py [--data DIR] [--scenes teddy,poster,RubberWhale] [--counter-bits 1,2,4,6,8]
+        [--options WORDS]
 
 The field of `mrfhw run` with its defaults, one chain by the bit-exact model of 16 tiles. A site holds its last two labels, each
 with the number of sweeps that it was drawn in, and sends one of them when a third label comes or a counter is full: a site at rest
@@ -10,6 +11,7 @@ messages as they fill lines, and of the entries that are read back at the end; a
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from pathlib import Path
 
@@ -46,16 +48,18 @@ class Widths(click.ParamType):
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Published scenes; without it, built-in ones.")
 @click.option("--scenes", default=SCENES, show_default=True)
 @click.option("--counter-bits", "widths", type=Widths(), default="1,2,4,6,8", show_default=True)
+@click.option("--options", default="", help="More options of the machine, as `mrfhw run` takes them.")
 @click.option("--sweeps", type=click.IntRange(min=4), help="Of every chain, half of them counted; the application's by default.")
-def main(data: Path | None, scenes: str, widths: list[int], sweeps: int | None) -> None:
+def main(data: Path | None, scenes: str, widths: list[int], options: str, sweeps: int | None) -> None:
     """Messages and bytes an update, by the width of a histogram counter."""
     with tempfile.TemporaryDirectory() as directory:
         given = {scene: words_of(scene, data, Path(directory)) for scene in scenes.split(",")}
         click.echo("scene,counter_bits,messages_an_update,bytes_an_update,read_back_bytes_an_update,raw_over_all")
         for scene, width in tqdm([(scene, width) for scene in given for width in widths], leave=False):
             verb, *words = given[scene]
-            options = [*MACHINE, "--counter-bits", str(width), *(["--sweeps", str(sweeps)] if sweeps is not None else [])]
-            job = prepared("model", job_of(verb, [*words, *options]), None)
+            machine = [*MACHINE, "--counter-bits", str(width), *shlex.split(options)]
+            run = ["--sweeps", str(sweeps)] if sweeps is not None else []
+            job = prepared("model", job_of(verb, [*words, *machine, *run]), None)
             found = sample("model", job.config, job.problem, job.run, chains=1, traced=False).results[0]
             config, counted = Derived.of(job.config), job.run.sweeps - job.run.burn_in
             assert found.log_messages is not None  # the model counts them

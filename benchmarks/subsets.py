@@ -4,8 +4,9 @@
 
 The field of `mrfhw run` with its defaults (stereo: 64 disparities from 0), by the bit-exact model of 16 tiles. A machine is
 LANES:SLOTS, with 0 slots for all of them. Of each scene and machine: slots of a site, and evaluated; cycles a sweep, and how
-often as many one lane a tile takes; mean energy of the counted sweeps of each chain; the mode's error and the share of pixels
-whose 90 % interval holds the truth. Two chains and three seeds.
+often as many one lane a tile takes; mean energy of the counted sweeps of each chain; the mode's error, the share of pixels
+whose 90 % interval holds the truth, and the effective samples a sweep of the middle one of the sites that are watched. Two chains
+and three seeds.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lanes_and_slots import LanesAndSlots
 from scene_jobs import built_in, job_of, judged, published, solved
 from tqdm import tqdm
 
+from mrfhw.analysis.convergence import diagnose
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.placement.placement import Placement
 from mrfhw.system.errors import ProblemError
@@ -56,7 +58,7 @@ def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], option
     with tempfile.TemporaryDirectory() as directory:
         given = {scene: words_of(scene, data, Path(directory)) for scene in scenes.split(",")}
         runs = [(scene, *machine) for scene in given for machine in machines]
-        click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent")
+        click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent,ess_a_sweep")
         for scene, lanes, subset in tqdm(runs, leave=False):
             found = []
             for seed in range(seeds):
@@ -73,8 +75,9 @@ def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], option
             name = next((n for n in ERRORS if n in found[0][2].metrics), None) or next(iter(found[0][2].metrics))
             errors = [f"{one.metrics[name]:.3f}" for *_, one in found]
             coverage = [f"{one.coverage:.1f}" for *_, one in found]
+            effective = [f"{diagnose(one.trace, job.scale)['sites']['ess_per_sweep']:.4f}" for _, one, _ in found]
             click.echo(f"{scene},{lanes},{subset},{placed.label_groups.slots},{placed.slots},{cycles:.0f},{alone / cycles:.2f},"
-                       f"{' '.join(energies)},{' '.join(errors)},{' '.join(coverage)}")
+                       f"{' '.join(energies)},{' '.join(errors)},{' '.join(coverage)},{' '.join(effective)}")
 
 
 if __name__ == "__main__":

@@ -152,6 +152,20 @@ def test_pictures_come_from_the_directory(tmp_path):
     assert max(float(row["mean"]) for row in rows if row["scene"] == "poster") < 30
 
 
+def test_motions_of_a_wide_window_are_labels(tmp_path):
+    """The last labels of a chain are vectors of up to 7 pixels, and regions skip at most what their single sites do."""
+    result = invoke("figure-4.15", "--scene", "venus", "--iterations", 4, "-o", tmp_path)
+    assert result.exit_code == 0, result.output
+    rows = table(tmp_path / "figure-4.15.csv")
+    assert {(row["scene"], row["data"]) for row in rows} == {("venus", "built-in scene")}
+    for row in rows[1:]:
+        shares = [float(row[f"skipped_{region}"]) for region in ("1x1", "8x8", "8x32", "32x32")]
+        assert shares == sorted(shares, reverse=True)
+    refused = invoke("figure-4.15", "--scene", "teddy", "-o", tmp_path)
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "this figure takes those of motion" in refused.stderr
+
+
 def segmented(directory, truth_shape=(24, 32)):
     """bsds/images/bars.jpg, bright and dark halves, and one segmentation of it."""
     halves = np.repeat([[40, 200]], 16, 1).repeat(24, 0).astype(np.uint8)

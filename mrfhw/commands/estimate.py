@@ -105,7 +105,8 @@ def _text(config: Config, device: Device) -> str:
         lines.append(f"  {NAMES[kind]:18} {about}{share['used']:>7} of {share['available']:>7}")
     error = found["logic_error"]
     if error is None:
-        lines.append("  logic is not modelled for " + ("this family" if config.lanes == 1 else "lanes that share a site"))
+        lines.append("  logic is not modelled for " + (
+            "lanes that share a site" if config.lanes > 1 else "subsets of slots" if config.subset_slots else "this family"))
     else:
         lines.append("  (logic: fitted to synthesized machines; of others it was wrong by "
                      f"{error['median']:.0%} in the median, at most {error['largest']:.0%})")

@@ -131,7 +131,7 @@ def _model() -> dict[str, Any]:
 
 def logic_of(config: Config, family: str) -> Logic | None:
     """The machine's logic on a family, without link and ports around it; None where no machine like it was measured: of another
-    family, or with lanes that share a site."""
+    family, with lanes that share a site, or with subsets."""
     found = _model()["families"].get(family)
     if found is None or Derived.of(config).holds_reach:
         return None

@@ -44,14 +44,14 @@ class Workload:
 def workload(config: Config) -> Workload:
     """The bit-exact model's cycles and log messages of `SWEEPS` sweeps, half of them counted.
 
-    A machine whose lanes share a site has as many labels as keep them busy, or as it can have, if it evaluates subsets. One that is
-    smaller than the scene's least takes a part of it, one of few labels or small weights fewer or smaller ones.
+    A machine whose lanes share a site has as many labels as keep them busy, one that evaluates subsets as many as it can have. One
+    that is smaller than the scene's least takes a part of it, one of few labels or small weights fewer or smaller ones.
     Raises ProblemError for a machine that cannot take the scene all the same.
     """
     config = Derived.of(config)
     rows, cols = config.mesh_rows * config.tile_rows, config.mesh_cols * config.tile_cols
     labels = max(4, cols // 4)
-    if config.lanes > 1:  # with fewer labels a site would take its least cycles with idle lanes
+    if config.holds_reach:  # with fewer labels a site would take its least cycles with idle lanes
         labels = max(labels, config.max_labels if config.subset_slots else config.lanes * config.latency.least_interval)
     labels = min(config.max_labels, labels)
     scene = stereo_scene(max(LEAST_SIDE, rows), max(LEAST_SIDE, cols, 4 * labels), max(4, labels))

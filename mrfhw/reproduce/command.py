@@ -16,7 +16,7 @@ from mrfhw.reproduce.performance import figure_3_17, table_3_3
 from mrfhw.reproduce.quality import figure_3_12
 from mrfhw.reproduce.report import Report, write_report
 from mrfhw.reproduce.scenes import SETTINGS, chosen_settings
-from mrfhw.reproduce.skipped import figure_4_9
+from mrfhw.reproduce.skipped import figure_4_9, figure_4_15
 from mrfhw.reproduce.skipped_segments import FOLDER, check_pictures, figure_4_17
 from mrfhw.reproduce.structure import figure_3_10, table_3_2
 from mrfhw.system.files import staged
@@ -34,8 +34,10 @@ FIGURES: dict[str, Callable[[Context], Report]] = {
     "table-3.3": table_3_3,
     "figure-4.1": figure_4_1,
     "figure-4.9": figure_4_9,
+    "figure-4.15": figure_4_15,
     "figure-4.17": figure_4_17,
 }
+MOTION = ("figure-3.2", "figure-4.15")  # of motion alone
 # What would refuse, before the first of the figures is computed.
 CHECKS: dict[str, Callable[[Context], None]] = {"figure-4.17": check_pictures}
 ALL = "all"
@@ -49,7 +51,7 @@ def asked_for(what: str, context: Context) -> list[str]:
     if what != ALL:
         return [what]
     motion = any(setting.application == "motion" for setting in chosen)
-    return [name for name in FIGURES if motion or name != "figure-3.2"]
+    return [name for name in FIGURES if motion or name not in MOTION]
 
 
 @click.command("reproduce", cls=OneLineCommand)
@@ -61,7 +63,7 @@ def asked_for(what: str, context: Context) -> list[str]:
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out/reproduce"), show_default=True,
               metavar="DIR", help="Directory for WHAT.csv, WHAT.png and WHAT.txt; made where it is missing.")
 @click.option("--iterations", type=int, metavar="N",
-              help="Sweeps of every chain, 4 to 65535; by default Table 3.2's, of figures 4.9 and 4.17 those of mrfhw run.")
+              help="Sweeps of every chain, 4 to 65535; by default Table 3.2's, of figures 4.9, 4.15 and 4.17 those of mrfhw run.")
 @click.option("--scene", "scenes", multiple=True, metavar="NAME",
               help=f"Only this scene; may be given again. One of {', '.join(setting.name for setting in SETTINGS)}.")
 @click.option("--chains", type=int, default=3, show_default=True, help="Independent chains of figure-3.12, 1 to 100.")
@@ -73,7 +75,7 @@ def command(what: str, data: Path | None, output: Path, iterations: int | None, 
     WHAT is table-3.2 (settings), figure-3.2 (labels a pixel takes), figure-3.8 (size of the label memory), figure-3.10
     (links and crossbars), figure-3.12 (quality), figure-3.13 (memory of the log), figure-3.17 (speedup over a GPU),
     table-3.3 (throughput), figure-4.1 (label changes), figure-4.9 (updates that event-driven sampling skips),
-    figure-4.17 (the same of segmentations, whatever --scene says) or all.
+    figure-4.15 (the same of motion among 15x15 vectors), figure-4.17 (the same of segmentations, whatever --scene says) or all.
     """
     context = Context(names=scenes, data=data, iterations=iterations, chains=chains, seed=seed,
                       all_memories=what in (ALL, "figure-3.8"))

@@ -115,7 +115,7 @@ class Scene:
 
     first, second: uint8 (H, W), 6-bit grey. truth: float64 (H, W) disparities in pixels, 0 where unknown, or
     (H, W, 2) (row, column) motions in pixels, NaN where unknown. labels, least: of the problem.
-    source: the data's folder, or BUILT_IN.
+    source: the data's folder, or BUILT_IN. window: rows and columns of the motions that are labels.
     """
 
     setting: Setting
@@ -125,6 +125,7 @@ class Scene:
     labels: int
     least: int
     source: str
+    window: int = 7
 
     @property
     def name(self) -> str:
@@ -154,25 +155,25 @@ class Scene:
                       singleton=reading.singleton, doubleton=reading.doubleton, out_of_range=reading.out_of_range,
                       energy_shift=reading.energy_shift)
         if s.application == "motion":
-            return motion_problem(self.first, self.second, rows=7, cols=7, **common)  # type: ignore[arg-type]
+            return motion_problem(self.first, self.second, rows=self.window, cols=self.window, **common)  # type: ignore[arg-type]
         return stereo_problem(self.first, self.second, labels=self.labels, min_disparity=self.least,
                               **common)  # type: ignore[arg-type]
 
     @cached_property
-    def _window(self) -> np.ndarray:
-        return motion_vectors(7, 7)
+    def _vectors(self) -> np.ndarray:
+        return motion_vectors(self.window, self.window)
 
     def quality(self, labels: np.ndarray) -> float:
         """End-point error in pixels (motion) or percent of bad pixels (stereo), over known truth; labels: (H, W)."""
         if self.setting.application == "motion":
-            return float(np.nanmean(end_point_error(self._window[labels].astype(float), self.truth)))
+            return float(np.nanmean(end_point_error(self._vectors[labels].astype(float), self.truth)))
         return bad_pixels(labels, self.least, self.truth, BAD_PIXEL) or 0.0
 
     def outside(self) -> float:
         """Percent of the known truth that no label comes within half a pixel of: what the range of labels misses."""
         if self.setting.application == "motion":
             known = np.isfinite(self.truth).all(-1)
-            low, high = self._window.min(0) - 0.5, self._window.max(0) + 0.5
+            low, high = self._vectors.min(0) - 0.5, self._vectors.max(0) + 0.5
             beyond = ((self.truth < low) | (self.truth > high)).any(-1)
         else:
             known = self.truth > 0

@@ -29,6 +29,8 @@ SHAPES = {
     "race-shared": {"sampler": RACE, "spus": 1, "lanes": 2, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 8, "hub_fan_in": 2},
     "race-subset": {"sampler": RACE, "spus": 1, "lanes": 2, "subset_slots": 2, "label_bits": 3, "lmem_banks": 4, "tile_rows": 4,
                     "tile_cols": 8, "hub_fan_in": 2},
+    "race-subset-of-labels": {"sampler": RACE, "spus": 1, "subset_slots": 3, "label_bits": 3, "lmem_banks": 4, "tile_rows": 4,
+                              "tile_cols": 8, "hub_fan_in": 2},
     "cdf-1-bank": {"sampler": CDF, "spus": 2, "lmem_banks": 1, "tile_rows": 4, "tile_cols": 8, "hub_fan_in": 2},
 }
 FIELDS = [field.name for field in dataclasses.fields(Latency)]
@@ -96,12 +98,13 @@ def test_one_stage_more(lengthened: str) -> None:
 
 
 @pytest.mark.parametrize(("shape", "more"), [
-    pytest.param("race-4-lanes", (1,), marks=pytest.mark.long), ("race-shared", (1,)), ("race-subset", (1,)),
+    pytest.param("race-4-lanes", (1,), marks=pytest.mark.long),
+    pytest.param("race-subset-of-labels", (1,), marks=pytest.mark.long), ("race-shared", (1,)), ("race-subset", (1,)),
     ("cdf-1-bank", (2, 0, 1))])
 def test_stages_more_in_many_parts(shape: str, more: tuple[int, ...]) -> None:
     """In all parts at once, and in every other one."""
     stages = {name: more[i % len(more)] for i, name in enumerate(LONGER)}
-    if shape in ("race-shared", "race-subset"):
+    if shape in ("race-shared", "race-subset", "race-subset-of-labels"):
         stages["energy"] += 1  # the noise that it waits for passes four parts that are longer
     check(machine(shape, **stages))
 
