@@ -125,6 +125,21 @@ def test_wide_counters_send_less_than_raw_labels(tmp_path):
         assert float(wide[-1]) > 1 > float(narrow[-1])
 
 
+def test_annealed_chains_count_what_they_evaluate(tmp_path):
+    done = run("annealing.py", "--scenes", "Venus-210x190", "--sweeps", "6,12", "--seeds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = {(line.split(",")[1], int(line.split(",")[2])): float(line.split(",")[-1]) for line in
+            (row.replace("events, C", "events C") for row in done.stdout.splitlines()[1:])}
+    labels = 49
+    for sweeps in (6, 12):
+        assert made["plain", sweeps] == sweeps
+        assert made["subsets of 6", sweeps] == pytest.approx(6 / labels * sweeps, abs=0.06)
+        assert 0 < made["events C = 4", sweeps] < made["events C = 16", sweeps] < sweeps
+    wrong = run("annealing.py", "--sweeps", "3", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+    assert "sweeps is '3'; it is a list of lengths of 4 sweeps or more" in wrong.stderr
+
+
 @pytest.mark.parametrize(("words", "says"), [
     (("--counter-bits", "1;8"), "'1;8' is no list of widths: give such as 1,4,8"),
     (("--scenes", "nonsense"), "scenes has 'nonsense'; a built-in scene stands in for teddy,"), (("--sweeps", "1"), "x>=4")])
