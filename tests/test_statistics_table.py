@@ -80,5 +80,6 @@ def test_more_bits_cure_the_integer_floor_and_not_the_power_of_two():
 def test_the_default_machine_is_near_and_a_shift_is_not():
     for what in (conditionals, chains):
         assert mean(what) < 0.005
+        assert mean(what, Race(uniform_bits=14, segments=8)) < 0.005  # the table of lanes that share a site
         assert mean(what, shift=4) > 0.05
         assert mean(what, Race(fraction_bits=8)) < mean(what) / 2
