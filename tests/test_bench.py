@@ -71,6 +71,8 @@ def test_software_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     record = sorted(RESULTS.glob("*.json"))[0]
     result = bench(str(record), "--labels", "8", "--repeats", "1", "-o", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
+    assert result.output.count(f"weighs the labels in {software.cpu_weighed(8):.0%} of the visits") == 2
+    assert 0.1 < software.cpu_weighed(8) < 1
     assert result.output.count("measured here") == len(rows.measurements(8, 1))
     assert result.output.count("placed and routed") == 1
     assert "8 labels, median of 1" in result.output

@@ -99,10 +99,10 @@ def in_cells() -> list[Row]:
 def measurements(labels: int, repeats: int) -> dict[str, tuple[str, Callable[[], float]]]:
     """What is measured on this computer: by name, what binds it and how it is measured."""
     cores = os.cpu_count() or 1
-    one = "one core"
+    one, weighed = "one core", f"; weighs the labels in {software.cpu_weighed(labels):.0%} of the visits"
     found: dict[str, tuple[str, Callable[[], float]]] = {
         "bit-exact model, one core": (one, lambda: software.model_speed(Config(), labels, 1, repeats)),
-        "the processor's vectors (cpu), one core": (one, lambda: software.cpu_speed(labels, 1, repeats)),
+        "the processor's vectors (cpu), one core": (one + weighed, lambda: software.cpu_speed(labels, 1, repeats)),
         "float64 reference, one core": (one, lambda: software.float_speed(labels, repeats)),
         "tables in numba, one core": (one, lambda: software.tables_speed(labels, repeats)),
         "NumPy, one core": (one, lambda: software.numpy_speed(labels, repeats)),
@@ -111,7 +111,7 @@ def measurements(labels: int, repeats: int) -> dict[str, tuple[str, Callable[[],
         found[f"bit-exact model, {cores} cores"] = (
             f"{cores} cores", lambda: software.model_speed(Config(), labels, None, repeats))
         found[f"the processor's vectors (cpu), {cores} cores"] = (
-            f"{cores} cores", lambda: software.cpu_speed(labels, None, repeats))
+            f"{cores} cores{weighed}", lambda: software.cpu_speed(labels, None, repeats))
     return found
 
 

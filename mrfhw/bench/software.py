@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Protocol
 
 from mrfhw.apps.stereo import stereo_problem
@@ -17,7 +18,7 @@ from mrfhw.machine.config import Config
 from mrfhw.model import cpu, exact, machine
 from mrfhw.scenes import stereo_scene
 
-__all__ = ["RUN", "SHAPE", "cpu_speed", "float_speed", "model_speed", "numpy_speed", "problem", "tables_speed"]
+__all__ = ["RUN", "SHAPE", "cpu_speed", "cpu_weighed", "float_speed", "model_speed", "numpy_speed", "problem", "tables_speed"]
 
 SHAPE = (192, 256)  # sites
 RUN = Run(sweeps=60, burn_in=30)  # half counted, as the first sweeps from random labels have the most log messages
@@ -56,6 +57,15 @@ def model_speed(config: Config, labels: int, threads: int | None, repeats: int) 
 def cpu_speed(labels: int, threads: int | None, repeats: int) -> float:
     """The backend cpu; threads: None for all cores. Sites whose label is known to stay count with all their labels."""
     return _solved_speed(lambda p: cpu.solve(p, RUN, threads=threads), labels, repeats)
+
+
+@cache
+def cpu_weighed(labels: int) -> float:
+    """Share of the visits in which the backend cpu weighs all labels; in the others it knows that the site keeps its own."""
+    chain = cpu.CpuChain(problem(labels), RUN)
+    for _ in range(RUN.sweeps):
+        chain.sweep()
+    return chain.drawn / (chain.problem.unclamped_sites * RUN.sweeps)
 
 
 def float_speed(labels: int, repeats: int) -> float:
