@@ -104,10 +104,10 @@ def job_of(verb: str, words: Sequence[str]) -> Job:
     return made[0]
 
 
-def solved(job: Job, traced: bool = True) -> tuple[Job, Solution]:
-    """The job with what comes first sampled, and the chains of its field, all by the bit-exact model."""
-    job = prepared("model", job, None)
-    return job, sample("model", job.config, job.problem, job.run, chains=CHAINS, traced=traced)
+def solved(job: Job, traced: bool = True, backend: str = "model") -> tuple[Job, Solution]:
+    """The job with what comes first sampled, and the chains of its field, all by one backend."""
+    job = prepared(backend, job, None)
+    return job, sample(backend, job.config, job.problem, job.run, chains=CHAINS, traced=traced)
 
 
 @dataclass(frozen=True)

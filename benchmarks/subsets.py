@@ -1,12 +1,13 @@
 """Subsets of a site's slots beside all of them: cycles, and the quality of the same sweeps.
 
     python benchmarks/subsets.py [--data DIR] [--scenes teddy,poster,RubberWhale] [--machines 4:4,16:0] [--options WORDS]
+        [--cpu]
 
 The field of `mrfhw run` with its defaults (stereo: 64 disparities from 0), by the bit-exact model of 16 tiles. A machine is
 LANES:SLOTS, with 0 slots for all of them. Of each scene and machine: slots of a site, and evaluated; cycles a sweep, and how
 often as many one lane a tile takes; mean energy of the counted sweeps of each chain; the mode's error, the share of pixels
 whose 90 % interval holds the truth, and the effective samples a sweep of the middle one of the sites that are watched. Two chains
-and three seeds.
+and three seeds. With --cpu the same of backend `cpu`, which has no cycles.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from pathlib import Path
 import click
 import numpy as np
 from lanes_and_slots import LanesAndSlots
-from scene_jobs import built_in, job_of, judged, published, solved
+from scene_jobs import Judged, built_in, job_of, judged, published, solved
 from tqdm import tqdm
 
 from mrfhw.analysis.convergence import diagnose
+from mrfhw.analysis.solution import Solution
+from mrfhw.apps.job import Job
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.placement.placement import Placement
 from mrfhw.system.errors import ProblemError
@@ -52,32 +55,43 @@ def words_of(scene: str, data: Path | None, directory: Path) -> list[str]:
 @click.option("--scenes", default=SCENES, show_default=True)
 @click.option("--machines", type=LanesAndSlots(), default="4:0,4:4,2:4", show_default=True, help="Slots: 0 for all.")
 @click.option("--options", default="", help="More options of the machines, as `mrfhw run` takes them.")
+@click.option("--cpu", is_flag=True, help="The backend cpu, too.")
 @click.option("--seeds", default=3, show_default=True)
-def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], options: str, seeds: int) -> None:
+def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], options: str, cpu: bool, seeds: int) -> None:
     """Cycles and quality of machines that evaluate subsets of a site's slots."""
     with tempfile.TemporaryDirectory() as directory:
         given = {scene: words_of(scene, data, Path(directory)) for scene in scenes.split(",")}
-        runs = [(scene, *machine) for scene in given for machine in machines]
+        runs = [(scene, machine) for scene in given for machine in [*machines, *([None] if cpu else [])]]
         click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent,ess_a_sweep")
-        for scene, lanes, subset in tqdm(runs, leave=False):
-            found = []
+        for scene, machine in tqdm(runs, leave=False):
+            words, found = given[scene], []
+            lanes, subset = machine or (1, 0)
+            of_machine = [*MACHINE, "--lanes", str(lanes), "--subset-slots", str(subset), *shlex.split(options)] if machine else []
             for seed in range(seeds):
-                words = given[scene]
-                machine = [*MACHINE, "--lanes", str(lanes), "--subset-slots", str(subset), *shlex.split(options)]
-                job, solution = solved(job_of(words[0], [*words[1:], *machine, "--seed", str(10 * seed)]))
+                job, solution = solved(job_of(words[0], [*words[1:], *of_machine, "--seed", str(10 * seed)]),
+                                       backend="model" if machine else "cpu")
                 found.append((job, solution, judged(job, sum(result.counts for result in solution.results),
                                                     solution.results[-1].last)))
-            job, solution, _ = found[0]
-            placed, sweeps = Placement(job.config, job.problem, job.run), job.run.sweeps
-            cycles = np.mean([result.cycles for result in solution.results]) / sweeps
-            alone = placed.order.turns * 2 * job.problem.labels
-            energies = [f"{np.mean(chain):.0f}" for _, one, _ in found for chain in one.trace.energy[:, one.trace.counted]]
-            name = next((n for n in ERRORS if n in found[0][2].metrics), None) or next(iter(found[0][2].metrics))
-            errors = [f"{one.metrics[name]:.3f}" for *_, one in found]
-            coverage = [f"{one.coverage:.1f}" for *_, one in found]
-            effective = [f"{diagnose(one.trace, job.scale)['sites']['ess_per_sweep']:.4f}" for _, one, _ in found]
-            click.echo(f"{scene},{lanes},{subset},{placed.label_groups.slots},{placed.slots},{cycles:.0f},{alone / cycles:.2f},"
-                       f"{' '.join(energies)},{' '.join(errors)},{' '.join(coverage)},{' '.join(effective)}")
+            click.echo(",".join((scene, *_cycles(*found[0][:2], machine), *_quality(found))))
+
+
+def _cycles(job: Job, solution: Solution, machine: tuple[int, int] | None) -> tuple[str, ...]:
+    """Lanes, slots of a subset, of a site and visited, cycles a sweep, and how often as many one lane takes."""
+    if machine is None:
+        return "cpu", "", "", "", "", ""
+    placed = Placement(job.config, job.problem, job.run)
+    cycles = np.mean([result.cycles for result in solution.results]) / job.run.sweeps
+    alone = placed.order.turns * 2 * job.problem.labels
+    return *map(str, machine), str(placed.label_groups.slots), str(placed.slots), f"{cycles:.0f}", f"{alone / cycles:.2f}"
+
+
+def _quality(found: list[tuple[Job, Solution, Judged]]) -> tuple[str, ...]:
+    """Energies of all chains, and of each seed the error, coverage and effective samples a sweep."""
+    name = next((n for n in ERRORS if n in found[0][2].metrics), None) or next(iter(found[0][2].metrics))
+    energies = [f"{np.mean(chain):.0f}" for _, one, _ in found for chain in one.trace.energy[:, one.trace.counted]]
+    return (" ".join(energies), " ".join(f"{one.metrics[name]:.3f}" for *_, one in found),
+            " ".join(f"{one.coverage:.1f}" for *_, one in found),
+            " ".join(f"{diagnose(one.trace, job.scale)['sites']['ess_per_sweep']:.4f}" for job, one, _ in found))
 
 
 if __name__ == "__main__":
