@@ -13,7 +13,9 @@ from mrfhw.gateware.link.usb import UsbSerial
 from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.machine.config import Config
 
-__all__ = ["UsbTop"]
+__all__ = ["USB_LOG_BYTES", "UsbTop"]
+
+USB_LOG_BYTES = 1 << 14  # of the ring of log that waits for the host: 14 ms, as a host's controller moves data by the millisecond
 
 
 class UsbTop(LinkedMachine):
@@ -23,7 +25,7 @@ class UsbTop(LinkedMachine):
     UART's wires (`BoardTop`). The arguments: see `LinkedMachine`.
     """
 
-    def __init__(self, config: Config, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None,
+    def __init__(self, config: Config, words: int = 512, log_bytes: int = USB_LOG_BYTES, leaves: Leaves | None = None,
                  log_memory: LogMemory | None = None, digest: str = PLACEHOLDER, two_clocks: bool = False,
                  response_words: int | None = None):
         ports = {"d_p_i": In(1), "d_n_i": In(1), "d_p_o": Out(1), "d_n_o": Out(1), "oe": Out(1), "pull_up": Out(1)}
