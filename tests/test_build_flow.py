@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,8 +26,10 @@ from support.synthesized import SAID, TOO_LARGE, build
 
 OPEN = [board for board in BOARDS.values() if board.open_flow]
 ALWAYS = ("ecpix5-85f", "icebreaker")  # in every test run: two clocks and Ethernet, and the smallest
+USB_CORE = pytest.mark.skipif(find_spec("luna") is None, reason="USB needs luna-usb: pip install 'mrfhw[usb]'")
 EACH = pytest.mark.parametrize("board", [
-    pytest.param(board, marks=[] if board.name in ALWAYS else pytest.mark.long, id=board.name) for board in OPEN])
+    pytest.param(board, marks=[*([] if board.name in ALWAYS else [pytest.mark.long]), *([USB_CORE] if board.usb else [])],
+                 id=board.name) for board in OPEN])
 
 
 def invoke(*arguments: str):
@@ -44,7 +48,7 @@ def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeyp
 def test_lanes_that_share_a_site_have_the_usual_mapping():
     """With fewer tables the ULX3S' three tiles of 16 lanes are not routed; of a lane a site both boards have fewer."""
     boards = {board.name: board for board in BOARDS.values() if board.mapping}
-    assert sorted(boards) == ["icebreaker", "ulx3s-85f"]
+    assert sorted(boards) == ["icebreaker", "ulx3s-85f", "ulx3s-85f-usb"]
     for board in boards.values():
         assert board.script(1) == f"scratchpad -copy abc9.script.{board.mapping} abc9.script\n" + board.script(16)
         assert "abc9.script" not in board.script(16)
@@ -87,7 +91,8 @@ def test_projects_say_everything(board, tmp_path):
     result = invoke("--board", board.name, "--no-build", "-o", str(tmp_path))
     assert result.exit_code == 0, result.output
     constraints = next(tmp_path.glob("top.[lpc][psc][ft]")).read_text()
-    link = ("uart_0__rx", "uart_0__tx") if board.ethernet is None else ("eth_rgmii_0__rx_clk", "eth_rgmii_0__tx_data")
+    link = (("usb_0__d_p", "usb_0__d_n", "usb_0__pullup") if board.usb else ("uart_0__rx", "uart_0__tx") if board.ethernet is None
+            else ("eth_rgmii_0__rx_clk", "eth_rgmii_0__tx_data"))
     for port in ("clk", *link):
         assert port in constraints
     script = (tmp_path / "top.ys").read_text()
@@ -104,6 +109,30 @@ def test_every_clock_is_constrained(board, tmp_path):
     assert f"{board.oscillator_hz / 1e6:g}" in text.replace("000000.0 HZ", "")
     if flow.rates.pll:
         assert f"{flow.rates.hz / 1e6:g}" in text.replace("000000.0 HZ", "")
+
+
+@USB_CORE
+@pytest.mark.parametrize(("mhz", "clocks"), [(45, (45, 48, 12)), (90, (90, 48, 12))])
+def test_clocks_of_usb(mhz: int, clocks: tuple[int, ...], tmp_path: Path):
+    """Beside one clock of machine and link, and as the link's own."""
+    board = BOARDS["ulx3s-85f-usb"]
+    flow = Flow(board, Config.preset("smallest"), mhz * 1_000_000, 0, tmp_path)
+    flow.write()
+    design = (tmp_path / "top.il").read_text()
+    told = {name: int(value) for name, value in re.findall(r"parameter(?: signed)? \\(CLK\w+_DIV) (\d+)", design)}
+    assert told["CLKI_DIV"] == 5
+    oscillator = 25 * told["CLKFB_DIV"] * told["CLKOP_DIV"] / told["CLKI_DIV"]
+    assert tuple(oscillator / told[f"CLK{name}_DIV"] for name in ("OP", "OS2", "OS3")) == clocks
+    assert min(mhz, 48) == oscillator / told["CLKOS_DIV"]
+    constrained = set(re.findall(r"FREQUENCY NET \S+ (\d+)000000\.0 HZ", (tmp_path / "top.lpf").read_text()))
+    assert constrained >= {str(clock) for clock in clocks}
+
+
+def test_a_missing_usb_core_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "luna.gateware.usb.usb2.device", None)
+    result = invoke("--board", "ulx3s-85f-usb", "--no-build", "-o", str(tmp_path / "out"))
+    assert result.output == "Error: USB needs luna-usb, which is not installed: pip install 'mrfhw[usb]'\n"
+    assert not (tmp_path / "out").exists()
 
 
 @EACH
@@ -129,6 +158,10 @@ def test_one_tile_is_synthesized_for_all(board, tmp_path):
     (["--board", "ulx3s-85f", "--clock", "44.1"], "clock is 44.1 MHz; this board's PLL makes no such clock from 25 MHz"),
     (["--board", "ulx3s-85f", "--baud", "20000000"], "baud is 20000000; a clock of 45000000 Hz has no divisor within 2 % of it"),
     (["--board", "ulx3s-85f", "--baud", "0"], "baud is 0; a clock of 45000000 Hz has no divisor within 2 % of it"),
+    (["--board", "ulx3s-85f-usb", "--baud", "3000000"], "baud is 3000000; ulx3s-85f-usb has USB, which is as fast as it"),
+    (["--board", "ulx3s-85f-usb", "--ip", "10.0.0.2"], "ip is 10.0.0.2; ulx3s-85f-usb has USB and no Ethernet: leave it out"),
+    (["--board", "ulx3s-85f-usb", "--clock", "50"],
+     "clock is 50 MHz; this board's PLL makes no such clock from 25 MHz beside USB's 48 MHz: give another, such as 45"),
     (["--board", "ulx3s-85f", "--minutes", "0"], "minutes is 0; a seed has more than 0 to 10000"),
     (["--board", "ulx3s-85f", "--seeds", "0"], "seeds is 0; place and route is tried with 1 to 100"),
     (["--board", "ulx3s-85f", "--spus", "3"], "spus is 3"),

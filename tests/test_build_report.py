@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from mrfhw.cli import main
 from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.rates import link_bytes_per_s, workload
+from mrfhw.fpga.rates import link_bytes_per_s, usb_bytes_per_s, workload
 from mrfhw.fpga.report import PUBLISHED, RESULTS, kept_records
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
@@ -85,6 +85,7 @@ def test_no_record_is_one_line(tmp_path):
 
 def test_link_carries_less_than_its_baud_rate():
     assert 0.9 * 300_000 < link_bytes_per_s(3_000_000) < 0.96 * 300_000
+    assert 0.9 * 19 * 64_000 < usb_bytes_per_s() < 0.96 * 19 * 64_000
 
 
 def test_workload_is_the_machine_s():

@@ -80,7 +80,7 @@ def test_the_netlist_equals_the_model(family: str, tmp_path: Path, tmp_path_fact
     equals_the_model(flow)
 
 
-@pytest.mark.parametrize("name", [board.name for board in BOARDS.values() if board.open_flow])
+@pytest.mark.parametrize("name", [board.name for board in BOARDS.values() if board.open_flow and not board.usb])
 def test_the_own_machine_s_netlist_equals_the_model(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--own-machines"):
         pytest.skip("long: --own-machines has it")

@@ -107,6 +107,21 @@ def test_every_boards_own_clock(name: str):
         assert abs(pll.output_hz / board.clock_hz - 1) <= TOLERANCE
 
 
+def test_a_clock_that_is_made_beside_it():
+    """Every clock that there is beside 48 MHz, exactly, and no other."""
+    made = 0
+    for mhz in range(1, 300):
+        try:
+            pll = pll_for("ecp5", 25_000_000, mhz * 1_000_000, beside_hz=48_000_000)
+        except BuildError:
+            continue
+        assert pll is not None
+        assert_within_sheet("ecp5", pll)
+        assert pll.oscillator_hz in (480e6, 720e6)
+        made += 1
+    assert made >= 9
+
+
 def told(family: str, pll: Pll) -> tuple[dict[str, str], str]:
     """The parameters of the family's primitive, and the RTLIL around it."""
     m, clock, locked = Module(), Signal(name="clock"), Signal(name="locked")

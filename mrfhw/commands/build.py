@@ -50,9 +50,11 @@ def _check_room(config: Config, board: Board) -> None:
 def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
     """The board with its end of the link as asked for."""
     if board.ethernet is None and ip is not None:
-        raise BuildError(f"ip is {ip}; {board.name} has a serial port and no Ethernet: leave it out")
+        raise BuildError(f"ip is {ip}; {board.name} has {'USB' if board.usb else 'a serial port'} and no Ethernet: leave it out")
     if board.ethernet is not None and baud is not None:
         raise BuildError(f"baud is {baud}; {board.name} has Ethernet: leave it out, or give --ip")
+    if board.usb and baud is not None:
+        raise BuildError(f"baud is {baud}; {board.name} has USB, which is as fast as it is: leave it out")
     return board if board.ethernet is None or ip is None else replace(board, ethernet=replace(board.ethernet, ip=ip))
 
 

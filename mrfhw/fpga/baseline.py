@@ -26,8 +26,8 @@ _NARROW: dict[str, Any] = dict(label_bits=3, data_bits=4, energy_bits=8, weight_
 
 # What is synthesized, by its name in the baselines: a board, and what its machine has otherwise than the preset.
 MACHINES: dict[str, tuple[str, dict[str, Any]]] = {
-    # Without Ethernet, most of whose cells are another project's.
-    **{name: (name, {}) for name, board in BOARDS.items() if board.open_flow and board.ethernet is None},
+    # Without Ethernet and USB, most of whose cells are other projects'.
+    **{name: (name, {}) for name, board in BOARDS.items() if board.open_flow and board.serial},
     "ulx3s-85f, narrow": ("ulx3s-85f", _NARROW),
     "icebreaker, cdf": ("icebreaker", {
         **_NARROW, "sampler": Cdf(probability_bits=6, exponent_fraction_bits=2, uniform_bits=8)}),

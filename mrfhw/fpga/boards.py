@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.board.ethernet_top import ETHERNET_LOG_BYTES
+from mrfhw.gateware.board.usb_top import USB_LOG_BYTES
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.link_protocol import DATAGRAM_WORDS
 from mrfhw.system.input_files import read_plain
@@ -33,7 +34,9 @@ class Board:
     in docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). link_hz: of the link and the SDRAM at most, where
     they have a clock of their own, made by the same PLL; None: they have the machine's. words, response_words, log_bytes: of the
     link's memories (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. ethernet: the link is gigabit
-    Ethernet, through the platform's "eth_rgmii", and baud is not used. seed: of place and route, that is tried first.
+    Ethernet, through the platform's "eth_rgmii", and baud is not used. usb: it is full-speed USB, through the platform's "usb", and
+    baud is not used either; where the link has a clock of its own, it is that of USB's samples. seed: of place and route, that is
+    tried first.
     mapping: of Yosys' ways to map logic to tables ("flow", "flow2", "flow3": abc9 tries several and keeps the least) the one that a
     machine gets whose lanes do not share a site: 3 % fewer tables than the usual one, with which those of several lanes are routed.
     options: of the tools, by what Amaranth's platform calls them.
@@ -56,8 +59,14 @@ class Board:
     seed: int = 1
     open_flow: bool = True
     ethernet: Ethernet | None = None
+    usb: bool = False
     mapping: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def serial(self) -> bool:
+        """The link is a UART's, which has a baud rate."""
+        return self.ethernet is None and not self.usb
 
     def script(self, lanes: int) -> str:
         """What Yosys does first, of a machine of so many lanes a site."""
@@ -104,11 +113,14 @@ rename -hide w:* t:$*dff* %x:+[Q] w:* %i %d"""}
 # netlist's names.
 _GOWIN_OPTIONS = "-nolutram -nowidelut"
 
+_ULX3S = Board(
+    name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
+    platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
+    link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # the seed of the kept build
+    mapping="flow3", options=_ECP5_OPTIONS)
+
 _LIST = (
-    Board(name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
-          platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
-          link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # the seed of the kept build
-          mapping="flow3", options=_ECP5_OPTIONS),
+    _ULX3S,
     Board(name="ecpix5-85f", title="ECPIX-5 with an ECP5-85F", family="ecp5", device="LFE5UM5G-85F",
           platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=100_000_000,
           link_hz=60_000_000, preset="census", words=DATAGRAM_WORDS, log_bytes=ETHERNET_LOG_BYTES,
@@ -128,6 +140,8 @@ _LIST = (
           baud=3_000_000, words=128, log_bytes=2048,
           preset="tang-nano-20k",
           options={"synth_opts": f"-family gw2a {_GOWIN_OPTIONS}"}),
+    replace(_ULX3S, name="ulx3s-85f-usb", title="ULX3S with an ECP5-85F, at its second USB socket", usb=True,
+            log_bytes=USB_LOG_BYTES),
     Board(name="de10-nano", title="Terasic DE10-Nano with a Cyclone V", family="cyclone5", device="5CSEBA6U23I7",
           platform=("mrfhw.fpga.vendor_boards", "De10Nano"), oscillator_hz=50_000_000, clock_hz=48_000_000, open_flow=False),
     Board(name="arria10-gx", title="Arria 10 GX FPGA Development Kit", family="arria10", device="10AX115S2F45I1SG",

@@ -16,6 +16,7 @@ from mrfhw.fpga.dividers import Pll, pll_for
 from mrfhw.fpga.plls import PLLS
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.gateware.board.clock_crossing import MACHINE
+from mrfhw.gateware.link.usb import USB, USB_HZ, USB_IO, USB_IO_HZ
 from mrfhw.generation.ethernet_core import LEAST_HZ
 
 __all__ = ["LATE", "MachineClock", "Rates", "rates_for"]
@@ -29,7 +30,7 @@ class Rates:
     """The machine's clock and its link. pll: None where the clock is the oscillator. hz: within 0.1 % of what was asked for.
 
     link_post: divider of the PLL's oscillator that makes the link's clock of link_hz; None where the link has the machine's.
-    baud, divisor: of a serial port, and cycles of the link's clock a bit; 0 where the link is Ethernet.
+    baud, divisor: of a serial port, and cycles of the link's clock a bit; 0 where the link is Ethernet or USB.
     """
 
     pll: Pll | None
@@ -45,13 +46,18 @@ class Rates:
 
 def rates_for(board: Board, clock_hz: int, baud: int) -> Rates:
     """Raises BuildError where the board cannot have the clock, or the clock not the serial rate."""
-    pll = pll_for(board.family, board.oscillator_hz, clock_hz, board.link_hz is not None and clock_hz > board.link_hz)
+    if board.usb and board.family != "ecp5":
+        raise BuildError(f"board has usb, and its family is {board.family!r}; only an ecp5 makes USB's clocks here: leave it out")
+    pll = pll_for(board.family, board.oscillator_hz, clock_hz, board.link_hz is not None and clock_hz > board.link_hz,
+                  USB_IO_HZ if board.usb else 0)
     hz = pll.output_hz if pll else float(clock_hz)
     if board.sdram and pll is None:
         raise BuildError(f"clock is {clock_hz / 1e6:g} MHz; the clock of this board's SDRAM comes from the PLL: give another "
                          "than the oscillator's")
     if board.ethernet:
         return _rates_of_ethernet(pll, hz, board.link_hz)
+    if board.usb and pll:
+        return Rates(pll, hz, round(pll.oscillator_hz / USB_IO_HZ) if board.link_hz and hz > board.link_hz else None, 0, 0)
     if board.link_hz and pll and hz > board.link_hz:
         return _rates_of_two_clocks(pll, board.link_hz, baud)
     try:
@@ -81,7 +87,8 @@ def _rates_of_two_clocks(pll: Pll, link_hz: int, baud: int) -> Rates:
 
 
 class MachineClock(Elaboratable):
-    """Drives the domains "sync", `LATE` where the board has an SDRAM, and `MACHINE` where the link has a clock of its own.
+    """Drives the domains "sync", `LATE` where the board has an SDRAM, `MACHINE` where the link has a clock of its own, and those of
+    USB where it is that.
 
     The domains stand above it.
     In reset until the PLL is locked, and 15 us more.
@@ -110,6 +117,8 @@ class MachineClock(Elaboratable):
                 link = Signal(name="link_clock")
                 others["link"] = link, rates.link_post
                 platform.add_clock_constraint(link, rates.link_hz)
+            if self.board.usb:
+                others["others"] = self._usb(m, platform, pll, link)
             PLLS[self.board.family](m, port, pll, clock, locked, self.board.device, **others)
             platform.add_clock_constraint(clock, rates.hz)
         m.d.comb += ClockSignal("sync").eq(clock if link is None else link)
@@ -124,4 +133,19 @@ class MachineClock(Elaboratable):
         if link is not None:
             m.d.comb += ClockSignal(MACHINE).eq(clock)
             m.submodules.machine_reset = ResetSynchronizer(count != wait, domain=MACHINE)
+        for domain in (USB, USB_IO) if self.board.usb else ():
+            m.submodules[f"{domain}_reset"] = ResetSynchronizer(count != wait, domain=domain)
         return m
+
+    @staticmethod
+    def _usb(m: Module, platform: Any, pll: Pll, link: Signal | None) -> list[tuple[Signal, int]]:
+        """Clock USB's domains. Returns those that the PLL is to make, with dividers, but for a link's own clock, which is one."""
+        made = []
+        for domain, hz in ((USB_IO, USB_IO_HZ), (USB, USB_HZ)):
+            clock = link if domain == USB_IO else None
+            if clock is None:
+                clock = Signal(name=f"{domain}_clock")
+                platform.add_clock_constraint(clock, hz)
+                made.append((clock, round(pll.oscillator_hz / hz)))
+            m.d.comb += ClockSignal(domain).eq(clock)
+        return made

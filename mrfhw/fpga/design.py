@@ -11,11 +11,14 @@ from mrfhw.fpga.boards import Board
 from mrfhw.fpga.clocks import LATE, MachineClock, Rates
 from mrfhw.fpga.ethernet_pins import EthernetPins
 from mrfhw.fpga.sdram_pins import ADDED_REGISTERS, SdramPins
+from mrfhw.fpga.usb_pins import UsbPins
 from mrfhw.gateware.board.board_top import BoardTop, LinkedMachine
 from mrfhw.gateware.board.clock_crossing import MACHINE
 from mrfhw.gateware.board.ethernet_top import ETHERNET_CORE, EthernetTop
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramController, SdramTiming
+from mrfhw.gateware.board.usb_top import UsbTop
 from mrfhw.gateware.common.leaves import Leaves
+from mrfhw.gateware.link.usb import USB, USB_IO
 from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.generation.ethernet_core import ethernet_core
 from mrfhw.generation.identity import circuit_digest
@@ -39,6 +42,8 @@ class BoardDesign(Elaboratable):
         m.domains.sync = ClockDomain()
         if self.rates.link_post:
             setattr(m.domains, MACHINE, ClockDomain(MACHINE))
+        for domain in (USB, USB_IO) if self.board.usb else ():
+            setattr(m.domains, domain, ClockDomain(domain))
         m.submodules.clock = MachineClock(self.board, self.rates)
         log_memory = self._log_memory(m) if self.board.sdram else None
         top = self._top(m, log_memory)
@@ -47,6 +52,8 @@ class BoardDesign(Elaboratable):
         if self.board.ethernet:
             m.submodules.wires = EthernetPins(top)
             platform.add_file(f"{ETHERNET_CORE}.v", ethernet_core(self.rates.link_hz, self.board.ethernet))
+        elif self.board.usb:
+            m.submodules.wires = UsbPins(top)
         else:
             ports = platform.request("uart", 0, dir="-")
             m.submodules.rx = rx = io.Buffer("i", ports.rx)
@@ -60,12 +67,16 @@ class BoardDesign(Elaboratable):
             if self.board.ethernet:
                 return EthernetTop(self.config, self.board.words, self.board.log_bytes, self.leaves, circuit_digest(self.config),
                                    self.rates.link_post is not None, self.board.response_words)
+            if self.board.usb:
+                return UsbTop(self.config, self.board.words, self.board.log_bytes, self.leaves, log_memory,
+                              circuit_digest(self.config), self.rates.link_post is not None, self.board.response_words)
             return BoardTop(self.config, self.rates.divisor, self.board.words, self.board.log_bytes, self.leaves, log_memory,
                             circuit_digest(self.config), self.rates.link_post is not None, self.board.response_words)
 
         if self.board.open_flow:
             # As Verilog: Yosys heeds a memory's no_rw_check only where it finds the read register itself.
-            return self.leaves.add(m, TOP, "board", make, (MACHINE,) if self.rates.link_post else ())
+            domains = (*((MACHINE,) if self.rates.link_post else ()), *((USB, USB_IO) if self.board.usb else ()))
+            return self.leaves.add(m, TOP, "board", make, domains)
         # The vendors' tools know the synchronizers by what Amaranth's platform makes of them.
         m.submodules.board = top = make()
         return top

@@ -52,6 +52,10 @@ class Pll:
     def output_hz(self) -> float:
         return self.oscillator_hz / self.post
 
+    def also_makes(self, hz: int) -> bool:
+        """Whether another divider of its oscillator gives `hz` exactly; 0 Hz are nothing to make."""
+        return not hz or self.oscillator_hz % hz == 0
+
     def within(self, limits: Limits) -> bool:
         return all(low <= hz <= high for hz, (low, high) in (
             (self.input_hz, limits.input), (self.detector_hz, limits.detector), (self.oscillator_hz, limits.oscillator),
@@ -89,26 +93,28 @@ def _candidates(limits: Limits, input_hz: int, output_hz: int) -> Iterator[Pll]:
                 yield Pll(input_hz, divide, multiply, post, limits.from_output)
 
 
-def pll_for(family: str, input_hz: int, output_hz: int, others: bool = False) -> Pll | None:
+def pll_for(family: str, input_hz: int, output_hz: int, others: bool = False, beside_hz: int = 0) -> Pll | None:
     """The PLL's dividers for a clock, None where the oscillator has it already and no others are to be made beside it.
 
+    beside_hz: a clock that the PLL must also make, exactly; 0 for none.
     Of those that come nearest, the one with the fastest phase detector, then the slowest oscillator. Raises BuildError where
     there are none, and for a family whose PLL is not used.
     """
-    if output_hz == input_hz and not others:
+    if output_hz == input_hz and not others and not beside_hz:
         return None
     if family not in LIMITS:
         raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's machine runs at its oscillator's {input_hz / 1e6:g} MHz: "
                          "give that")
-    found = _within(LIMITS[family], input_hz, output_hz)
+    found = _within(LIMITS[family], input_hz, output_hz, beside_hz)
     if not found:
+        also = f" beside USB's {beside_hz / 1e6:g} MHz" if beside_hz else ""
         megahertz = (m for m in sorted(range(1, 1001), key=lambda m: abs(m * 10 ** 6 - output_hz))
-                     if m * 10 ** 6 == input_hz or _within(LIMITS[family], input_hz, m * 10 ** 6))
-        raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's PLL makes no such clock from {input_hz / 1e6:g} MHz: "
-                         f"give another, such as {next(megahertz)}")
+                     if (m * 10 ** 6 == input_hz and not beside_hz) or _within(LIMITS[family], input_hz, m * 10 ** 6, beside_hz))
+        raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's PLL makes no such clock from {input_hz / 1e6:g} MHz"
+                         f"{also}: give another, such as {next(megahertz)}")
     return min(found, key=lambda pll: (abs(pll.output_hz - output_hz), pll.divide, pll.oscillator_hz))
 
 
-def _within(limits: Limits, input_hz: int, output_hz: int) -> list[Pll]:
+def _within(limits: Limits, input_hz: int, output_hz: int, beside_hz: int) -> list[Pll]:
     return [pll for pll in _candidates(limits, input_hz, output_hz)
-            if abs(pll.output_hz / output_hz - 1) <= TOLERANCE and pll.within(limits)]
+            if abs(pll.output_hz / output_hz - 1) <= TOLERANCE and pll.within(limits) and pll.also_makes(beside_hz)]

@@ -17,6 +17,7 @@ from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
 from mrfhw.fpga.tools import OutOfTime, Step, Tool, find_tool, run_step
 from mrfhw.gateware.link.bridge import check_link
+from mrfhw.gateware.link.usb_core import check_core
 from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -69,6 +70,8 @@ class Flow:
         self.platform = board.make_platform()
         self.rates = rates_for(board, clock_hz, baud)
         try:
+            if board.usb:
+                check_core()
             check_link(config.line_bits, board.words, board.log_bytes, board.response_words, board.ethernet is not None)
         except ValueError as error:
             raise BuildError(str(error)) from None
@@ -164,7 +167,7 @@ class Flow:
             raise BuildError(f"place and route says nothing of the clock (all of it in {self.directory / 'top.tim'})")
         fmax = {name.split("$TRELLIS")[0].removeprefix("$glbnet$"): 1e6 * clock["achieved"] for name, clock in clocks.items()}
         # The machine's clocks are those that have its constraint: all of them where the link has no other.
-        others = self.rates.link_post or self.board.ethernet
+        others = self.rates.link_post or not self.board.serial
         of_machine = {name for name, clock in clocks.items()
                       if not others or abs(1e6 * clock["constraint"] / self.rates.hz - 1) < _SAME}
         met = {name: clock["achieved"] >= clock["constraint"] for name, clock in clocks.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from amaranth import Const, Instance, Module, Signal
@@ -19,16 +19,19 @@ def _buffered(m: Module, port: Any) -> Signal:
 
 
 def ecp5(m: Module, port: Any, pll: Pll, clock: Signal, locked: Signal, device: str, late: Signal | None = None,
-         link: tuple[Signal, int] | None = None) -> None:
+         link: tuple[Signal, int] | None = None, others: Sequence[tuple[Signal, int]] = ()) -> None:
     """EHXPLLL, feedback from its first output. link: another clock, and the divider of the PLL's oscillator that makes it.
-    late: a clock a quarter of a cycle after the link's, or after the first where that has no clock of its own."""
+    late: a clock a quarter of a cycle after the link's, or after the first where that has no clock of its own. others: more such as
+    the link's, two with it at most."""
     post = link[1] if link else pll.post
     eighths = post - 1 << 3
     shifted: dict[str, Any] = {} if late is None else dict(
         p_CLKOS_DIV=post, p_CLKOS_ENABLE="ENABLED", p_CLKOS_CPHASE=eighths + 2 * post >> 3,
         p_CLKOS_FPHASE=eighths + 2 * post & 7, o_CLKOS=late)
-    if link:
-        shifted |= dict(p_CLKOS2_DIV=post, p_CLKOS2_ENABLE="ENABLED", p_CLKOS2_CPHASE=post - 1, p_CLKOS2_FPHASE=0, o_CLKOS2=link[0])
+    for at, (signal, divider) in enumerate([link, *others] if link else others, 2):
+        assert at <= 3, "the PLL has no more outputs"
+        shifted |= {f"p_CLKOS{at}_DIV": divider, f"p_CLKOS{at}_ENABLE": "ENABLED", f"p_CLKOS{at}_CPHASE": divider - 1,
+                    f"p_CLKOS{at}_FPHASE": 0, f"o_CLKOS{at}": signal}
     m.submodules.pll = Instance(
         "EHXPLLL", a_FREQUENCY_PIN_CLKI=f"{pll.input_hz / 1e6:g}", a_FREQUENCY_PIN_CLKOP=f"{pll.output_hz / 1e6:g}",
         a_ICP_CURRENT="12", a_LPF_RESISTOR="8", a_MFG_ENABLE_FILTEROPAMP="1", a_MFG_GMCREF_SEL="2",

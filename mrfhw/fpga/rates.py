@@ -9,6 +9,7 @@ from mrfhw.apps.stereo import stereo_problem
 from mrfhw.field.problem import Run
 from mrfhw.gateware.board.ethernet_top import ETHERNET_HZ
 from mrfhw.gateware.link.uart import FRAME_BITS
+from mrfhw.gateware.link.usb_core import PACKET_BYTES
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import BUS_BITS, Derived
 from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, HEAD_WORDS, LOG_CHUNK, UDP_BYTES, WIRE_BYTES
@@ -16,9 +17,11 @@ from mrfhw.machine.registers import LMEM_WORDS
 from mrfhw.model.machine import Machine
 from mrfhw.scenes.stereo import stereo_scene
 
-__all__ = ["RUN_SWEEPS", "Workload", "ethernet_bytes_per_s", "link_bytes_per_s", "read_out", "workload"]
+__all__ = ["RUN_SWEEPS", "Workload", "ethernet_bytes_per_s", "link_bytes_per_s", "read_out", "usb_bytes_per_s",
+           "workload"]
 
 SWEEPS = 60  # of the run that is measured, half of them logged
+USB_PACKETS = 19  # of an endpoint's that USB 2.0 (5.8.4) counts in a millisecond
 ESCAPED = 2 / 256  # of random bytes that are sent as two
 LEAST_SIDE = 16  # of a scene
 RUN_SWEEPS = 200  # of a run whose answer is read out
@@ -83,9 +86,19 @@ def read_out(labels_per_s: float, sites: int, labels: float, bytes_per_s: float)
 
 
 def link_bytes_per_s(baud: int) -> float:
-    """Bytes of log lines that a serial port carries: frames of `LOG_CHUNK` bytes, their heads, flags and escapes."""
+    """Bytes of log lines that a serial port carries."""
+    return _of_frames(baud / FRAME_BITS)
+
+
+def usb_bytes_per_s() -> float:
+    """The same of full-speed USB that has no other device."""
+    return _of_frames(1000 * USB_PACKETS * PACKET_BYTES)
+
+
+def _of_frames(bytes_per_s: float) -> float:
+    """What frames of `LOG_CHUNK` bytes leave of that: their heads, flags and escapes."""
     frame = (LOG_CHUNK + 4 * (HEAD_WORDS + 1)) * (1 + ESCAPED) + 1
-    return baud / FRAME_BITS * LOG_CHUNK / frame
+    return bytes_per_s * LOG_CHUNK / frame
 
 
 def ethernet_bytes_per_s() -> float:

@@ -11,7 +11,7 @@ from mrfhw import __version__
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.clocks import Rates
 from mrfhw.fpga.flow import Placed
-from mrfhw.fpga.rates import Workload, ethernet_bytes_per_s, link_bytes_per_s
+from mrfhw.fpga.rates import Workload, ethernet_bytes_per_s, link_bytes_per_s, usb_bytes_per_s
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
@@ -31,7 +31,7 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
     fmax, baud, clock_hz = placed.best.machine_hz, rates.baud, rates.hz
     memory_hz = rates.link_hz if rates.link_post else fmax
     peak = config.all_lanes * fmax * work.utilization
-    link = ethernet_bytes_per_s() if board.ethernet else link_bytes_per_s(baud)
+    link = ethernet_bytes_per_s() if board.ethernet else usb_bytes_per_s() if board.usb else link_bytes_per_s(baud)
     through_link = link / work.log_bytes_per_evaluation if work.log_bytes_per_evaluation else float("inf")
     needed = peak * work.log_bytes_per_evaluation
     return {

@@ -6,9 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
+from amaranth import ClockDomain, Fragment, Signal
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.hdl._ir import PortDirection
+from amaranth.hdl._xfrm import DomainCollector
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Flow
 
@@ -33,7 +35,7 @@ _TO_VERILOG = ("proc -nomux -norom", "memory_collect", f"attrmap {_ATTRIBUTES}",
 
 __all__ = [
     "AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "circuit_text", "component_verilog",
-    "ethernet_board_text", "file_text", "verilog_text", "with_prefix",
+    "ethernet_board_text", "file_text", "usb_board_text", "verilog_text", "with_prefix",
 ]
 
 TOP = "mrfhw_top"
@@ -59,7 +61,10 @@ def _converted(parts: Iterable[tuple[wiring.Component, str]]) -> list[str]:
         for path, member, value in component.signature.flatten(component):
             direction = PortDirection.Input if member.flow is Flow.In else PortDirection.Output
             ports[port_name(path)] = (value.as_value() if isinstance(value, data.View) else value, direction)
-        text = rtlil.convert(component, name=name, ports=ports, emit_src=False)
+        fragment = Fragment.get(component, None)
+        for wire in _clocks(fragment):
+            ports[wire.name] = wire, PortDirection.Input
+        text = rtlil.convert(fragment, name=name, ports=ports, emit_src=False)
         script.append(f"read_rtlil <<rtlil\n{text}\nrtlil")
     yosys = find_yosys(lambda version: version >= (0, 40))
     written = yosys.run(["-q", "-"], "\n".join([*script, *_TO_VERILOG]), ignore_warnings=True)
@@ -70,6 +75,16 @@ def _converted(parts: Iterable[tuple[wiring.Component, str]]) -> list[str]:
         text = "".join(module for module in modules if own.match(module))
         texts.append(_settle(readable(f"{head}{text.rstrip()}\n")))
     return texts
+
+
+def _clocks(fragment: Fragment) -> list[Signal]:
+    """Clock and reset of each domain, where there are several: Amaranth makes one by itself, and several in any order."""
+    collector = DomainCollector()
+    collector(fragment)
+    names = sorted(collector.used_domains - collector.defined_domains)
+    domains = [ClockDomain(name) for name in names] if len(names) > 1 else []
+    fragment.add_domains(*domains)
+    return [wire for domain in domains for wire in (domain.clk, domain.rst)]
 
 
 def _settle(text: str) -> str:
@@ -133,6 +148,15 @@ def ethernet_board_text(config: Config, log_bytes: int, two_clocks: bool = False
 
     leaves = Leaves(shared=True)
     top = EthernetTop(config, log_bytes=log_bytes, leaves=leaves, digest=circuit_digest(config), two_clocks=two_clocks)
+    return file_text(config, top, leaves)
+
+
+def usb_board_text(config: Config, words: int = 512, log_bytes: int = 2048, two_clocks: bool = False) -> str:
+    """The same as an `mrfhw.gateware.board.usb_top.UsbTop`."""
+    from mrfhw.gateware.board.usb_top import UsbTop
+
+    leaves = Leaves(shared=True)
+    top = UsbTop(config, words, log_bytes, leaves, digest=circuit_digest(config), two_clocks=two_clocks)
     return file_text(config, top, leaves)
 
 
