@@ -243,6 +243,29 @@ def test_a_seed_that_does_not_end_is_given_up(tmp_path, monkeypatch):
     assert not (tmp_path / "out" / RECORD).exists()
 
 
+@pytest.mark.parametrize(("options", "tried"), [((), [1, 2]), (("--every-seed",), [1, 2, 3])])
+def test_the_bitstream_is_that_of_the_first_seed_that_meets_the_clock(options, tried, tmp_path, monkeypatch):
+    """Of three seeds the second meets 12 MHz; with --every-seed the third, which is faster, is tried and said, and no more."""
+    path = [{"type": "logic", "from": {"cell": "a.b_SB_DFF_Q"}, "to": {"cell": "a.c_SB_DFF_Q"}, "delay": 80}]
+    for seed, mhz in ((1, 11), (2, 13), (3, 15)):
+        (tmp_path / f"{seed}.json").write_text(json.dumps({
+            "fmax": {"clk": {"achieved": mhz, "constraint": 12}}, "utilization": {"ICESTORM_LC": {"used": seed, "available": 5280}},
+            "critical_paths": [{"from": "posedge clk", "to": "posedge clk", "path": path}]}))
+    _program(tmp_path, "nextpnr-ice40", 'case "$*" in --version) echo nextpnr 1; exit;; esac\nfor seed; do :; done\n'
+             f'cp {tmp_path}/$seed.json top.report.json; echo $seed > top.asc')
+    _program(tmp_path, "icepack", "cp top.asc top.bin")
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(Flow, "synthesize", lambda self: Step("yosys", 0, 0))
+    result = invoke("--board", "icebreaker", "--preset", "smallest", "-o", str(tmp_path / "out"), *options)
+    assert result.exit_code == 0, result.output
+    record = json.loads((tmp_path / "out" / RECORD).read_text())
+    assert [(seed["seed"], seed["machine_fmax_hz"]) for seed in record["seeds"]] == [(seed, (9 + 2 * seed) * 1e6) for seed in tried]
+    assert (record["seed"], record["machine_fmax_hz"], record["resources"]["ICESTORM_LC"]["used"]) == (2, 13e6, 2)
+    assert (tmp_path / "out" / "top.bin").read_text() == "2\n"
+    assert "machine clock 13.0 MHz: from a.b to a.c, 80.0 ns, of which routing 0.0; 1 logic steps\n" in result.output
+    assert f"machine clock with {len(tried)} seeds: lowest 11.0, median " in result.output
+
+
 def test_boards_have_machines_of_their_own():
     for board in OPEN:
         Config.preset(board.preset)

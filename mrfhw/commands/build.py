@@ -15,6 +15,7 @@ from mrfhw.fpga.devices import device_of, largest, too_much
 from mrfhw.fpga.flow import Flow
 from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
+from mrfhw.fpga.report import critical_path, seed_range
 from mrfhw.generation.files import beside
 from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
@@ -66,6 +67,8 @@ def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
 @click.option("--ip", metavar="ADDRESS", help="IPv4 address of a board with Ethernet.  [default: the board's]")
 @click.option("--seeds", type=int, default=3, show_default=True, metavar="N",
               help="Seeds of place and route to try at most, until the clock is met.")
+@click.option("--every-seed", is_flag=True,
+              help="Try all of them, to see what they come to; the bitstream is that of the first that meets the clock.")
 @click.option("--minutes", type=float, default=30, show_default=True, metavar="N",
               help="Time of place and route after which a seed is given up.")
 @click.option("--force", is_flag=True, help="Also where the estimate says that the device cannot hold the machine.")
@@ -73,8 +76,8 @@ def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
               help="Directory for project and bitstream.  [default: build/NAME, and a digest of a machine that is not its own]")
 @machine_options
-def command(name: str, clock: float | None, baud: int | None, ip: str | None, seeds: int, minutes: float, force: bool,
-            no_build: bool, output: Path | None, **options: Any) -> None:
+def command(name: str, clock: float | None, baud: int | None, ip: str | None, seeds: int, every_seed: bool, minutes: float,
+            force: bool, no_build: bool, output: Path | None, **options: Any) -> None:
     """Build a board's bitstream with the open tools and record what it came to in build.json.
 
     Without options of the machine it is the board's own. For boards of Intel and AMD the vendor's project is written
@@ -105,7 +108,7 @@ def command(name: str, clock: float | None, baud: int | None, ip: str | None, se
     if no_build:
         return
     (directory / RECORD).unlink(missing_ok=True)
-    placed = flow.run(seeds, 60 * minutes, lambda text: click.echo(text, err=True))
+    placed = flow.run(seeds, 60 * minutes, lambda text: click.echo(text, err=True), every_seed)
     record = record_of(board, config, flow.rates, placed, work)
     (directory / RECORD).write_text(json.dumps(record, indent=1) + "\n")
     _summary(record, directory)
@@ -124,6 +127,8 @@ def _folder(board: Board, config: Derived) -> str:
 def _summary(record: dict[str, Any], directory: Path) -> None:
     click.echo(f"fmax {record['machine_fmax_hz'] / 1e6:.1f} MHz, {record['labels_per_s'] / 1e6:.1f} M labels/s at it, "
                f"{record['log']['labels_per_s'] / 1e6:.1f} M with the log ({record['log']['binds']} binds)")
+    for line in filter(None, (critical_path(record), seed_range(record))):
+        click.echo(line)
     used = sorted(record["resources"].items(), key=lambda item: -item[1]["share"])
     click.echo(", ".join(f"{kind} {cell['used']} ({cell['share']:.0%})" for kind, cell in used if cell["share"] >= 0.01))
     click.echo(f"{record['seconds']:.0f} s, {record['peak_bytes'] / 1e9:.2f} GB at most; wrote {record['bitstream']} and {RECORD} "

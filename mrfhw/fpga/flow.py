@@ -8,13 +8,16 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from amaranth.hdl import Elaboratable
 
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
+from mrfhw.fpga.paths import CriticalPath, clock_name, critical_paths
 from mrfhw.fpga.tools import OutOfTime, Step, Tool, find_tool, run_step
 from mrfhw.gateware.link.bridge import check_link
 from mrfhw.gateware.link.usb_core import check_core
@@ -36,6 +39,7 @@ class Attempt:
     """One seed of place and route. fmax_hz: of each clock, none where it was given up. met: every clock reaches what it has.
 
     machine_hz: the fastest clock of the machine. link_met: the link's clocks, where they are others, reach what they have.
+    paths: the slowest way of each clock.
     """
 
     seed: int
@@ -43,6 +47,7 @@ class Attempt:
     met: bool
     machine_hz: float = 0.0
     link_met: bool = True
+    paths: dict[str, CriticalPath] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,13 +85,17 @@ class Flow:
     def write(self) -> list[str]:
         """Write the project's files; returns their names."""
         with _no_environment(), warnings.catch_warnings():
-            plan = self.platform.prepare(BoardDesign(self.board, self.config, self.rates), NAME, emit_src=False, **self._options())
+            plan = self.platform.prepare(self.design(), NAME, emit_src=False, **self._options())
         self.directory.mkdir(parents=True, exist_ok=True)
         plan.extract(str(self.directory))
         names: list[str] = sorted(plan.files)
         if self.board.open_flow:
             self.commands = [self._adapted(command) for command in json.loads(plan.files[f"build_{NAME}.json"])["commands"]]
         return names
+
+    def design(self) -> Elaboratable:
+        """What is built: the machine and its link. A subclass may build something else with the board's tools."""
+        return BoardDesign(self.board, self.config, self.rates)
 
     def _options(self) -> dict[str, str]:
         """The templates' parts that Amaranth's plan leaves to us."""
@@ -121,11 +130,12 @@ class Flow:
             rest = [word.replace("GW2AR", "GW2A") for word in rest]
         return [tool, *rest]
 
-    def run(self, seeds: int, seconds: float, say: Callable[[str], object]) -> Placed:
+    def run(self, seeds: int, seconds: float, say: Callable[[str], object], every: bool = False) -> Placed:
         """Synthesize, place and route seed after seed from the board's on, until one meets its clocks, and pack the best one.
 
-        seconds: after which a seed is given up. say: is told of each step. The best is the one whose machine is fastest, of those
-        whose link keeps its clock, if any does.
+        seconds: after which a seed is given up. say: is told of each step. every: the other seeds are tried, too, for what they
+        come to. The best is the first that meets its clocks, so that the bitstream is the same with `every` and without; where
+        none does, the one whose machine is fastest, of those whose link keeps its clock, if any does.
         """
         place, pack = self.commands[1:]
         tools = [self.tool(number) for number in range(len(self.commands))]
@@ -142,7 +152,7 @@ class Flow:
                 continue
             attempts.append(self._attempt(seed))
             self._keep(place, attempts)
-            if attempts[-1].met:
+            if attempts[-1].met and not every:
                 break
         if not any(attempt.fmax_hz for attempt in attempts):
             raise BuildError(f"place and route of {Derived.of(self.config).size} has not ended within {seconds / 60:g} minutes "
@@ -162,17 +172,18 @@ class Flow:
         return step
 
     def _attempt(self, seed: int) -> Attempt:
-        clocks = json.loads((self.directory / REPORT).read_text())["fmax"]
+        report = json.loads((self.directory / REPORT).read_text())
+        clocks = report["fmax"]
         if not clocks:
             raise BuildError(f"place and route says nothing of the clock (all of it in {self.directory / 'top.tim'})")
-        fmax = {name.split("$TRELLIS")[0].removeprefix("$glbnet$"): 1e6 * clock["achieved"] for name, clock in clocks.items()}
+        fmax = {clock_name(name): 1e6 * clock["achieved"] for name, clock in clocks.items()}
         # The machine's clocks are those that have its constraint: all of them where the link has no other.
         others = self.rates.link_post or not self.board.serial
         of_machine = {name for name, clock in clocks.items()
                       if not others or abs(1e6 * clock["constraint"] / self.rates.hz - 1) < _SAME}
         met = {name: clock["achieved"] >= clock["constraint"] for name, clock in clocks.items()}
         return Attempt(seed, fmax, all(met.values()), min(1e6 * clocks[name]["achieved"] for name in of_machine),
-                       all(met[name] for name in met.keys() - of_machine))
+                       all(met[name] for name in met.keys() - of_machine), critical_paths(report))
 
     def _outputs(self, place: list[str]) -> list[Path]:
         output = place[1 + max(place.index(word) for word in ("--textcfg", "--asc", "--write") if word in place)]
@@ -195,7 +206,9 @@ class Flow:
 
 
 def _best(attempts: list[Attempt]) -> Attempt:
-    return max(attempts, key=lambda attempt: (attempt.link_met, attempt.machine_hz))
+    # max keeps the first of those that meet their clocks, to which a faster machine is no use.
+    return max(attempts, key=lambda attempt: (attempt.met, not attempt.met and attempt.link_met,
+                                              0.0 if attempt.met else attempt.machine_hz))
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
     """The record of a build, ready for JSON. Rates are those of the fastest clock of the machine that timing analysis allows."""
     config = Derived.of(config)
     fmax, baud, clock_hz = placed.best.machine_hz, rates.baud, rates.hz
+    paths = placed.best.paths
     memory_hz = rates.link_hz if rates.link_post else fmax
     peak = config.all_lanes * fmax * work.utilization
     link = ethernet_bytes_per_s() if board.ethernet else usb_bytes_per_s() if board.usb else link_bytes_per_s(baud)
@@ -41,7 +42,9 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
         "fmax_hz": placed.best.fmax_hz, "machine_fmax_hz": fmax,
         "resources": {kind: {"used": used, "available": placed.available[kind],
                              "share": round(used / placed.available[kind], 4)} for kind, used in placed.used.items()},
-        "seeds": [{"seed": a.seed, "fmax_hz": a.fmax_hz, "timing_met": a.met} for a in placed.attempts],
+        **({"critical_paths": {clock: path.to_dict() for clock, path in paths.items()}} if paths else {}),
+        "seeds": [{"seed": a.seed, "fmax_hz": a.fmax_hz, "machine_fmax_hz": a.machine_hz, "timing_met": a.met}
+                  for a in placed.attempts],
         "seed": placed.best.seed, "lanes": config.all_lanes, "utilization": work.utilization, "labels_per_s": peak,
         "labels_per_s_at_clock": config.all_lanes * clock_hz * work.utilization,
         "sites": config.sites, "labels": config.max_labels,
@@ -87,10 +90,13 @@ def read_record(path: Path) -> dict[str, Any]:
     return cast(dict[str, Any], record)
 
 
-# What the table reads: kinds by name. "?" begins what may be missing or null, "*" stands for every name, of which there is one.
+# What a report reads: kinds by name. "?" begins what may be missing or null, "*" stands for every name, of which there is one; in
+# brackets is what each part of a list has.
 _NEEDED: dict[str, Any] = {
     "labels_per_s": float, "board": str, "device": str, "design": str, "status": str, "labels": int, "sites": int, "lanes": int,
     "clock_hz": float, "machine_fmax_hz": float, "resources": {"*": {"used": int, "share": float}},
+    "?fmax_hz": {"*": float}, "?seeds": [{"seed": int, "?machine_fmax_hz": float}],
+    "?critical_paths": {"*": {"from": str, "to": str, "ns": float, "routing_ns": float, "steps": int}},
     "?log": {"labels_per_s": float, "binds": str, "?memory": {"bytes": int, "labels_per_s": float, "?seconds": float}},
 }
 _SPOKEN = {float: "finite number", int: "whole number", str: "text"}
@@ -108,13 +114,20 @@ def _wrong(record: dict[str, Any], needed: dict[str, Any]) -> str | None:
             continue
         elif name not in record:
             return f"it has no {name}"
+        elif isinstance(kind, list):
+            parts = record[name] if isinstance(record[name], list) else [None]
+            found = next(filter(None, (_wrong_part(part, kind[0], f"part of {name}") for part in parts)), None)
         elif isinstance(kind, dict):
-            found = _wrong(record[name], kind) if isinstance(record[name], dict) else f"its {name} is no object"
+            found = _wrong_part(record[name], kind, name)
         else:
             found = None if _is(record[name], kind) else f"its {name} is no {_SPOKEN[kind]}"
         if found:
             return found
     return None
+
+
+def _wrong_part(part: object, needed: dict[str, Any], name: str) -> str | None:
+    return _wrong(part, needed) if isinstance(part, dict) else f"its {name} is no object"
 
 
 def _is(value: object, kind: type) -> bool:

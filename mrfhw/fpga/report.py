@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from mrfhw.fpga.records import read_record
 
-__all__ = ["PUBLISHED", "RESULTS", "cell_of", "kept_records", "markdown", "table"]
+__all__ = ["PUBLISHED", "RESULTS", "cell_of", "clocks", "critical_path", "kept_records", "machine_path", "markdown", "seed_range",
+           "table"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -77,6 +79,40 @@ def _log(log: dict[str, Any]) -> str:
 def table(records: list[dict[str, Any]]) -> str:
     """The records and the published rows as a table in Markdown."""
     return markdown([_COLUMNS, *map(_row, [*records, *PUBLISHED])])
+
+
+def machine_path(record: dict[str, Any]) -> dict[str, Any] | None:
+    """The critical path of the machine's slowest clock; None in a record that does not say it, as those of earlier versions."""
+    clocks = record.get("fmax_hz") or {}
+    clock = next((name for name, hz in clocks.items() if hz == record["machine_fmax_hz"]), None)
+    path: dict[str, Any] | None = (record.get("critical_paths") or {}).get(clock)
+    return path
+
+
+def critical_path(record: dict[str, Any]) -> str | None:
+    """What sets the machine's clock, in one line; None as of `machine_path`."""
+    path = machine_path(record)
+    if path is None:
+        return None
+    return (f"machine clock {record['machine_fmax_hz'] / 1e6:.1f} MHz: from {path['from']} to {path['to']}, {path['ns']:.1f} ns, "
+            f"of which routing {path['routing_ns']:.1f}; {path['steps']} logic steps")
+
+
+def seed_range(record: dict[str, Any]) -> str | None:
+    """What the seeds came to, in one line; None in a record of one seed, or of an earlier version."""
+    seeds = record.get("seeds") or []
+    found = [hz / 1e6 for seed in seeds if (hz := seed.get("machine_fmax_hz"))]
+    if len(seeds) < 2 or not found:
+        return None
+    late = len(seeds) - len(found)
+    return (f"machine clock with {len(found)} seeds: lowest {min(found):.1f}, median {statistics.median(found):.1f}, highest "
+            f"{max(found):.1f} MHz" + (f"; {late} did not end" if late else ""))
+
+
+def clocks(records: list[dict[str, Any]]) -> list[str]:
+    """Of each record that says it what sets its machine's clock, and what its seeds came to: a line each."""
+    return [f"{record['board']} {record['design']}, {record['sites']} sites: {line}"
+            for record in records for line in (critical_path(record), seed_range(record)) if line]
 
 
 def markdown(rows: list[tuple[str, ...]]) -> str:
