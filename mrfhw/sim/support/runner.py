@@ -16,6 +16,7 @@ from cocotb_tools.runner import get_runner
 
 from mrfhw.generation.verilog import component_verilog
 from mrfhw.machine.derived import Derived
+from mrfhw.sim.support.whole_nets import whole_nets
 
 __all__ = ["BenchError", "bench_config", "bench_parameters", "run_bench"]
 
@@ -53,7 +54,7 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
     text = component_verilog(component, name) if verilog is None else verilog
     with tempfile.TemporaryDirectory(prefix="mrfhw-bench-") as directory:
         work = Path(directory)
-        (work / f"{name}.v").write_text(text)
+        (work / f"{name}.v").write_text(whole_nets(text))
         results, log = work / "results.xml", work / "log"
         try:
             runner = get_runner("icarus")
