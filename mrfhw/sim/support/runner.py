@@ -12,9 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from amaranth.lib import wiring
-from cocotb_tools.runner import get_runner
 
-from mrfhw.generation.verilog import component_verilog
 from mrfhw.machine.derived import Derived
 from mrfhw.sim.support.whole_nets import whole_nets
 
@@ -47,6 +45,10 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
     verilog: simulate this text, whose top module is `name`, in place of the component's own.
     Works in a temporary directory of its own. Raises BenchError unless every test ran and passed.
     """
+    from cocotb_tools.runner import get_runner  # here, as each bench imports this module and does without them
+
+    from mrfhw.generation.verilog import component_verilog
+
     if shutil.which("iverilog") is None:
         raise BenchError("iverilog is not installed; the benches run on it: install it (Debian: apt-get install iverilog)")
     config = getattr(component, "config", None)
