@@ -16,7 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--problems", type=int, default=25, help="Random problems on each of them.")
     parser.addoption("--long", action="store_true", help="The tests that are marked long, too.")
     parser.addoption("--own-machines", action="store_true", help="Netlists of every family and of each board's own machine.")
-    parser.addoption("--command-lines", type=int, default=200, help="Random command lines.")
+    parser.addoption("--command-lines", type=int, default=100, help="Random command lines.")
     parser.addoption("--bridges", type=int, default=1, help="Runs of random frames through a bridge, of each size.")
     parser.addoption("--every-stage", action="store_true", help="A register stage more in every part of a machine, one by one.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
