@@ -10,6 +10,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Files of tests that take ten seconds or more.
+LONGEST = ("test_build_flow", "test_synthesis", "test_wheel", "test_fuzzed_commands", "test_ethernet", "test_bridge",
+           "test_checkpoints", "test_reproduce_command", "test_generate")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--machines", type=int, default=6, help="Random machines compared with the model.")
@@ -37,4 +41,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves out what is long. The longest of the others come first, so that no worker is left alone with them at the end."""
     if not config.getoption("--long"):
         items[:] = [item for item in items if item.get_closest_marker("long") is None]
-    items.sort(key=lambda item: item.path.stem not in ("test_build_flow", "test_netlist", "test_synthesis", "test_axi_top"))
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
