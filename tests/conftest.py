@@ -10,13 +10,17 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Files of tests that take ten seconds or more.
+LONGEST = ("test_build_flow", "test_synthesis", "test_wheel", "test_fuzzed_commands", "test_ethernet", "test_bridge",
+           "test_checkpoints", "test_reproduce_command", "test_generate")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--machines", type=int, default=6, help="Random machines compared with the model.")
     parser.addoption("--problems", type=int, default=25, help="Random problems on each of them.")
     parser.addoption("--long", action="store_true", help="The tests that are marked long, too.")
     parser.addoption("--own-machines", action="store_true", help="Netlists of every family and of each board's own machine.")
-    parser.addoption("--command-lines", type=int, default=200, help="Random command lines.")
+    parser.addoption("--command-lines", type=int, default=100, help="Random command lines.")
     parser.addoption("--bridges", type=int, default=1, help="Runs of random frames through a bridge, of each size.")
     parser.addoption("--every-stage", action="store_true", help="A register stage more in every part of a machine, one by one.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
@@ -37,4 +41,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves out what is long. The longest of the others come first, so that no worker is left alone with them at the end."""
     if not config.getoption("--long"):
         items[:] = [item for item in items if item.get_closest_marker("long") is None]
-    items.sort(key=lambda item: item.path.stem not in ("test_build_flow", "test_netlist", "test_synthesis", "test_axi_top"))
+    items.sort(key=lambda item: item.path.stem not in LONGEST)

@@ -44,7 +44,7 @@ def test_runs_through_the_wires(config: Config, two_clocks: bool, log_bytes: int
 
 def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest) -> None:
     """Every result is the model's, whatever becomes of datagrams on their way."""
-    runs, faults = request.config.getoption("--faults") // 8, Counter[str]()
+    runs, faults = request.config.getoption("--faults") // 16, Counter[str]()
     made = itertools.count()
     wire = SimEthernetLink(TINY, log_bytes=512)
 

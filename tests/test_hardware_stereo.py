@@ -19,7 +19,7 @@ from mrfhw.scenes import stereo_scene
 from mrfhw.sim.chip import CompiledChip, run_placed
 from support.data import data_directory
 
-RUN = Run(sweeps=60, burn_in=30, seed=1)
+RUN = Run(sweeps=24, burn_in=12, seed=1)
 
 
 def window_problem(scene: str, labels: int, rows: int = 64) -> Problem:

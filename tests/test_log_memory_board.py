@@ -22,7 +22,7 @@ def test_the_log_waits_in_memory(memory_bytes: int) -> None:
     stalls = 0
     with RemoteSession(TINY, link) as session:
         for seed in range(3):
-            problem, run = tiny_problem(seed, 300)
+            problem, run = tiny_problem(seed, 100)
             result = session.solve(problem, run)
             stalled = result.stall_cycles
             model = assert_equals_model(result, TINY, problem, run)

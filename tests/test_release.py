@@ -71,8 +71,8 @@ def test_the_sdist_has_all_that_git_tracks(unpacked: Path) -> None:
 def test_all_tests_are_collected_in_the_sdist(unpacked: Path) -> None:
     """The long ones, too, with the package, the benches and what they share from the sdist. An error ends the command."""
     assert str(unpacked) in call(sys.executable, "-c", "import mrfhw; print(mrfhw.__file__)", cwd=unpacked, path=unpacked)
-    listed = call(sys.executable, "-m", "pytest", "--collect-only", "-q", "--long", "-p", "no:cacheprovider", cwd=unpacked,
-                  path=unpacked)
+    listed = call(sys.executable, "-m", "pytest", "--collect-only", "-q", "--long", "-p", "no:cacheprovider",
+                  "--assert=plain", cwd=unpacked, path=unpacked)
     collected = {line.split(":")[0] for line in listed.splitlines() if re.fullmatch(r"tests/\S+\.py: \d+", line)}
     assert collected == {name for name in tracked("tests") if Path(name).name.startswith("test_")}
 

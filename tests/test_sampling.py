@@ -42,7 +42,8 @@ def test_a_sum_of_histograms_is_as_wide_as_it_must_be(backend, sweeps, kind):
     assert np.array_equal(added.counts, sample(backend, CONFIG, PROBLEM, run, chains=2).counts)
 
 
-@pytest.mark.parametrize(("sweeps", "total"), [(33_000, 66_000), (65_535, 131_070), (65_536, 131_072)])
+@pytest.mark.parametrize(("sweeps", "total"), [
+    (33_000, 66_000), pytest.param(65_535, 131_070, marks=pytest.mark.long), (65_536, 131_072)])
 def test_long_runs_are_counted_whole(sweeps, total):
     """Counts of one chain, and of two added, that 16 bits do not hold: of a site that has one label."""
     problem = Problem(labels=2, singleton1=np.array([[0]]), constants=np.array([0, 60]), schedule=Schedule.constant(0.5))

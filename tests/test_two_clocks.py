@@ -19,7 +19,7 @@ from support.boards import TINY, assert_runs_equal_model
 def test_a_machine_with_its_own_clock(log_bytes: int) -> None:
     """Problem after problem, with a log that stalls the machine and one that does not; what is left of a run is dropped."""
     with RemoteSession(TINY, lambda: SimLink(TINY, quick=True, log_bytes=log_bytes, two_clocks=True)) as session:
-        assert_runs_equal_model(session, TINY, 120, 100)
+        assert_runs_equal_model(session, TINY, 40, 30)
 
 
 def test_clocks_of_a_board() -> None:

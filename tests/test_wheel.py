@@ -45,8 +45,8 @@ def test_the_wheel_has_the_product_and_no_benches(wheel: Path) -> None:
 
 def test_an_empty_environment_generates_and_runs(wheel: Path, tmp_path: Path) -> None:
     environment = tmp_path / "environment"
-    call(sys.executable, "-m", "venv", environment, cwd=tmp_path)
-    call(environment / "bin" / "pip", "install", "--quiet", "--no-compile", wheel, cwd=tmp_path)
+    call(sys.executable, "-m", "venv", "--without-pip", environment, cwd=tmp_path)
+    call(sys.executable, "-m", "pip", "--python", environment, "install", "--quiet", "--no-compile", wheel, cwd=tmp_path)
     mrfhw = environment / "bin" / "mrfhw"
     call(mrfhw, "generate", "--preset", "smallest", "-o", "rtl", cwd=tmp_path)
     assert "module mrfhw_top" in (tmp_path / "rtl" / "mrfhw_top.v").read_text()

@@ -213,22 +213,22 @@ async def what_it_says_of_itself(dut: Any) -> None:
 
 @cocotb.test()
 async def accesses(dut: Any) -> None:
-    await _with(dut, work_accesses, 2, 12, 0.0, share=1)
+    await _with(dut, work_accesses, 2, 6, 0.0, share=1)
 
 
 @cocotb.test()
 async def accesses_under_faults(dut: Any) -> None:
-    await _with(dut, work_accesses, 3, 12, 3e-3)
+    await _with(dut, work_accesses, 3, 8, 3e-3)
 
 
 @cocotb.test()
 async def log(dut: Any) -> None:
-    await _with(dut, work_log, 4, 120, 0.0, log=1, share=1)
+    await _with(dut, work_log, 4, 60, 0.0, log=1, share=1)
 
 
 @cocotb.test()
 async def log_under_faults(dut: Any) -> None:
-    await _with(dut, work_log, 5, 120, 3e-3, log=0.4)
+    await _with(dut, work_log, 5, 60, 3e-3, log=0.4)
 
 
 @cocotb.test()

@@ -102,12 +102,12 @@ async def _with(dut: Any, work: Callable[..., None], seed: int, *arguments: Any,
 
 @cocotb.test()
 async def accesses(dut: Any) -> None:
-    await _with(dut, work_accesses, 2, 12, 0.0, share=1)
+    await _with(dut, work_accesses, 2, 6, 0.0, share=1)
 
 
 @cocotb.test()
 async def accesses_under_faults(dut: Any) -> None:
-    await _with(dut, work_accesses, 3, 15, 0.3)
+    await _with(dut, work_accesses, 3, 8, 0.3)
 
 
 @cocotb.test()

@@ -12,10 +12,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from amaranth.lib import wiring
-from cocotb_tools.runner import get_runner
 
-from mrfhw.generation.verilog import component_verilog
 from mrfhw.machine.derived import Derived
+from mrfhw.sim.support.whole_nets import whole_nets
 
 __all__ = ["BenchError", "bench_config", "bench_parameters", "run_bench"]
 
@@ -46,6 +45,10 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
     verilog: simulate this text, whose top module is `name`, in place of the component's own.
     Works in a temporary directory of its own. Raises BenchError unless every test ran and passed.
     """
+    from cocotb_tools.runner import get_runner  # here, as each bench imports this module and does without them
+
+    from mrfhw.generation.verilog import component_verilog
+
     if shutil.which("iverilog") is None:
         raise BenchError("iverilog is not installed; the benches run on it: install it (Debian: apt-get install iverilog)")
     config = getattr(component, "config", None)
@@ -53,7 +56,7 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
     text = component_verilog(component, name) if verilog is None else verilog
     with tempfile.TemporaryDirectory(prefix="mrfhw-bench-") as directory:
         work = Path(directory)
-        (work / f"{name}.v").write_text(text)
+        (work / f"{name}.v").write_text(whole_nets(text))
         results, log = work / "results.xml", work / "log"
         try:
             runner = get_runner("icarus")
