@@ -7,7 +7,8 @@ The field of `mrfhw run` with its defaults (stereo: 64 disparities from 0), by t
 LANES:SLOTS, with 0 slots for all of them. Of each scene and machine: slots of a site, and evaluated; cycles a sweep, and how
 often as many one lane a tile takes; mean energy of the counted sweeps of each chain; the mode's error, the share of pixels
 whose 90 % interval holds the truth, and the effective samples a sweep of the middle one of the sites that are watched. Two chains
-and three seeds. With --cpu the same of backend `cpu`, which has no cycles.
+and three seeds. With --cpu the same of backend `cpu`, which has no cycles: in place of
+the slots that are evaluated, the share of the counted visits in which it weighs the labels, as a neighbour has changed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from mrfhw.analysis.convergence import diagnose
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.commands.machine_options import OneLineCommand
+from mrfhw.model.cpu import CpuChain
 from mrfhw.placement.placement import Placement
 from mrfhw.system.errors import ProblemError
 
@@ -78,11 +80,20 @@ def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], option
 def _cycles(job: Job, solution: Solution, machine: tuple[int, int] | None) -> tuple[str, ...]:
     """Lanes, slots of a subset, of a site and visited, cycles a sweep, and how often as many one lane takes."""
     if machine is None:
-        return "cpu", "", "", "", "", ""
+        return "cpu", "", "", f"{_weighed(job):.2f}", "", ""
     placed = Placement(job.config, job.problem, job.run)
     cycles = np.mean([result.cycles for result in solution.results]) / job.run.sweeps
     alone = placed.order.turns * 2 * job.problem.labels
     return *map(str, machine), str(placed.label_groups.slots), str(placed.slots), f"{cycles:.0f}", f"{alone / cycles:.2f}"
+
+
+def _weighed(job: Job) -> float:
+    """Share of the counted visits of a chain in which the backend cpu weighs all labels."""
+    chain, drawn = CpuChain(job.problem, job.run), 0
+    for sweep in range(job.run.sweeps):
+        drawn = chain.drawn if sweep == job.run.burn_in else drawn
+        chain.sweep()
+    return (chain.drawn - drawn) / (job.problem.unclamped_sites * (job.run.sweeps - job.run.burn_in))
 
 
 def _quality(found: list[tuple[Job, Solution, Judged]]) -> tuple[str, ...]:
