@@ -73,12 +73,11 @@ class SubsetSlots(wiring.Component):
         m.d.comb += [
             table.slot.eq(delayed(m, choice.slot, wait - table.latency, "slot", reset_less=True)),
             label.enable.eq(self.flags.enable), label.first.eq(self.flags.first), label.last.eq(self.flags.last),
-            label.label.eq(table.label), label.constants.eq(table.constants),
-            self.weight.eq(delayed(m, choice.weight, wait, "weight", reset_less=True)),
+            label.label.eq(table.label), *([label.used.eq(table.used)] if c.lanes > 1 else []), label.constants.eq(table.constants),
         ]
         if c.lanes > 1:
-            m.d.comb += [label.used.eq(table.used),
-                         label.slot.eq(delayed(m, table.slot, table.latency, "slot_of_label", reset_less=True))]
+            m.d.comb += label.slot.eq(delayed(m, table.slot, table.latency, "slot_of_label", reset_less=True))
+        m.d.comb += self.weight.eq(delayed(m, choice.weight, wait, "weight", reset_less=True))
         if c.vector_bits:
             m.d.comb += label.vectors.eq(table.vectors)
         return m
