@@ -68,4 +68,3 @@ def _path_of(segments: list[dict[str, Any]]) -> CriticalPath:
 def _signal(cell: str, nets: list[str]) -> str:
     """The design's name of a cell; where it has one of the tools' alone, of the wire at it; else the tools' name."""
     return next(filter(None, (_OF_TOOLS.sub("", name) for name in (cell, *nets))), cell)
-

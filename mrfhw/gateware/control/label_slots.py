@@ -27,7 +27,7 @@ class LabelSlots(wiring.Component):
     labelling, slot, group: the current slot and its group. tables: writes of the label table. label_cycle: this slot has a
     label.
     singleton, columns, rows, swap, label: the operations; each leaves `Latency.scheduler` plus its own cycles after its slot.
-    columns, rows: with one lane a site. With subsets, whose tiles choose the slots: place, in place of singleton.
+    columns, rows: where words come from other tiles. With subsets, whose tiles choose the slots: place, in place of singleton.
     """
 
     def __init__(self, config: Config):
@@ -62,7 +62,7 @@ class LabelSlots(wiring.Component):
         ]
         join_label_table(m, unit, self.tables.label, self.tables.address, self.tables.data)
         # Each operation waits until the cycle in which the tile takes it.
-        directions = ((self.columns, ("left", "right")), (self.rows, ("up", "down"))) if c.lanes == 1 else ()
+        directions = ((self.columns, ("left", "right")), (self.rows, ("up", "down"))) if not c.holds_reach else ()
         for port, names in ((self.singleton, ("first", "second", "rotate")), *directions):
             layout: Any = port.shape()
             wait = c.latency.scheduler - unit.latency + layout.cycle
@@ -73,7 +73,7 @@ class LabelSlots(wiring.Component):
     def _address(self, m: Module) -> SingletonAddress | ReachAddress:
         """What finds the singleton-2 words of a slot, with its site's row."""
         row, r = self.group.row, self.registers
-        if self.config.lanes == 1:
+        if not self.config.holds_reach:
             m.submodules.singleton_address = own = SingletonAddress(self.config)
             m.d.comb += [own.row.eq(row.row), own.site.eq(row.site)]
             return own

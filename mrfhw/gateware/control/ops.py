@@ -235,7 +235,7 @@ LABEL_MEMORY = ("label_read", "write_back", "fetch", "site")  # operations that 
 
 def operations(config: Config) -> dict[str, Operation]:
     """The scheduler's operations, by their names in `downlink`."""
-    directions = {"columns": SingletonColumns(config), "rows": SingletonRows(config)} if config.lanes == 1 else {}
+    directions = {} if Derived.of(config).holds_reach else {"columns": SingletonColumns(config), "rows": SingletonRows(config)}
     slots: dict[str, Operation] = ({"place": SitePlace(config)} if config.subset_slots
                                    else {"singleton": SingletonRead(config), **directions})
     return {
