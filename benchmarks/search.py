@@ -58,7 +58,7 @@ SPACES = {
     "stereo": Space("bad_1", "stereo", {
         "--temperature": (1.5, 1.7, 1.9, 2.1, 2.4), "--tau": (2, 3, 4), "--beta": (1, 2), "SINGLETON_MAX": (4, 5, 6), **WEIGHTS,
         "--out-of-range": (2, 3, 4), "ONE_WAY_ENERGY.temperature": (1.1, 1.4, 1.7), "ONE_WAY_ENERGY.beta": (1, 2, 3),
-        "ONE_WAY_ENERGY.tau": (1, 2, 3), "FIRST_SWEEPS": (40, 80, 160), "DOUBT": (0.0, 0.06, 0.12, 0.18)}),
+        "ONE_WAY_ENERGY.tau": (1, 2, 3), "FIRST_SWEEPS": (40, 80, 160)}),
     "motion": Space("epe", "motion", {
         "--temperature": (1.3, 1.5, 1.7, 1.9, 2.1), "--tau": (2, 3, 4, 6), "--beta": (1, 2), "SINGLETON_MAX": (4, 5, 6), **WEIGHTS,
         "--out-of-range": (2, 3, 4)}),

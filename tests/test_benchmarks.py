@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 
 from mrfhw.cli import APPLICATIONS
@@ -147,3 +148,36 @@ def test_wrong_words_of_the_logs_rate_are_one_line(words, says, tmp_path):
     done = run("log_rate.py", *words, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert says in done.stderr
+
+
+def test_the_doubt_of_most_likelihood_is_the_share_of_pixels_that_have_any_label(monkeypatch, tmp_path):
+    """Of truths drawn from it: 20,000 of each kind, whose estimate lies within 0.03, six deviations."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    doubt = importlib.import_module("doubt")
+    write_scene(stereo_scene(100, 400, 16, 0), tmp_path)
+    job = doubt.job_of("stereo", [str(tmp_path / f"{name}.png") for name in ("left", "right")] + [
+        "--labels", "16", "--truth", str(tmp_path / "disparity.png"), "--truth-scale", "2048"])
+    rng = np.random.default_rng(3)
+    seen, label = rng.integers(0, 2, (100, 400)).astype(bool), rng.integers(0, 16, (100, 400))
+    anything = rng.random((100, 400)) < np.where(seen, 0.25, 0.6)
+    truth = doubt.stereo.StereoTruth(np.where(anything, rng.integers(0, 16, (100, 400)), label) + 1.0, 1)
+    job = doubt.dataclasses.replace(job, truth=truth, maps={"occluded": np.ones((100, 400), bool)},
+                                    problem=doubt.dataclasses.replace(job.problem, observed=seen))
+    counts = np.where(np.arange(16) == label[..., None], 18, 0) + np.where(np.arange(16) == (label[..., None] + 1) % 16, 2, 0)
+    found = doubt.likeliest([doubt.logarithms(job, doubt.Solution(results=[], total=counts))])
+    # One in ten samples is a label that only truths of "any" have, so that a little less is put down to those.
+    assert found["DOUBT"] == pytest.approx(0.25, abs=0.03)
+    assert found["DOUBT_OUTSIDE"] == pytest.approx(0.6, abs=0.03)
+
+
+def test_doubts_by_scene_and_together(tmp_path):
+    done = run("doubt.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    head, own, held_back, together = (line.split(",") for line in done.stdout.splitlines())
+    assert head[2:4] == ["DOUBT", "DOUBT_OUTSIDE"]
+    assert own[2:4] == together[2:4]
+    assert (held_back[0], held_back[1]) == ("2", "held back")
+    assert all(50 < float(share) < 100 for share in (*own[4:], *held_back[4:]))
+    wrong = run("doubt.py", "--scenes", "teddy", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+    assert "built-in scenes are whole numbers" in wrong.stderr

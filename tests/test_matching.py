@@ -13,7 +13,7 @@ import mrfhw
 from mrfhw.apps.descriptors import CENSUS, census, edge_weights, takes_census
 from mrfhw.apps.motion import motion_problem
 from mrfhw.apps.motion_window import block_motions, find_window
-from mrfhw.apps.stereo import CENSUS_ENERGY, DOUBT, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
+from mrfhw.apps.stereo import CENSUS_ENERGY, DOUBT, DOUBT_OUTSIDE, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
 from mrfhw.apps.two_ways import SQUARE, behind, filled, matched_to, mirrored, shown_behind, unmatched
 from mrfhw.cli import main
 from mrfhw.field.energy import singleton_energies
@@ -130,7 +130,9 @@ def test_the_stereo_of_both_ways_finds_what_is_hidden():
     assert (final.singleton1[~hidden] == problem.singleton1[~hidden]).all()
     fits = np.take_along_axis(singleton_energies(final), start[..., None].astype(int), 2)[..., 0]
     assert (fits[hidden & final.observed] == 0).all()
-    assert (changes["doubt"] == DOUBT * occluded).all()
+    assert (changes["doubt"][~occluded] == 0).all()
+    assert (changes["doubt"][occluded & final.observed] == DOUBT).all()
+    assert (changes["doubt"][~final.observed] == DOUBT_OUTSIDE).all()
     longer = dataclasses.replace(run, sweeps=60 + 2 * FIRST_SWEEPS)
     wrong = [np.mean(np.abs(solve(config, one, r).counts.argmax(-1) - scene.disparity) > 1)
              for one, r in ((problem, longer), (changes["problem"], changes["run"]))]

@@ -12,8 +12,9 @@ from mrfhw.analysis.uncertainty import entropy, quantify
 from mrfhw.apps.label_scale import LabelScale
 
 
-def scalar(labels, first=0.0, step=1.0):
-    return LabelScale(values=(first + step * np.arange(labels))[:, None], name="disparity (pixels)")
+def scalar(labels, first=0.0, step=1.0, kind="grey"):
+    """Of "grey" intervals end at labels, of "scalar" between them."""
+    return LabelScale(values=(first + step * np.arange(labels))[:, None], name="x", kind=kind)
 
 
 def of_sites(rows, scale=None, level=0.9, last=None):
@@ -77,7 +78,7 @@ def test_classes_have_no_order():
 
 def test_intervals_of_labels_whose_values_do_not_rise():
     values = np.array([[5.0], [1], [3], [1]])
-    found = of_sites([[2, 4, 2, 2]], LabelScale(values=values, name="x"), level=0.6)
+    found = of_sites([[2, 4, 2, 2]], LabelScale(values=values, name="x", kind="grey"), level=0.6)
     # Rising: 1 x 6, 3 x 2, 5 x 2; two of ten may be left on each side.
     assert found.interval[0, 0, 0].tolist() == [1, 3]
 
@@ -125,11 +126,21 @@ def test_against_the_samples_themselves(histogram, level):
 
 
 @settings(max_examples=30, deadline=None)
+@given(histogram=HISTOGRAMS, kind=st.sampled_from(["grey", "scalar"]))
+def test_a_mirrored_histogram_has_the_mirrored_interval(histogram, kind):
+    scale = scalar(len(histogram), kind=kind)
+    low, high = of_sites([histogram], scale).interval[0, 0, 0]
+    mirrored = of_sites([histogram[::-1]], scale).interval[0, 0, 0]
+    ends = pytest.approx if kind == "scalar" else list
+    assert mirrored.tolist() == ends([len(histogram) - 1 - high, len(histogram) - 1 - low])
+
+
+@settings(max_examples=30, deadline=None)
 @given(histogram=HISTOGRAMS)
-def test_a_mirrored_histogram_has_the_mirrored_interval(histogram):
-    low, high = of_sites([histogram]).interval[0, 0, 0]
-    mirrored = of_sites([histogram[::-1]]).interval[0, 0, 0]
-    assert mirrored.tolist() == [len(histogram) - 1 - high, len(histogram) - 1 - low]
+def test_intervals_between_labels_are_those_of_the_density(histogram):
+    found = of_sites([histogram], scalar(len(histogram), first=-3, step=0.5, kind="scalar"))
+    edges, below = 0.5 * np.arange(len(histogram) + 1) - 3.25, np.cumsum([0, *histogram]) / sum(histogram)
+    assert np.interp(found.interval[0, 0, 0], edges, below) == pytest.approx([0.05, 0.95])
 
 
 @settings(max_examples=30, deadline=None)
@@ -208,4 +219,4 @@ def test_doubt_is_spread_over_all_labels():
     assert found.mean[0, 1, 0] == pytest.approx((share * np.arange(4)).sum())
     assert found.confidence.tolist() == [[pytest.approx(0.8), pytest.approx(share[1])]]
     assert (found.mode == plain.mode).all()
-    assert found.interval[0, 1].tolist() == [[0, 3]]
+    assert found.interval[0, 1, 0] == pytest.approx([-0.1, 3.1])  # 0.05 of the outermost labels' 0.125 each

@@ -19,7 +19,7 @@ print(f"  of the half with the lower entropy: {100 * wrong[sure].mean():.1f} %")
 print(f"  of the other half: {100 * wrong[~sure].mean():.1f} %")
 
 low, high = answer.interval[..., 0], answer.interval[..., 1]
-inside = (low - 0.5 <= scene.disparity) & (scene.disparity <= high + 0.5)
+inside = (low <= scene.disparity) & (scene.disparity <= high)
 print(f"true disparity within the 90 % interval: {100 * inside.mean():.1f} % of the pixels")
 print(f"hidden in the right picture, or not matched: {100 * answer.occluded.mean():.1f} %")
 print(f"converged: {answer.converged} (R-hat {answer.rhat:.2f})")

@@ -34,7 +34,8 @@ class Answer:
     std: (H, W) float64, the standard deviation, in the units of values; None of classes.
     mean: (H, W, D) float64, the posterior mean; None of classes.
     interval: (H, W, 2) float64, or (H, W, 2, 2) of motions with the components first: the lower and the upper end of the 90 %
-    credible interval; None of classes. Of motions it lies around the flow (`mrfhw.apps.finer_motion.FinerMotion`).
+    credible interval, of disparities between labels; None of classes. Of motions it lies around the flow
+    (`mrfhw.apps.finer_motion.FinerMotion`).
     converged: whether the energies of the chains have an R-hat below 1.05; None where it cannot be told, as of few looks.
     rhat: that R-hat, or None. warnings: what makes the answer doubtful, one line each. notes: what is to be said of the inputs.
     metrics: the quality by name, where truth was given. stopped: whether a callback ended the run early.

@@ -35,9 +35,9 @@ class LabelScale:
 
     @property
     def between(self) -> bool:
-        """Whether the quantity lies between the labels' values, as motions of parts of a pixel do, and their steps are too wide for
-        intervals of whole ones: intervals are then those of the histogram as a density, before `Job.finer`."""
-        return self.kind == "flow"
+        """Whether the quantity lies between the labels' values, as disparities and motions of parts of a pixel do: intervals are
+        then those of the histogram as a density, before `Job.finer`."""
+        return self.kind in ("scalar", "flow")
 
     def at(self, labels: np.ndarray) -> np.ndarray:
         """(H, W, D) float64: the values of labels (H, W); of D = 1 also of numbers between labels, on the line between two."""

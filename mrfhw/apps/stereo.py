@@ -15,8 +15,8 @@ from mrfhw.field.result import Result
 from mrfhw.machine.config import PRESETS
 from mrfhw.model.first_labels import box_start
 
-__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "FIRST_SWEEPS", "MACHINE", "ONE_WAY_ENERGY", "SINGLETON_MAX", "SWEEPS",
-           "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
+__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "DOUBT", "DOUBT_OUTSIDE", "FIRST_SWEEPS", "MACHINE", "ONE_WAY_ENERGY",
+           "SINGLETON_MAX", "SWEEPS", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
 SWEEPS = 500  # of greys
 CENSUS_SWEEPS = 300
@@ -29,7 +29,9 @@ CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, 
 ONE_WAY_ENERGY: dict[str, Any] = {"beta": 2, "tau": 2, "temperature": 1.4}
 SINGLETON_MAX = 5
 SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
-DOUBT = 0.12  # probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it
+# Probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it; and where the right
+# picture ends before. Those of most likelihood (benchmarks/doubt.py).
+DOUBT, DOUBT_OUTSIDE = 0.18, 0.32
 MACHINE = PRESETS["matching"]  # what this field needs
 
 
@@ -95,7 +97,7 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
         datum, seen = shown_behind(singleton1, singleton2, labels.astype(np.int64) + min_disparity, occluded & ~matched_to(back))
         final = dataclasses.replace(problem, singleton1=datum, observed=seen, edges=edges)
         last = dataclasses.replace(run, initial=labels) if start else run
-        return {"problem": final, "run": last, "doubt": DOUBT * occluded,
+        return {"problem": final, "run": last, "doubt": np.where(seen, DOUBT, DOUBT_OUTSIDE) * occluded,
                 "maps": {"occluded": occluded}}
 
     return First(runs, then)
