@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -49,6 +50,16 @@ def test_calls_are_made_in_another_process(beside):
 def test_a_large_array_there_and_back(beside):
     array = np.random.default_rng(0).random((700, 900))
     assert (beside.begin(np.negative, array)() == -array).all()
+
+
+def test_answers_wait_while_arguments_are_sent(beside):
+    """Both are larger than what a pipe holds, and nobody takes an answer before all calls are made."""
+    array, outcomes = np.random.default_rng(0).random((700, 900)), []
+    calls = threading.Thread(target=lambda: outcomes.extend(beside.begin(np.negative, array) for _ in range(3)), daemon=True)
+    calls.start()
+    calls.join(SECONDS)
+    assert not calls.is_alive()
+    assert all((outcome() == -array).all() for outcome in outcomes)
 
 
 def test_what_fails_there_is_done_here(beside):

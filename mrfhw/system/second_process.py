@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import multiprocessing
+import pickle
 import signal
+import threading
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any
 
 __all__ = ["Begin", "Outcome", "SecondProcess", "here"]
@@ -24,27 +27,40 @@ def here(function: Callable[..., Any], *arguments: Any) -> Outcome:
 
 def _serve(end: Connection, modules: Iterable[str]) -> None:
     """Import `modules`, and call what comes through `end`, until the other process closes it or is gone."""
+    calls: SimpleQueue[bytes | None] = SimpleQueue()
+    threading.Thread(target=_receive, args=(end, calls), daemon=True).start()
     # A missing extra is found, and said, by the function that needs it.
-    with contextlib.suppress(EOFError, OSError, ImportError):
+    with contextlib.suppress(OSError, ImportError):
         for module in modules:
             importlib.import_module(module)
-            while end.poll():
-                _answer(end)
+            while not calls.empty():
+                if not _answer(end, calls.get()):
+                    return
+    with contextlib.suppress(OSError):
+        while _answer(end, calls.get()):
+            pass
+
+
+def _receive(end: Connection, calls: SimpleQueue[bytes | None]) -> None:
+    """Take calls as they come, while answers wait to be taken: two ends that both send what a pipe does not hold would wait for
+    each other. None is the end."""
     with contextlib.suppress(EOFError, OSError):
         while True:
-            _answer(end)
+            calls.put(end.recv_bytes())
+    calls.put(None)
 
 
-def _answer(end: Connection) -> None:
-    """(True, its value) of one call, or (False, None) where it failed."""
+def _answer(end: Connection, call: bytes | None) -> bool:
+    """Send (True, its value) of one call, or (False, None) where it failed; whether there was one."""
+    if call is None:
+        return False
     try:
-        function, arguments = end.recv()
+        function, arguments = pickle.loads(call)
         answer = True, function(*arguments)
-    except (EOFError, OSError):
-        raise
     except Exception:
         answer = False, None
     end.send(answer)
+    return True
 
 
 class SecondProcess:
