@@ -1,17 +1,18 @@
 """A search over the parameters of an application's field, on some scenes, with others held back: how its defaults are found.
 
-    python benchmarks/search.py {stereo,motion,segment} [--data DIR --scenes A,B,C [--held-back D,E,F]] [--quick]
+    python benchmarks/search.py {stereo,motion,segment} [--data DIR --scenes A,B,C [--held-back D,E,F]] [--backend cpu] [--quick]
 
 Without --data the scenes are built-in ones, named by their seeds. Every try is `mrfhw run` of the bit-exact model with the default
-machine, two chains and seed 0, with some options and constants changed. The search goes from parameter to parameter, tries the
-values of SPACES with all others held at the best so far, and goes around again, at most --rounds times, until nothing gets better.
+machine (or of --backend), two chains and seed 0, with some options and constants changed. The search goes from parameter to
+parameter, tries the values of SPACES with all others held at the best so far, and goes around again, at most --rounds times, until
+nothing gets better.
 Best is the least mean over the scenes of bad 1 (percent, stereo), of the end-point error (px, motion) or of the variation of
 information of the segments (bits), among tries whose 90 % intervals hold the truth at --coverage percent of the pixels on average,
 or at as many as those of the defaults where they have less; classes have no intervals.
 
 Every try is printed: * is the best so far, < has too little coverage. What is chosen, and the defaults beside it, are printed once
 for the scenes that are held back: those figures have no part in the choice. Differences as small as those between two seeds mean
-nothing; a scene of 450x375 pixels and 42 labels takes about 20 s a try on one core.
+nothing; a scene of 450x375 pixels and 42 labels takes half a minute a try on one core, with --backend cpu 8 s.
 """
 
 from __future__ import annotations
@@ -137,8 +138,8 @@ class Tried:
 class Search:
     """Tries of one application on scenes, each the words after `mrfhw run VERB`."""
 
-    def __init__(self, verb: str, start: Choice, bar: tqdm):
-        self.verb, self.start, self.bar = verb, start, bar
+    def __init__(self, verb: str, start: Choice, backend: str, bar: tqdm):
+        self.verb, self.start, self.backend, self.bar = verb, start, backend, bar
 
     def changes(self, choice: Choice) -> str:
         """What differs from the defaults, in words."""
@@ -151,7 +152,7 @@ class Search:
         with constants(self.verb, {name: value for name, value in changed.items() if not name.startswith("--")}):
             for scene in scenes:
                 try:
-                    job, solution = solved(job_of(self.verb, [*scene, *words]), traced=False)
+                    job, solution = solved(job_of(self.verb, [*scene, *words]), traced=False, backend=self.backend)
                 except (ConfigError, ProblemError) as error:
                     return Tried(refused=str(error))
                 found = judged(job, solution.counts, solution.last)
@@ -198,9 +199,10 @@ class Search:
 @click.option("--held-back", help="Scenes that the choice is shown on at the end.  [default: without --data 3]")
 @click.option("--coverage", type=float, default=85.0, show_default=True, help="Percent that 90 % intervals must hold at least.")
 @click.option("--rounds", type=int, default=2, show_default=True, help="Times around all parameters, at most.")
+@click.option("--backend", type=click.Choice(["model", "cpu", "float"]), default="model", show_default=True)
 @click.option("--quick", is_flag=True, help="Two values of two parameters, few sweeps, small built-in scenes: to see it work.")
 def main(verb: str, data: Path | None, scenes: str | None, held_back: str | None, coverage: float, rounds: int,
-         quick: bool) -> None:
+         backend: str, quick: bool) -> None:
     """Search the parameters of a field."""
     if data is not None and scenes is None:
         raise ProblemError("scenes is missing; a directory of data has more than one: give --scenes A,B,C")
@@ -224,7 +226,7 @@ def main(verb: str, data: Path | None, scenes: str | None, held_back: str | None
         most = 1 + rounds * sum(len(values) - 1 for values in space.values())
         print(f"  {SPACES[verb].measure:>9}{'covered':>9}  of {' '.join(names['scenes'])}")
         with tqdm(total=most * len(words["scenes"]) + 2 * len(words["held-back"]), unit="run", leave=False, disable=None) as bar:
-            search = Search(verb, defaults(verb, list(space)), bar)
+            search = Search(verb, defaults(verb, list(space)), backend, bar)
             chosen = search.best(space, words["scenes"], coverage, rounds)
             tqdm.write(f"chosen: {search.changes(chosen)}")
             if words["held-back"]:

@@ -19,7 +19,7 @@ __all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "DOUBT", "DOUBT_OUTSIDE"
            "SINGLETON_MAX", "SWEEPS", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
 SWEEPS = 500  # of greys
-CENSUS_SWEEPS = 300
+CENSUS_SWEEPS = 500
 FIRST_SWEEPS = 80  # of each way of matching, before the field itself
 COOLING = Cooling(1.3, 0.7)
 
