@@ -16,8 +16,9 @@ $(VENV)/run: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --editable ".[apps,host]"
 	@touch $@
 
+# Python compiles the modules that are imported, on all cores; pip would compile all there are, on one.
 $(VENV)/test: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --editable ".[test,docs]"
+	$(BIN)/pip install --quiet --no-compile --editable ".[test,docs]"
 	@touch $@ $(VENV)/run
 
 # The 16x2 machine's RTL, and a stereo scene of exact truth solved by its bit-exact model.
