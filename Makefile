@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 DEBIAN := ccache g++ iverilog make python3-tk python3-venv verilator
 
+# Hundreds of tests start a Python of their own, which would compile all modules anew where bytecode is not kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .NOTPARALLEL:
 .PHONY: demo test verify long benchmark packages clean
 
