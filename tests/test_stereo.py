@@ -1,10 +1,21 @@
 """The stereo problem: its offsets, its measure of error, and what its defaults reach."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from mrfhw.apps.images import load_disparity, load_grey
-from mrfhw.apps.stereo import StereoTruth, bad_pixels, disparity_scale, stereo_problem
+from mrfhw.apps.stereo import (
+    CENSUS_SWEEPS,
+    DOUBT,
+    DOUBT_OUTSIDE,
+    FIRST_SWEEPS,
+    StereoTruth,
+    bad_pixels,
+    disparity_scale,
+    stereo_problem,
+)
 from mrfhw.field.energy import doubleton_table, singleton_energies
 from mrfhw.field.problem import ProblemError, Run, Schedule
 from mrfhw.machine.config import PRESETS, Config
@@ -130,3 +141,13 @@ def test_defaults_on_a_photograph():
     bad = bad_pixels(result.mode, 3, truth[area], 1)
     assert bad is not None
     assert bad < 35
+
+
+def test_the_documents_have_the_sweeps_and_the_shares_of_doubt():
+    pages = {name: " ".join((Path(__file__).parent.parent / "docs" / f"{name}.md").read_text().split())
+             for name in ("applications", "uncertainty")}
+    for text in pages.values():
+        assert f"{DOUBT} of the" in text
+        assert f"{DOUBT_OUTSIDE} where the right picture ends before" in text
+    assert f"| 2 x {FIRST_SWEEPS}, then {CENSUS_SWEEPS} |" in pages["applications"]
+    assert f"| {CENSUS_SWEEPS} (default) |" in pages["uncertainty"]
