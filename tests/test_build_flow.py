@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
+from mrfhw.commands.build import missed
 from mrfhw.fpga.baseline import MACHINES
 from mrfhw.fpga.boards import BOARDS, BuildError, board_named
 from mrfhw.fpga.flow import Attempt, Flow, _best
@@ -271,3 +272,11 @@ def test_boards_have_machines_of_their_own():
         Config.preset(board.preset)
     with pytest.raises(BuildError, match="choose one"):
         board_named("none")
+
+
+def test_what_misses_its_clock_is_named() -> None:
+    record = {"clock_hz": 90e6, "machine_fmax_hz": 87.25e6, "link_clock_hz": 56.25e6, "seeds": [{}, {}]}
+    assert missed(record) == "clock is 90 MHz; the design reaches 87.25 MHz after 2 seeds: give a slower --clock, or more --seeds"
+    assert missed({**record, "machine_fmax_hz": 103.9e6, "seeds": [{}]}) == (
+        "clock is 90 MHz, and the machine reaches 103.9 MHz, but its link misses a clock of its own, which goes with the machine's "
+        "(56.25 MHz), after 1 seed: give another --clock, or more --seeds")

@@ -113,9 +113,17 @@ def command(name: str, clock: float | None, baud: int | None, ip: str | None, se
     (directory / RECORD).write_text(json.dumps(record, indent=1) + "\n")
     _summary(record, directory)
     if not record["timing_met"]:
-        raise BuildError(f"clock is {record['clock_hz'] / 1e6:g} MHz; the design reaches "
-                         f"{record['machine_fmax_hz'] / 1e6:.1f} MHz after "
-                         f"{len(record['seeds'])} seeds: give a slower --clock, or more --seeds")
+        raise BuildError(missed(record))
+
+
+def missed(record: dict[str, Any]) -> str:
+    """Which clock a design does not reach, the machine's or one of its link's, in one line."""
+    hz, reached, link = (f"{record[name] / 1e6:.4g} MHz" for name in ("clock_hz", "machine_fmax_hz", "link_clock_hz"))
+    after = f"after {len(record['seeds'])} seed{'s' * (len(record['seeds']) > 1)}"
+    if record["machine_fmax_hz"] < record["clock_hz"]:
+        return f"clock is {hz}; the design reaches {reached} {after}: give a slower --clock, or more --seeds"
+    return (f"clock is {hz}, and the machine reaches {reached}, but its link misses a clock of its own, which goes with the "
+            f"machine's ({link}), {after}: give another --clock, or more --seeds")
 
 
 def _folder(board: Board, config: Derived) -> str:
