@@ -10,8 +10,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-PROBLEMS = 12  # random ones on each machine, unless --problems says otherwise
-
 # Files of tests that take ten seconds or more.
 LONGEST = ("test_build_flow", "test_synthesis", "test_wheel", "test_fuzzed_commands", "test_ethernet", "test_bridge",
            "test_checkpoints", "test_reproduce_command", "test_generate")
@@ -19,19 +17,13 @@ LONGEST = ("test_build_flow", "test_synthesis", "test_wheel", "test_fuzzed_comma
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--machines", type=int, default=6, help="Random machines compared with the model.")
-    parser.addoption("--problems", type=int, default=PROBLEMS, help="Random problems on each of them.")
+    parser.addoption("--problems", type=int, default=25, help="Random problems on each of them.")
     parser.addoption("--long", action="store_true", help="The tests that are marked long, too.")
     parser.addoption("--own-machines", action="store_true", help="Netlists of every family and of each board's own machine.")
     parser.addoption("--command-lines", type=int, default=100, help="Random command lines.")
     parser.addoption("--bridges", type=int, default=1, help="Runs of random frames through a bridge, of each size.")
     parser.addoption("--every-stage", action="store_true", help="A register stage more in every part of a machine, one by one.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
-
-
-@pytest.fixture(scope="session")
-def problems_by_default() -> int:
-    """Random problems on each machine in every test run, for tests of what these meet."""
-    return PROBLEMS
 
 
 def pytest_collection_finish() -> None:

@@ -33,24 +33,24 @@ def simulate(component, process) -> None:
 
 
 @pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.long) for seed in SEEDS[1:])])
-def test_machines_with_poisoned_collisions_equal_the_model(seed: int, problems_by_default: int) -> None:
+def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
     rng = np.random.default_rng(seed)
     config = random_config(rng)
     with poisoned(), CompiledChip(config, quick=True) as chip:
-        for _ in range(problems_by_default):
+        for _ in range(20):
             compare(chip, random_placement(rng, config))
 
 
-def test_a_machine_with_subsets_and_poisoned_collisions_equals_the_model(problems_by_default: int) -> None:
+def test_a_machine_with_subsets_and_poisoned_collisions_equals_the_model() -> None:
     rng = np.random.default_rng(7)
     config = random_subset_machine(rng, 2)
     overlaps = 0
     with poisoned(), CompiledChip(config, quick=True) as chip:
-        for _ in range(problems_by_default):
+        for _ in range(20):
             placement = lane_placement(rng, config)
             compare(chip, placement)
             overlaps += placement.overlap and placement.slots < placement.label_groups.slots
-    assert overlaps > 1
+    assert overlaps > 3
 
 
 def test_poison_is_never_in_what_is_generated() -> None:

@@ -42,17 +42,17 @@ def test_rtl_equals_model(lanes, seed, request):
                 compare(chip, part)
 
 
-def test_problems_meet_what_subsets_differ_in(problems_by_default):
+def test_problems_meet_what_subsets_differ_in():
     found = []
     for lanes, seed in MACHINES:
         rng = np.random.default_rng(seed)
         config = random_subset_machine(rng, lanes)
-        found += [lane_placement(rng, config) for _ in range(problems_by_default)]
-    assert sum(p.overlap and p.slots < p.label_groups.slots for p in found) >= 3
+        found += [lane_placement(rng, config) for _ in range(25)]  # as many as --problems by default
+    assert sum(p.overlap and p.slots < p.label_groups.slots for p in found) >= 5
     assert {p.config.subset_slots - p.config.near_slots > 1 for p in found} == {False, True}
-    assert 12 <= sum(p.slots < p.label_groups.slots for p in found) <= 36
+    assert 18 <= sum(p.slots < p.label_groups.slots for p in found) <= 65
     assert sum(p.slots == p.label_groups.slots for p in found) >= 12
-    assert sum(bool((p.label_groups.counts < p.config.lanes)[:-1].any()) for p in found if p.slots < p.label_groups.slots) >= 4
+    assert sum(bool((p.label_groups.counts < p.config.lanes)[:-1].any()) for p in found if p.slots < p.label_groups.slots) >= 6
 
 
 # -- the draw
