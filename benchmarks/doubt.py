@@ -66,7 +66,7 @@ def covered(job: Job, solution: Solution, doubts: dict[str, float]) -> float:
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Directory of the published scenes.")
 @click.option("--scenes", default="1,2", show_default=True, help="What is chosen on; NAME:SCALE where the scale is not known.")
 @click.option("--held-back", default="", help="Scenes that the choice is shown on.")
-@click.option("--backend", default="cpu", show_default=True)
+@click.option("--backend", type=click.Choice(["cpu", "model", "float"]), default="cpu", show_default=True)
 def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
     """Find the probabilities of most likelihood."""
     names = {part: [name for name in given.split(",") if name] for part, given in (("chosen on", scenes), ("held back", held_back))}
@@ -74,6 +74,9 @@ def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
         raise ProblemError("scenes has a name that is no seed; built-in scenes are whole numbers: give --data, or such as 1,2")
     if not names["chosen on"]:
         raise ProblemError("scenes is empty: give what the choice is made on, such as 1,2")
+    both = set(names["chosen on"]) & set(names["held back"])
+    if both:
+        raise ProblemError(f"held-back has {min(both)}, on which the choice is made: give others")
     constants = {name: float(getattr(stereo, name)) for name in NAMES}
     with tempfile.TemporaryDirectory() as directory:
         words = {name: published("stereo", data, name) if data else built_in("stereo", Path(directory) / name, int(name))

@@ -12,7 +12,7 @@ or at as many as those of the defaults where they have less; classes have no int
 
 Every try is printed: * is the best so far, < has too little coverage. What is chosen, and the defaults beside it, are printed once
 for the scenes that are held back: those figures have no part in the choice. Differences as small as those between two seeds mean
-nothing; a scene of 450x375 pixels and 42 labels takes half a minute a try on one core, with --backend cpu 8 s.
+nothing; three scenes of 450x375 pixels took 40 s a try with --backend cpu, other work beside.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def test_wrong_words_of_the_logs_rate_are_one_line(words, says, tmp_path):
 
 
 def test_the_doubt_of_most_likelihood_is_the_share_of_pixels_that_have_any_label(monkeypatch, tmp_path):
-    """Of truths drawn from it: 20,000 of each kind, whose estimate lies within 0.03, six deviations."""
+    """Of truths drawn from it: 20,000 of each kind, whose estimate lies within 0.03: a deviation is less than 0.004."""
     monkeypatch.syspath_prepend(BENCHMARKS)
     doubt = importlib.import_module("doubt")
     write_scene(stereo_scene(100, 400, 16, 0), tmp_path)
@@ -181,3 +181,6 @@ def test_doubts_by_scene_and_together(tmp_path):
     wrong = run("doubt.py", "--scenes", "teddy", cwd=tmp_path)
     assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
     assert "built-in scenes are whole numbers" in wrong.stderr
+    wrong = run("doubt.py", "--scenes", "1", "--held-back", "1", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr) == (
+        2, "", "Error: held-back has 1, on which the choice is made: give others\n")
