@@ -163,6 +163,7 @@ def test_one_tile_is_synthesized_for_all(board, tmp_path):
     (["--board", "ulx3s-85f-usb", "--ip", "10.0.0.2"], "ip is 10.0.0.2; ulx3s-85f-usb has USB and no Ethernet: leave it out"),
     (["--board", "ulx3s-85f-usb", "--clock", "50"],
      "clock is 50 MHz; this board's PLL makes no such clock from 25 MHz beside USB's 48 MHz: give another, such as 45"),
+    (["--board", "ecpix5-85f", "--log-bytes", "20000"], "log_bytes is 20000; a log buffer has 16 to 65536 bytes, a power of two"),
     (["--board", "ulx3s-85f", "--minutes", "0"], "minutes is 0; a seed has more than 0 to 10000"),
     (["--board", "ulx3s-85f", "--seeds", "0"], "seeds is 0; place and route is tried with 1 to 100"),
     (["--board", "ulx3s-85f", "--spus", "3"], "spus is 3"),
@@ -173,6 +174,15 @@ def test_mistakes_are_one_line(arguments, message, tmp_path):
     assert message in result.output
     assert result.output.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_the_log_waits_in_as_many_bytes_as_are_asked_for(tmp_path):
+    def rings(*arguments):
+        assert invoke("--board", "icebreaker", "--no-build", *arguments, "-o", str(tmp_path)).exit_code == 0
+        return re.findall(r"reg \[7:0\] ring \[(\d+):0\]", (tmp_path / "mrfhw_top.v").read_text())
+
+    assert rings() == ["255"]
+    assert rings("--log-bytes", "1024") == ["1023"]
 
 
 @pytest.mark.long

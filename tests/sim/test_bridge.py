@@ -36,7 +36,7 @@ def test_bridge_behind_datagrams(line_bits: int, words: int, response_words: int
                                    "datagrams: give a multiple of 32 from 32 on"),
     (lambda: Bridge(8, 32, words=512, datagrams=True), "words is 512; a datagram holds a frame of 256 words"),
     (lambda: Bridge(8, 32, response_words=100), "response_words is 100; a frame memory has 16 to 4096 words, a power of two"),
-    (lambda: LogBuffer(32, 48), "size is 48; a log buffer has 16 to 65536 bytes, a power of two"),
+    (lambda: LogBuffer(32, 48), "log_bytes is 48; a log buffer has 16 to 65536 bytes, a power of two"),
 ])
 def test_wrong_arguments(make, message) -> None:
     assert_refused(make, message)

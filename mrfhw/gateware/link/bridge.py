@@ -51,7 +51,7 @@ def _check_log(line_bits: int, size: int, unit: int) -> None:
                          f"datagrams: give a multiple of {8 * unit} from {max(16, 8 * unit)} on")
     if not is_size(size, LOG_MEMORY):
         least, most = LOG_MEMORY
-        raise ValueError(f"size is {size!r}; a log buffer has {least} to {most} bytes, a power of two: give one of them")
+        raise ValueError(f"log_bytes is {size!r}; a log buffer has {least} to {most} bytes, a power of two: give one of them")
 
 
 class LogBuffer(wiring.Component):
@@ -180,27 +180,23 @@ class Bridge(wiring.Component):
 
     def _log(self, m: Module, transmitter: Any) -> None:
         """The positions of the log, and the log frames."""
-        # freed <= next <= reached <= freed + size: what lies between them fits the low bits, of which `next` has no others.
+        # freed <= next <= reached <= freed + size: what lies between them fits the low bits.
         low = self.log.size.bit_length()
         self.freed = Signal(32)
         self.limit = Signal(32)
-        self.next = Signal(low)
+        self.next = Signal(32)
         self.hold = Signal()
-        self.ahead = Signal(low)
         self.held = Signal(low)
-        position = Signal(32)
         more = Signal()
         m.d.comb += [
-            self.ahead.eq(self.next - self.freed[:low]), self.held.eq(self.log.reached[:low] - self.freed[:low]),
-            position.eq(self.freed + self.ahead),
+            self.held.eq(self.log.reached[:low] - self.freed[:low]), transmitter.log_position.eq(self.next),
             self.log.freed.eq(self.freed), self.log.position.eq(self.next),
         ]
-        m.d.sync += transmitter.log_position.eq(position)
         if self.datagrams:
             # Whole words of what has come, of what is granted, and of what a datagram holds.
             granted, come, least = Signal(32), Signal(low), Signal(32)
             size = Signal.like(transmitter.log_size)
-            m.d.comb += [granted.eq(self.limit - position), come.eq(self.held - self.ahead),
+            m.d.comb += [granted.eq(self.limit - self.next), come.eq(self.log.reached[:low] - self.next[:low]),
                          least.eq(Mux(come < granted, come, granted)), transmitter.log_data.eq(self.log.data)]
             m.d.sync += size.eq(Mux(self.hold, 0, Mux(least > DATAGRAM_LOG_CHUNK, DATAGRAM_LOG_CHUNK, least) >> 2))
             # Less than a datagram holds goes alone where nothing more can come, or has come for long.
@@ -214,7 +210,7 @@ class Bridge(wiring.Component):
                 m.d.sync += waited.eq(waited + 1)
         else:
             m.d.comb += [transmitter.log_byte.eq(self.log.data), transmitter.log_more.eq(more & ~self.hold)]
-            m.d.sync += more.eq((self.next != self.log.reached[:low]) & (position != self.limit) & ~self.hold)
+            m.d.sync += more.eq((self.next[:low] != self.log.reached[:low]) & (self.next != self.limit) & ~self.hold)
         with m.If(transmitter.log_step):
             m.d.sync += self.next.eq(self.next + self.log.unit)
 
@@ -338,7 +334,9 @@ class Bridge(wiring.Component):
     def _credit(self, m: Module, r: _Request, receiver: Any, transmitter: Any) -> None:
         """A credit: free bytes, set the limit, rewind if asked. The request's value is the position, its body limit and flags."""
         position, back, rewind = r.value, Signal(32, name="back"), Signal(name="rewind")
-        m.d.comb += back.eq(position - self.freed)
+        malformed, passed = Signal(name="malformed"), Signal(name="passed")  # passed: bytes that have not been sent are freed
+        low = len(self.held)
+        m.d.sync += back.eq(position - self.freed)
         with m.State("POSITION"):
             m.d.sync += [position.eq(self.request.data), r.at.eq(HEAD_WORDS + 1)]
             m.next = "FLAGS"
@@ -351,16 +349,21 @@ class Bridge(wiring.Component):
         with m.State("GRANT"):
             # A log frame that is being sent is ended first, so that its bytes agree with the position in its header.
             m.d.comb += self.hold.eq(1)
+            m.d.sync += [malformed.eq((back > self.held) | (receiver.size < HEAD_WORDS + 2)),
+                         passed.eq(back[:low] > (self.next - self.freed)[:low])]
             with m.If(transmitter.idle):
-                m.d.sync += r.value.eq(self.log.reached)
-                with m.If((back > self.held) | (receiver.size < HEAD_WORDS + 2)):
-                    m.d.sync += r.status.eq(Status.MALFORMED)
-                with m.Else():
-                    m.d.sync += [self.freed.eq(position), self.limit.eq(self.request.data)]
-                    # Freed bytes are not sent again.
-                    with m.If(rewind | (back[:len(self.ahead)] > self.ahead)):
-                        m.d.sync += self.next.eq(position)
-                m.next = "ANSWER"
+                m.next = "FREE"
+        with m.State("FREE"):
+            m.d.comb += self.hold.eq(1)
+            m.d.sync += r.value.eq(self.log.reached)
+            with m.If(malformed):
+                m.d.sync += r.status.eq(Status.MALFORMED)
+            with m.Else():
+                m.d.sync += [self.freed.eq(position), self.limit.eq(self.request.data)]
+                # Freed bytes are not sent again.
+                with m.If(rewind | passed):
+                    m.d.sync += self.next.eq(position)
+            m.next = "ANSWER"
 
     def _segments(self, m: Module, r: _Request, receiver: Any) -> None:
         """Reads and writes of the bus, one access after the other. The request memory gives a word one state after its address."""
