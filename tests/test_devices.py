@@ -85,7 +85,7 @@ def test_more_than_there_is() -> None:
     assert "and xc7a35t has" in found
     assert largest(Config(tile_rows=256, tile_cols=256), DEVICES["iCE40UP5K"]) is None
     assert logic_of(config, "cyclone5") is None
-    wide = Config.preset("icebreaker", mesh_cols=8, sampler=Cdf(uniform_bits=10), tile_rows=2, tile_cols=4)
+    wide = Config.preset("icebreaker", mesh_cols=8, sampler=Cdf(uniform_bits=10), tile_rows=2, tile_cols=4, counter_bits=3)
     assert re.fullmatch(r"about \d+ LUTs, and iCE40UP5K has 5280", too_much(wide, DEVICES["iCE40UP5K"]) or "")
 
 

@@ -131,6 +131,34 @@ def test_the_netlist_of_tiles_that_hold_their_reach_equals_the_model(family: str
     equals_the_model(flow, [(p.problem, p.run) for p in placed])
 
 
+@pytest.mark.long
+def test_the_netlist_of_a_machine_without_a_reset_equals_the_model(tmp_path: Path) -> None:
+    """With a clock of its own the machine begins with that, and no register of a tile has a reset; two tiles, synthesized once."""
+    board, rng = BOARD_MACHINES["ecp5"][0], np.random.default_rng(10)
+    config = Config.preset("smallest", lanes=4, mesh_rows=2, tile_rows=8, tile_cols=16, lmem_banks=4, label_bits=4, data_bits=4,
+                           edge_bits=2, weight_bits=4, s2_words=2048, counter_bits=2, pairwise_bits=3,
+                           sampler=Race(uniform_bits=14, segments=8))
+    flow = Flow(board, config, 75_000_000, board.baud, tmp_path)
+    flow.write()
+    flow.synthesize()
+    resets = resets_in_tiles(flow)
+    assert not any("rst" in name for name in resets), resets
+    equals_the_model(flow, [(p.problem, p.run) for p in (lane_placement(rng, config) for _ in range(8))])
+
+
+def resets_in_tiles(flow: Flow) -> set[str]:
+    """Names of the wires that reset registers of tiles."""
+    module = json.loads((flow.directory / "top.json").read_text())["modules"]["top"]
+    names: dict[int, set[str]] = {}
+    for name, net in module["netnames"].items():
+        for bit in net["bits"]:
+            names.setdefault(bit, set()).add(name)
+    wires = [cell["connections"] for cell in module["cells"].values() if cell["type"] == "TRELLIS_FF"]
+    of_tiles = [wire for wire in wires if any(".spe_" in name for name in names[wire["Q"][0]])]
+    assert len(of_tiles) > 1000
+    return {name for wire in of_tiles for bit in wire.get("LSR", []) if isinstance(bit, int) for name in names[bit]}
+
+
 def equals_the_model(flow: Flow, given: list[tuple[Problem, Run]] | None = None) -> None:
     """Labels, histogram, LMem, messages and cycles of what is synthesized, at the bitstream's own serial rate."""
     with RemoteSession(flow.config, lambda: NetlistLink(flow)) as session:

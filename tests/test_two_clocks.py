@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mrfhw.fpga.boards import BOARDS, BuildError
 from mrfhw.fpga.clocks import rates_for
+from mrfhw.fpga.flow import Flow
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.host.links import SimLink
 from mrfhw.host.remote import RemoteSession
+from mrfhw.machine.config import Config
 from support.boards import TINY, assert_runs_equal_model
 
 
@@ -58,3 +62,17 @@ def test_clocks_of_a_board_with_ethernet() -> None:
         assert np.isclose(rates.hz, mhz * 1e6, rtol=1e-3)
         assert (rates.link_post is None) == (mhz * 1_000_000 <= board.link_hz)
     assert rates_for(board, board.oscillator_hz, board.baud).pll is not None
+
+
+@pytest.mark.parametrize("mhz", [45, 75])
+def test_a_clock_of_the_machine_s_own_is_held_back_in_place_of_a_reset(mhz: int, tmp_path: Path) -> None:
+    """tests/test_netlist.py simulates what is synthesized of it."""
+    board = dataclasses.replace(BOARDS["ulx3s-85f"], sdram=False)
+    flow = Flow(board, Config.preset("smallest", mesh_cols=2), mhz * 1_000_000, board.baud, tmp_path)
+    flow.write()
+    design, script = (tmp_path / "top.il").read_text(), (tmp_path / "top.ys").read_text()
+    own = flow.rates.link_post is not None
+    assert own == (mhz > 48)
+    assert ("cell \\DCCA " in design) == own
+    assert ("\nopt_hier\n" in script) == own
+    assert (re.search(r"connect \\machine_rst 1'0", design) is not None) == own

@@ -7,13 +7,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth import ClockDomain, ClockSignal, Const, Elaboratable, Module, Signal
+from amaranth import ClockDomain, ClockSignal, Const, Elaboratable, Module, ResetSignal, Signal, Value
 from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.dividers import Pll, pll_for
-from mrfhw.fpga.plls import PLLS
+from mrfhw.fpga.plls import PLLS, gated_clock
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.gateware.board.clock_crossing import MACHINE
 from mrfhw.gateware.link.usb import USB, USB_HZ, USB_IO, USB_IO_HZ
@@ -91,7 +91,7 @@ class MachineClock(Elaboratable):
     USB where it is that.
 
     The domains stand above it.
-    In reset until the PLL is locked, and 15 us more.
+    In reset until the PLL is locked, and 15 us more; `MACHINE` has no clock that long, and no reset.
     """
 
     def __init__(self, board: Board, rates: Rates):
@@ -131,11 +131,20 @@ class MachineClock(Elaboratable):
             m.d.starting += count.eq(count + 1)
         m.submodules.reset = ResetSynchronizer(count != wait, domain="sync")
         if link is not None:
-            m.d.comb += ClockSignal(MACHINE).eq(clock)
-            m.submodules.machine_reset = ResetSynchronizer(count != wait, domain=MACHINE)
+            self._machine(m, clock, count != wait)
         for domain in (USB, USB_IO) if self.board.usb else ():
             m.submodules[f"{domain}_reset"] = ResetSynchronizer(count != wait, domain=domain)
         return m
+
+    @staticmethod
+    def _machine(m: Module, clock: Signal, waiting: Value) -> None:
+        """Clock `MACHINE`, after the wait. Its registers begin as the bitstream sets them, and no reset goes to them."""
+        m.domains.wait = ClockDomain(local=True)
+        m.d.comb += ClockSignal("wait").eq(clock)
+        m.submodules.machine_wait = ResetSynchronizer(waiting, domain="wait")
+        running = Signal(name="machine_running")
+        gated_clock(m, clock, ~ResetSignal("wait"), running)
+        m.d.comb += [ClockSignal(MACHINE).eq(running), ResetSignal(MACHINE).eq(0)]
 
     @staticmethod
     def _usb(m: Module, platform: Any, pll: Pll, link: Signal | None) -> list[tuple[Signal, int]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from amaranth import Const, Instance, Module, Signal
+from amaranth import Const, Instance, Module, Signal, Value
 from amaranth.lib import io
 
 from mrfhw.fpga.dividers import Pll
 
-__all__ = ["PLLS"]
+__all__ = ["PLLS", "gated_clock"]
 
 
 def _buffered(m: Module, port: Any) -> Signal:
@@ -41,6 +41,11 @@ def ecp5(m: Module, port: Any, pll: Pll, clock: Signal, locked: Signal, device: 
         i_CLKI=_buffered(m, port), i_CLKFB=clock, i_RST=Const(0), i_STDBY=Const(0), i_PHASESEL0=Const(0), i_PHASESEL1=Const(0),
         i_PHASEDIR=Const(1), i_PHASESTEP=Const(1), i_PHASELOADREG=Const(1), i_PLLWAKESYNC=Const(0), i_ENCLKOP=Const(0),
         o_CLKOP=clock, o_LOCK=locked, **shifted)
+
+
+def gated_clock(m: Module, clock: Signal, enable: Value, gated: Signal) -> None:
+    """`clock` while `enable`, of its own domain, is set: DCCA, the buffer of ECP5's global clocks."""
+    m.submodules.gate = Instance("DCCA", i_CLKI=clock, i_CE=enable, o_CLKO=gated)
 
 
 def ice40(m: Module, port: Any, pll: Pll, clock: Signal, locked: Signal, device: str) -> None:

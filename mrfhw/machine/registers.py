@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 IDENTITY = int.from_bytes(b"MRFH", "big")
-INTERFACE_VERSION = 10  # raised with every change of a circuit (rtl_out/golden/history.json)
+INTERFACE_VERSION = 11  # raised with every change of a circuit (rtl_out/golden/history.json)
 
 TEMPERATURE_TABLE = 0x400
 LABEL_TABLE = 0x800

@@ -78,18 +78,18 @@ def memories(config: Config) -> list[Memory]:
     if c.edge_bits:
         found.append(Memory("edges", c.spes, c.site_rows, edges(c).size))
     if c.pairwise_bits:
-        found.append(Memory("doubleton tables", c.units * len(KINDS), 1 << c.label_bits + c.pairwise_slot_bits,
-                            c.lanes * c.pairwise_bits))
+        found.append(Memory("doubleton tables", c.units * len(KINDS) // 2, 1 << c.label_bits + c.pairwise_slot_bits,
+                            c.lanes * c.pairwise_bits, reads=2))
     if isinstance(c.sampler, Race):
         found.append(Memory("gumbel tables", c.units * c.lane_generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits))
     else:
         found += [Memory("energies and sums", c.units, 2 * c.max_labels, width)
                   for width in (c.energy_bits, c.sampler.total_bits(c.label_bits))]
-    found.append(Memory("log fifos", c.spes, c.log_depth, LogMessage(c, 0).size))
+    found.append(Memory("log fifos", c.spes, c.log_depth, LogMessage(c, 0).size + 1))
     nodes = c.spes
     for level in range(1, c.tree_levels + 1):
         nodes = -(-nodes // c.hub_fan_in)
-        width = c.line_bits + 1 if level > c.message_levels else LogMessage(c, level * bits_for(c.hub_fan_in)).size
+        width = c.line_bits + 1 if level > c.message_levels else LogMessage(c, level * bits_for(c.hub_fan_in)).size + 1
         found.append(Memory("hubs", nodes, c.hub_depth, width))
     offsets = reach_table(c) if c.holds_reach else offset_table(c)
     copies = c.spes if c.subset_slots else 1

@@ -84,7 +84,8 @@ class Queue(wiring.Component):
             storage = Memory(shape=self.width, depth=self.depth, init=[])
             write = storage.write_port()
             read = storage.read_port(transparent_for=(write,))
-            m.d.comb += self.r_rdy.eq(self.level != 0)
+            # Whether it holds a word, in a register, as what is behind takes it the same cycle.
+            m.d.sync += self.r_rdy.eq(put | (self.level > 1) | (self.level == 1) & ~get)
         else:
             storage = UnguardedMemory(shape=self.width, depth=self.depth, unused="r_rdy counts a word from the cycle after")
             write = storage.write_port()

@@ -269,7 +269,7 @@ class LogMessage(data.StructLayout):
 
 
 class LogStream(wiring.Signature):
-    """Ready/valid stream of LogMessage."""
+    """Ready/valid stream of LogMessage. ends: the message marks the end of a run, its count is 0."""
 
     def __init__(self, config: Config, tile_bits: int):
-        super().__init__({"payload": Out(LogMessage(config, tile_bits)), "valid": Out(1), "ready": In(1)})
+        super().__init__({"payload": Out(LogMessage(config, tile_bits)), "ends": Out(1), "valid": Out(1), "ready": In(1)})

@@ -21,9 +21,9 @@ __all__ = ["SweepTemperature", "TemperatureSchedule"]
 class TemperatureSchedule(wiring.Component):
     """Coefficient of the current sweep; `mrfhw.placement.temperature.coefficients` gives the same numbers.
 
-    load: back to sweep 0; its value is valid one cycle later (two for the table). step: to the next sweep;
-    the new value is valid after (bits of `ratio`) + 2 cycles (a product by shift and add) or, for the table, two cycles. Both are
-    shorter than any sweep; a step comes two cycles or more after the load and after the step before.
+    load: back to sweep 0; its value is valid one cycle later (two for the table). step: to the next sweep; the new value is valid
+    after `step_cycles` (a product by shift and add, and a comparison) or, for the table, two cycles. Both are shorter than any
+    sweep; a step comes two cycles or more after the load and after the step before.
     mode, start, ratio, limit, stride, last: registers. table_*: writes of the table.
     value: the coefficient.
     """
@@ -32,6 +32,7 @@ class TemperatureSchedule(wiring.Component):
         config = Derived.of(config)
         self.config = config
         self.ratio_bits = config.ratio_bits
+        self.step_cycles = self.ratio_bits + 3
         width = config.temperature_bits
         super().__init__({
             "load": In(1), "step": In(1), "mode": In(2), "start": In(width), "ratio": In(self.ratio_bits),
@@ -58,28 +59,29 @@ class TemperatureSchedule(wiring.Component):
         # `high` is the product's upper part; its lower part moves into `factor` as the factor's bits leave it.
         high = Signal(width + guard)
         factor = Signal(self.ratio_bits)
-        count = Signal(range(self.ratio_bits + 2))
+        count = Signal(range(self.step_cycles))
+        scaled = Signal(width + guard + 2)
+        limit = Signal(width + guard + 2)
+        m.d.comb += [scaled.eq(Cat(factor, high) >> c.ratio_fraction_bits),
+                     limit.eq(Cat(Signal(guard, name="low"), self.limit))]
+        beyond = Signal()  # of the finished product, in a cycle of its own
+        m.d.sync += beyond.eq(scaled < limit if isinstance(c.sampler, Race) else scaled > limit)
         with m.If(self.load):
             m.d.sync += [held.eq(Cat(Signal(guard, name="guard"), self.start)), index.eq(0), held_for.eq(1), count.eq(0)]
         with m.Elif(self.step):
-            m.d.sync += [high.eq(0), factor.eq(self.ratio), count.eq(self.ratio_bits + 1)]
+            m.d.sync += [high.eq(0), factor.eq(self.ratio), count.eq(self.step_cycles - 1)]
             with m.If(held_long):
                 m.d.sync += [held_for.eq(1), index.eq(Mux(index == self.last, index, index + 1))]
             with m.Else():
                 m.d.sync += held_for.eq(held_for + 1)
-        with m.Elif(count > 1):
+        with m.Elif(count > 2):
             # The factor's lowest bit first.
             total = Signal(width + guard + 1)
             m.d.comb += total.eq(high + Mux(factor[0], held, 0))
             m.d.sync += [Cat(factor, high).eq(Cat(factor[1:], total)), count.eq(count - 1)]
-        with m.Elif(count == 1):
-            scaled = Signal(width + guard + 2)
-            limit = Signal(width + guard + 2)
-            m.d.comb += [scaled.eq(Cat(factor, high) >> c.ratio_fraction_bits),
-                         limit.eq(Cat(Signal(guard, name="low"), self.limit))]
-            beyond = scaled < limit if isinstance(c.sampler, Race) else scaled > limit
-            m.d.sync += count.eq(0)
-            with m.If(self.mode == Temperature.GEOMETRIC):
+        with m.Elif(count != 0):
+            m.d.sync += count.eq(count - 1)
+            with m.If((count == 1) & (self.mode == Temperature.GEOMETRIC)):
                 m.d.sync += held.eq(Mux(beyond, limit, scaled))
         m.d.comb += self.value.eq(Mux(self.mode == Temperature.TABLE, read.data, held >> guard))
         return m

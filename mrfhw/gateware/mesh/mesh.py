@@ -30,7 +30,7 @@ def _join(m: Module, sink: data.View, source: data.View) -> None:
 
 def _join_log(m: Module, sink: Any, source: Any) -> None:
     _join(m, sink.payload, source.payload)
-    m.d.comb += [sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
+    m.d.comb += [sink.ends.eq(source.ends), sink.valid.eq(source.valid), source.ready.eq(sink.ready)]
 
 
 def _join_lines(m: Module, sink: Any, source: Any) -> None:
@@ -81,7 +81,8 @@ class Mesh(wiring.Component):
         for level in range(c.tree_levels):
             next_downs, next_ups = [], []
             for n, children in enumerate(self._groups(len(downs))):
-                node: Any = self.leaves.add(m, "mrfhw_control_node", f"control_{level}_{n}", lambda: ControlNode(c))
+                name, make = ControlNode.for_children(c, len(children))
+                node: Any = self.leaves.add(m, name, f"control_{level}_{n}", make)
                 for k, child in enumerate(children):
                     _join(m, downs[child], getattr(node, f"child_down_{k}"))
                     _join(m, getattr(node, f"child_up_{k}"), ups[child])

@@ -163,7 +163,7 @@ class Spe(wiring.Component):
         """Write back the drawn labels and send messages. Returns the write, `_store` stages before LMem's port."""
         c, operation, stages = self.config, self.down.write_back, self.config.latency
         m.submodules.update = update = LabelUpdate(c)
-        m.submodules.log_fifo = fifo = Queue(len(self.log.payload.as_value()), c.log_depth)
+        m.submodules.log_fifo = fifo = Queue(len(self.log.payload.as_value()) + 1, c.log_depth)
         entries = Array([lmem.entries[i].as_value() for i in range(c.lmem_banks)])
         m.d.comb += [
             update.entry.as_value().eq(entries[operation.bank] if c.lmem_banks > 1 else entries[0]),
@@ -181,9 +181,10 @@ class Spe(wiring.Component):
             message.count.eq(Mux(operation.end, 0, update.send_count)),
         ]
         m.d.comb += [
-            fifo.w_data.eq(delayed(m, message.as_value(), stages.log_entry, "message", reset_less=True)),
+            fifo.w_data.eq(delayed(m, Cat(message.as_value(), operation.end), stages.log_entry, "message", reset_less=True)),
             fifo.w_en.eq(delayed(m, send, stages.log_entry, "send")),
-            self.log.payload.as_value().eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy), fifo.r_en.eq(self.log.ready),
+            Cat(self.log.payload.as_value(), self.log.ends).eq(fifo.r_data), self.log.valid.eq(fifo.r_rdy),
+            fifo.r_en.eq(self.log.ready),
             self.up.stall.eq(delayed(m, fifo.level > c.log_depth - c.log_reserve, stages.stall, "stall")),
         ]
         found: data.View = delayed(m, write, stages.write_back - self._store, "write")

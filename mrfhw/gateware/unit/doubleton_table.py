@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Cat, Module, unsigned
+from amaranth import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,7 +16,7 @@ __all__ = ["DoubletonTable"]
 
 
 class DoubletonTable(wiring.Component):
-    """Entries of the doubleton table for a site's labels, a memory for each neighbour.
+    """Entries of the doubleton table for a site's labels, a memory of two ports for each two neighbours.
 
     label: the label, with one lane; the slot's number, with several. neighbours: see EnergyPipeline. entries[lane][neighbour]: a
     cycle later. write, address, data: an entry, at {label to the left or above, label to the right or below} with one lane; those
@@ -37,24 +37,34 @@ class DoubletonTable(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c = self.config
-        slot = self.label[:c.pairwise_slot_bits]
-        for index, kind in enumerate(KINDS):
-            other, comes_first = self.neighbours[index].word.label, kind in ("up", "left")
-            m.submodules[kind] = memory = UnguardedMemory(
+        write_address, parts = self.address, 1
+        if c.lanes > 1:
+            parts, bits = c.lanes // c.pairwise_lanes, AddressWidths(c).pairwise_part_bits
+            write_address = self.address[bits:-1]
+        for name, comes_first in (("after", True), ("before", False)):
+            m.submodules[name] = memory = UnguardedMemory(
                 shape=unsigned(c.lanes * c.pairwise_bits), depth=1 << c.label_bits + c.pairwise_slot_bits,
                 unused="the table is written between runs and read during them")
-            read = memory.read_port()
-            if c.lanes == 1:
-                write = memory.write_port()
-                m.d.comb += [write.addr.eq(self.address), write.data.eq(self.data), write.en.eq(self.write),
-                             read.addr.eq(Cat(self.label, other) if comes_first else Cat(other, self.label))]
-            else:
-                write = memory.write_port(granularity=len(self.data))
-                here = self.write & (self.address[-1] == (not comes_first))
-                parts, bits = c.lanes // c.pairwise_lanes, AddressWidths(c).pairwise_part_bits
-                m.d.comb += [write.addr.eq(self.address[bits:-1]), write.data.eq(self.data.replicate(parts)),
-                             write.en.eq(Cat(here & (self.address[:bits] == n) for n in range(parts))),
-                             read.addr.eq(Cat(slot, other))]
-            for lane in range(c.lanes):
-                m.d.comb += self.entries[lane][index].eq(read.data[lane * c.pairwise_bits:(lane + 1) * c.pairwise_bits])
+            here = self.write if c.lanes == 1 else self.write & (self.address[-1] == (not comes_first))
+            write = memory.write_port(granularity=len(self.data))
+            address = Signal(len(write.addr), name=f"address_{name}")
+            around = [index for index, kind in enumerate(KINDS) if (kind in ("up", "left")) == comes_first]
+            for number, index in enumerate(around):
+                read = memory.read_port()
+                entry = self._entry(self.neighbours[index].word.label, comes_first)
+                if number == 0:  # shares its port, and so the address, with the writes
+                    m.d.comb += [address.eq(Mux(self.write, write_address, entry)), read.addr.eq(address)]
+                else:
+                    m.d.comb += read.addr.eq(entry)
+                for lane in range(c.lanes):
+                    m.d.comb += self.entries[lane][index].eq(read.data.word_select(lane, c.pairwise_bits))
+            m.d.comb += [write.addr.eq(address), write.data.eq(self.data.replicate(parts)),
+                         write.en.eq(Cat(here & (self.address[:bits] == n) for n in range(parts)) if c.lanes > 1 else here)]
         return m
+
+    def _entry(self, other: Value, comes_first: bool) -> Value:
+        """Address of the entries of a neighbour's label."""
+        c = self.config
+        if c.lanes > 1:
+            return Cat(self.label[:c.pairwise_slot_bits], other)
+        return Cat(self.label, other) if comes_first else Cat(other, self.label)

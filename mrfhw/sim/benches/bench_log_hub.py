@@ -52,6 +52,7 @@ class Hub:
                 if not self.parameters["tile_bits"]:
                     del message["tile"]  # of no bits
                 drive[f"child_{k}_payload"] = message
+                drive[f"child_{k}_ends"] = int(message["count"] == 0)
         held = self.bench.bits("log_payload") if self.bench.now >= 0 and self._waiting else None
         await self.bench.cycle(**drive)
         valid = bool(self.bench.read("log_valid"))
@@ -66,6 +67,7 @@ class Hub:
             self.offered[k] = False
         if valid and ready:
             m = self.bench.read("log_payload")
+            assert bool(self.bench.read("log_ends")) == (m["count"] == 0)
             self.out.append((m["tile"], m["offset"], m["label"], m["count"]))
         self._waiting = valid and not ready
         return valid and ready

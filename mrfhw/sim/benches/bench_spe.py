@@ -101,6 +101,7 @@ class Tile:
         await self.bench.cycle(down=down, log_ready=int(ready))
         if ready and self.bench.read("log_valid"):
             m = self.bench.read("log_payload")
+            assert bool(self.bench.read("log_ends")) == (m["count"] == 0)
             self.log.append((m["offset"], m["label"], m["count"]))
 
     async def stream(self, accesses: Iterable[Access | None]) -> list[int]:

@@ -30,7 +30,7 @@ class Watch:
         # A new value stands so many cycles after its cause.
         table = r["temperature_mode"] == Temperature.TABLE
         self.after_load = 2 if table else 1
-        self.after_step = 2 if table else self.component.ratio_bits + 2
+        self.after_step = 2 if table else self.component.step_cycles
         await bench.cycle(mode=r["temperature_mode"], start=r["temperature"], ratio=r["temperature_ratio"],
                           limit=r["temperature_limit"], stride=r["temperature_stride"], last=r["temperature_last"])
         for index, word in load.temperature_table:
@@ -56,7 +56,7 @@ class Watch:
                 assert self.bench.read("value") == expected[sweep - 1]
             await self.change("step", self.after_step, expected[sweep - 1], expected[sweep])
             # The step is over in any case before the next one may come.
-            for _ in range(self.component.ratio_bits + 2 - self.after_step):
+            for _ in range(self.component.step_cycles - self.after_step):
                 await self.bench.cycle()
 
 

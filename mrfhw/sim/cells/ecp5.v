@@ -60,14 +60,23 @@ module MULT18X18D(
     * $signed({SIGNEDB & B17, B17, B16, B15, B14, B13, B12, B11, B10, B9, B8, B7, B6, B5, B4, B3, B2, B1, B0});
 endmodule
 
-// Always locked; what frequency it makes, and in what phase, is not simulated.
+// A clock goes through from one low phase of it to another.
+module DCCA(input CLKI, CE, output CLKO);
+  reg open = 0;
+  always @(CLKI or CE) if (!CLKI) open = CE;
+  assign CLKO = CLKI & open;
+endmodule
+
+// Always locked; what frequencies it makes, and in what phase, is not simulated.
 module EHXPLLL(
   input CLKI, CLKFB, RST, STDBY, PHASESEL1, PHASESEL0, PHASEDIR, PHASESTEP, PHASELOADREG, PLLWAKESYNC, ENCLKOP,
-  output CLKOP, LOCK
+  output CLKOP, CLKOS2, LOCK
 );
   parameter CLKI_DIV = 1, CLKFB_DIV = 1, CLKOP_DIV = 8, CLKOP_CPHASE = 0, CLKOP_FPHASE = 0, CLKOP_ENABLE = "ENABLED";
   parameter FEEDBK_PATH = "CLKOP", PLLRST_ENA = "DISABLED", INTFB_WAKE = "DISABLED", STDBY_ENABLE = "DISABLED";
   parameter DPHASE_SOURCE = "DISABLED", OUTDIVIDER_MUXA = "DIVA";
+  parameter CLKOS2_DIV = 8, CLKOS2_CPHASE = 0, CLKOS2_FPHASE = 0, CLKOS2_ENABLE = "DISABLED";
   assign CLKOP = CLKI;
+  assign CLKOS2 = CLKI;
   assign LOCK = 1;
 endmodule
