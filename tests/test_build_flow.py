@@ -164,6 +164,9 @@ def test_one_tile_is_synthesized_for_all(board, tmp_path):
     (["--board", "ulx3s-85f-usb", "--clock", "50"],
      "clock is 50 MHz; this board's PLL makes no such clock from 25 MHz beside USB's 48 MHz: give another, such as 45"),
     (["--board", "ecpix5-85f", "--log-bytes", "20000"], "log_bytes is 20000; a log buffer has 16 to 65536 bytes, a power of two"),
+    (["--board", "tang-nano-9k", "--log-bytes", "65536"],
+     "machine and link take 49 memory blocks, and GW1NR-9C has 26; no tile of these parameters fits: give fewer SPEs, smaller "
+     "tiles or fewer --log-bytes, or --force to try"),
     (["--board", "ulx3s-85f", "--minutes", "0"], "minutes is 0; a seed has more than 0 to 10000"),
     (["--board", "ulx3s-85f", "--seeds", "0"], "seeds is 0; place and route is tried with 1 to 100"),
     (["--board", "ulx3s-85f", "--spus", "3"], "spus is 3"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mrfhw.fpga.devices import DEVICES
 from mrfhw.fpga.floorplan import GRIDS, fix, sites
 
 GRID = GRIDS["LFE5U-85F"]
@@ -50,6 +51,11 @@ def test_the_memories_of_a_tile_lie_side_by_side(tiles: int) -> None:
     middle = [(sum(x for x, _ in of_tile[tile]) / len(RAM), of_tile[tile][0][1]) for tile in range(tiles)]
     for (x, y), (next_x, next_y) in itertools.pairwise(middle):
         assert abs(x - next_x) + abs(y - next_y) <= 46, "neighbours are apart"
+
+
+@pytest.mark.parametrize("device", GRIDS)
+def test_a_grid_has_its_device_s_block_rams(device: str) -> None:
+    assert GRIDS[device].rams == DEVICES[device].ram
 
 
 def test_lanes_lie_from_left_to_right() -> None:

@@ -11,7 +11,7 @@ import click
 
 from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options, of_board
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
-from mrfhw.fpga.devices import device_of, largest, too_much
+from mrfhw.fpga.devices import device_of, largest, link_memories, too_much
 from mrfhw.fpga.flow import Flow
 from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
@@ -40,12 +40,14 @@ def _write_manifest(config: Config, directory: Path) -> list[str]:
 def _check_room(config: Config, board: Board) -> None:
     """Refuse what is estimated to be more than the board's device has, by more than the estimate may be wrong."""
     device = device_of(board.device)
-    found = None if device is None else too_much(config, device)
+    link = link_memories(board)
+    found = None if device is None else too_much(config, device, link)
     if device is not None and found is not None:
-        most = largest(config, device)
+        most = largest(config, device, link)
         room = ("no tile of these parameters fits" if most is None
                 else f"--mesh {most.mesh_rows}x{most.mesh_cols} would fit by count")
-        raise BuildError(f"the machine takes {found}; {room}: give fewer SPEs or smaller tiles, or --force to try")
+        raise BuildError(f"machine and link take {found}; {room}: give fewer SPEs, smaller tiles or fewer --log-bytes, or "
+                         "--force to try")
 
 
 def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | None) -> Board:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrfhw.fpga.boards import BuildError
+from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.logic import Logic, logic_of
+from mrfhw.gateware.link.bridge import log_unit
 from mrfhw.machine.config import Config, ConfigError, mesh_shape
 from mrfhw.sessions.estimate import Memory, memories, multipliers
 
-__all__ = ["DEVICES", "Device", "Needs", "device_named", "device_of", "largest", "needs", "too_much"]
+__all__ = ["DEVICES", "Device", "Needs", "device_named", "device_of", "largest", "link_memories", "needs", "too_much"]
 
 
 @dataclass(frozen=True)
@@ -127,21 +129,29 @@ class Needs:
         return found
 
 
-def needs(config: Config, device: Device) -> Needs:
-    """Of the machine alone, without a link or ports around it."""
+def link_memories(board: Board) -> list[Memory]:
+    """Of the board's link: its frames', and the ring of log. Those of Ethernet's or USB's own core are not among them."""
+    unit = log_unit(board.ethernet is not None)
+    return [Memory("requests", 1, board.words, 32),
+            Memory("responses", 1, board.words if board.response_words is None else board.response_words, 32),
+            Memory("log ring", 1, board.log_bytes // unit, 8 * unit)]
+
+
+def needs(config: Config, device: Device, link: Sequence[Memory] = ()) -> Needs:
+    """Of the machine without ports around it, and of the memories of a link if they are given."""
     blocks = FAMILIES[device.family]
-    ram, least = (sum(_blocks(memory, blocks, limit) for memory in memories(config))
+    ram, least = (sum(_blocks(memory, blocks, limit) for memory in (*memories(config), *link))
                   for limit in (blocks.least_bits, 4 * blocks.least_bits))
     return Needs(ram, least, _multipliers(config, blocks), logic_of(config, device.family))
 
 
-def too_much(config: Config, device: Device) -> str | None:
-    """What a machine needs more of than there is, in words; None where it fits by count.
+def too_much(config: Config, device: Device, link: Sequence[Memory] = ()) -> str | None:
+    """What a machine, with those memories of a link, needs more of than there is, in words; None where it fits by count.
 
     Multipliers and small memories that are too many become logic, so that only what is too much for that, too, is meant. Logic
     counts as too much beyond the model's largest error.
     """
-    found = needs(config, device)
+    found = needs(config, device, link)
     if found.ram_least > device.ram:
         return f"{found.ram} memory blocks, and {device.name} has {device.ram}"
     if found.logic is not None:
@@ -155,7 +165,7 @@ def too_much(config: Config, device: Device) -> str | None:
     return None
 
 
-def largest(config: Config, device: Device) -> Config | None:
+def largest(config: Config, device: Device, link: Sequence[Memory] = ()) -> Config | None:
     """The machine of these parameters with as many SPEs as fit by count, one after the other; None where not even one does."""
     found = None
     for spes in range(1, 1025):
@@ -167,7 +177,7 @@ def largest(config: Config, device: Device) -> Config | None:
             machine = config.changed(mesh_rows=rows, mesh_cols=cols)
         except ConfigError:  # such as addresses that are too narrow for so many sites
             break
-        if too_much(machine, device) is not None:
+        if too_much(machine, device, link) is not None:
             break
         found = machine
     return found

@@ -27,7 +27,7 @@ from mrfhw.machine.link_protocol import (
     is_size,
 )
 
-__all__ = ["LOG_WAIT", "Bridge", "LogBuffer", "check_link"]
+__all__ = ["LOG_WAIT", "Bridge", "LogBuffer", "check_link", "log_unit"]
 
 LOG_WAIT = 1023  # cycles that log which fills no datagram waits for more
 
@@ -37,10 +37,10 @@ def check_link(line_bits: int, words: int, log_bytes: int, response_words: int |
     for name, size in (("words", words), ("response_words", words if response_words is None else response_words)):
         if check_words(name, size) > DATAGRAM_WORDS and datagrams:
             raise ValueError(f"{name} is {size}; a datagram holds a frame of {DATAGRAM_WORDS} words: give {DATAGRAM_WORDS} or less")
-    _check_log(line_bits, log_bytes, _unit(datagrams))
+    _check_log(line_bits, log_bytes, log_unit(datagrams))
 
 
-def _unit(datagrams: bool) -> int:
+def log_unit(datagrams: bool) -> int:
     """Bytes of log that are stored at once."""
     return 4 if datagrams else 1
 
@@ -148,7 +148,7 @@ class Bridge(wiring.Component):
         check_link(line_bits, words, log_bytes, response_words, datagrams)
         self.words, self.response_words = words, words if response_words is None else response_words
         self.line_bits, self.datagrams = line_bits, datagrams
-        self.log = LogBuffer(line_bits, log_bytes, _unit(datagrams))
+        self.log = LogBuffer(line_bits, log_bytes, log_unit(datagrams))
         super().__init__({"received": In(stream.Signature(DatagramWord() if datagrams else 8)),
                           "sent": Out(stream.Signature(SentWord() if datagrams else 8)), "accepted": Out(1), "holding": Out(1),
                           "bus": Out(Wishbone(address_bits)), "lines": In(AxiStream(line_bits)), "behind": In(32)})
