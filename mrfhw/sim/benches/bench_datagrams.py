@@ -14,6 +14,7 @@ from mrfhw.machine.link_protocol import (
     DATAGRAM_LOG_CHUNK,
     HEAD_WORDS,
     RESPONSE,
+    REWIND,
     DatagramDecoder,
     Frame,
     Operation,
@@ -168,15 +169,21 @@ async def damaged_and_odd(dut: Any) -> None:
     assert device.accesses == [(1, 9, 77)]
 
 
-@cocotb.test()
-async def rate_of_a_full_log(dut: Any) -> None:
-    """Frames of DATAGRAM_LOG_CHUNK bytes but for what is left, each in its words and FRAME_CYCLES cycles."""
-    device = DatagramDevice(dut, 11, share=1, log=1)
+async def _with_a_full_ring(dut: Any, seed: int) -> DatagramDevice:
+    """A device in session 5 whose ring of log is full, with as much again behind it."""
+    device = DatagramDevice(dut, seed, share=1, log=1)
     await device.start()
     assert await device.answered(Operation.HELLO, 0, 5)
     device.lines_left = 2 * device.log_bytes // (device.line_bits // 8)
     for _ in range(2 * device.log_bytes):
         await device.cycle()
+    return device
+
+
+@cocotb.test()
+async def rate_of_a_full_log(dut: Any) -> None:
+    """Frames of DATAGRAM_LOG_CHUNK bytes but for what is left, each in its words and FRAME_CYCLES cycles."""
+    device = await _with_a_full_ring(dut, 11)
     size, log, sizes, times = device.log_bytes, bytearray(), [], []
     device.send(datagram(Operation.CREDIT, 1, 0, np.array([size, 0], np.uint32).tobytes(), session=5))
     while len(log) < size:
@@ -191,3 +198,18 @@ async def rate_of_a_full_log(dut: Any) -> None:
     cycles = [b - a for a, b in itertools.pairwise(times)][:size // chunk - 1]
     assert cycles == [HEAD_WORDS + chunk // 4 + 1 + FRAME_CYCLES] * len(cycles)
     assert log == (device.lines + (device._line or 0).to_bytes(device.line_bits // 8, "little"))[:size]
+
+
+@cocotb.test()
+async def a_credit_in_the_middle_of_a_log(dut: Any) -> None:
+    """That takes the log back and grants a word of it: what is sent next is that word alone."""
+    device = await _with_a_full_ring(dut, 12)
+    for number, body in ((1, (device.log_bytes, 0)), (2, (4, REWIND))):
+        assert number == 1 or (await device.frame()).value == 0, "the first of the log"
+        device.send(datagram(Operation.CREDIT, number, 0, np.array(body, np.uint32).tobytes(), session=5))
+        while (frame := await device.frame()).operation == Operation.LOG:
+            assert number == 1 or frame.value > 0, "more than is granted"
+    sent = []
+    while data := await device.datagram():
+        sent += [(log.value, len(log.body)) for log in device._decoder.feed(data)]
+    assert sent == [(0, 4)]
