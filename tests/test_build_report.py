@@ -45,12 +45,8 @@ def test_each_board_s_own_machine_was_built():
 OF_INTERFACE = {"ecpix5-85f-3x1x16": 10, "ecpix5-85f-12x1x2s4": 10, "ulx3s-85f-3x1x16": 10, "ulx3s-85f-8x2": 10}
 
 
-BEFORE = {"ulx3s-85f-usb-8x2"}  # of the circuit of interface 10
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("path", sorted(path for path in RESULTS.glob("*.json") if path.stem not in BEFORE),
-                         ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_records_are_of_the_present_circuit(path, monkeypatch):
     record = json.loads(path.read_text())
     config = Config.from_dict(record["config"])
