@@ -2,7 +2,7 @@
 
     python benchmarks/doubt.py [--data DIR --scenes A,B,C [--held-back D,E,F]]
 
-Without --data the scenes are built-in ones, named by their seeds. Each is solved as `mrfhw run stereo` does. Of the pixels that the
+A whole number is the built-in scene of that seed. Each is solved as `mrfhw run stereo` does. Of the pixels that the
 two ways of matching do not agree on, `DOUBT_OUTSIDE` is of those that are taken for ones beyond the right picture's end, `DOUBT` of
 all others. A pixel has its true disparity, rounded to a label, with the probability (1 - d) share of the samples + d / labels: d is
 the one that makes the product over all pixels the greatest. Printed are each scene's own, those of all scenes together, and how
@@ -18,14 +18,13 @@ from pathlib import Path
 
 import click
 import numpy as np
-from scene_jobs import built_in, job_of, judged, published, solved
+from scene_jobs import chosen_on_and_held_back, job_of, judged, solved
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps import stereo
 from mrfhw.apps.job import Job
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.system.errors import ProblemError
 
 TRIED = np.arange(100) / 100
 LEAST = 1e-9  # of a probability whose logarithm is taken
@@ -69,18 +68,10 @@ def covered(job: Job, solution: Solution, doubts: dict[str, float]) -> float:
 @click.option("--backend", type=click.Choice(["cpu", "model", "float"]), default="cpu", show_default=True)
 def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
     """Find the probabilities of most likelihood."""
-    names = {part: [name for name in given.split(",") if name] for part, given in (("chosen on", scenes), ("held back", held_back))}
-    if data is None and not all(name.isdecimal() for part in names.values() for name in part):
-        raise ProblemError("scenes has a name that is no seed; built-in scenes are whole numbers: give --data, or such as 1,2")
-    if not names["chosen on"]:
-        raise ProblemError("scenes is empty: give what the choice is made on, such as 1,2")
-    both = set(names["chosen on"]) & set(names["held back"])
-    if both:
-        raise ProblemError(f"held-back has {min(both)}, on which the choice is made: give others")
     constants = {name: float(getattr(stereo, name)) for name in NAMES}
     with tempfile.TemporaryDirectory() as directory:
-        words = {name: published("stereo", data, name) if data else built_in("stereo", Path(directory) / name, int(name))
-                 for part in names.values() for name in part}
+        names = chosen_on_and_held_back("stereo", data, scenes, held_back, Path(directory))
+        words = {name: given for several in names.values() for name, given in several.items()}
         runs = {name: solved(job_of("stereo", given), traced=False, backend=backend)
                 for name, given in tqdm(words.items(), unit="scene", leave=False, disable=None)}
     found = {name: logarithms(*run) for name, run in runs.items()}

@@ -95,6 +95,25 @@ def built_in(verb: str, directory: Path, seed: int, rows: int = 144, cols: int =
     return [image, "--truth", truth, "--classes", "4"]
 
 
+def chosen_on_and_held_back(verb: str, data: Path | None, scenes: str, held_back: str,
+                            directory: Path) -> dict[str, dict[str, list[str]]]:
+    """The words after `mrfhw run VERB` by scene, of those that a choice is made on and of those that are held back from it.
+
+    scenes, held_back: names with commas between them; a whole number is a built-in scene, written into `directory`.
+    Raises ProblemError for no scene to choose on, one in both, or a name without `data`.
+    """
+    names = {part: [name for name in given.split(",") if name] for part, given in (("chosen on", scenes), ("held back", held_back))}
+    if data is None and not all(name.isdecimal() for part in names.values() for name in part):
+        raise ProblemError("scenes has a name that is no seed; built-in scenes are whole numbers: give --data, or such as 1,2")
+    if not names["chosen on"]:
+        raise ProblemError("scenes is empty: give what the choice is made on, such as 1,2")
+    both = set(names["chosen on"]) & set(names["held back"])
+    if both:
+        raise ProblemError(f"held-back has {min(both)}, on which the choice is made: give others")
+    return {part: {name: built_in(verb, directory / name, int(name)) if data is None or name.isdecimal() else
+                   published(verb, data, name) for name in several} for part, several in names.items()}
+
+
 def job_of(verb: str, words: Sequence[str]) -> Job:
     """The job that `mrfhw run VERB` makes of these words. Raises ProblemError or ConfigError."""
     app = next(app for app in APPLICATIONS if app.verb == verb)

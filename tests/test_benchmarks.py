@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from mrfhw.cli import APPLICATIONS
 from mrfhw.model.machine import solve
@@ -178,9 +179,34 @@ def test_doubts_by_scene_and_together(tmp_path):
     assert own[2:4] == together[2:4]
     assert (held_back[0], held_back[1]) == ("2", "held back")
     assert all(50 < float(share) < 100 for share in (*own[4:], *held_back[4:]))
-    wrong = run("doubt.py", "--scenes", "teddy", cwd=tmp_path)
-    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
-    assert "built-in scenes are whole numbers" in wrong.stderr
-    wrong = run("doubt.py", "--scenes", "1", "--held-back", "1", cwd=tmp_path)
-    assert (wrong.returncode, wrong.stdout, wrong.stderr) == (
-        2, "", "Error: held-back has 1, on which the choice is made: give others\n")
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    (["--scenes", "teddy"], "scenes has a name that is no seed; built-in scenes are whole numbers: give --data, or such as 1,2"),
+    (["--scenes", "1", "--held-back", "1"], "held-back has 1, on which the choice is made: give others"),
+    (["--scenes", ""], "scenes is empty: give what the choice is made on, such as 1,2"),
+])
+def test_what_a_choice_cannot_be_made_on(monkeypatch, given, said):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    for name in ("doubt", "motion_intervals"):
+        done = CliRunner().invoke(importlib.import_module(name).main, given)
+        assert (done.exit_code, done.output) == (2, f"Error: {said}\n")
+
+
+def test_widths_of_motions_that_hold_what_they_say(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    intervals = importlib.import_module("motion_intervals")
+    rng = np.random.default_rng(5)
+    flow, deviation = rng.normal(0, 1, (120, 160, 2)), rng.uniform(0.02, 0.2, (120, 160, 2))
+    # 90 % of a uniform error lie within .9 of its bound, and no other motion was sampled.
+    error = rng.uniform(-1, 1, flow.shape) * (0.03 * np.sqrt((flow**2).sum(-1).mean()) + 1.5 * deviation) / 0.9
+    scene = intervals.Fitted(flow + error, flow, deviation, np.stack([flow, flow], -1))
+    assert intervals.nearest([scene]) == (0.03, 1.5)
+    assert np.abs(scene.covered(0.03, 1.5) - 90).max() < 1  # a deviation of the share is 0.2
+    done = run("motion_intervals.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, chosen, held_back, together = (line.split(",") for line in done.stdout.splitlines())
+    assert (chosen[:2], held_back[:2]) == (["1", "chosen on"], ["2", "held back"])
+    assert all(80 < float(share) < 100 for share in (*chosen[2:], *held_back[2:]))
+    assert together[2].startswith("OF_MOTION 0.")
+    assert together[3].startswith("OF_FIT ")

@@ -17,7 +17,7 @@ from mrfhw.apps.medians import medians
 from mrfhw.model.data import compiling
 from mrfhw.model.threads import in_shares, threads_of
 
-__all__ = ["FARTHEST", "Finer", "FinerMotion"]
+__all__ = ["FARTHEST", "Finer", "FinerMotion", "around"]
 
 REACH = 4  # rows and columns on each side of a pixel whose greys are fitted
 MEDIAN = 9  # rows and columns of the medians
@@ -30,8 +30,10 @@ NOISE = 2.0  # variance of greys that fit perfectly
 PRECISION = 12.0  # 1 / the variance of a motion that may be anywhere within a pixel of its vector
 PIXELS_WORTH_A_THREAD = 1 << 13  # fewer take less time than to hand them over
 
-# Of intervals, chosen together with NOISE (docs/applications.md).
-LEAST = 0.15  # pixels of half of the width, beside the fit's standard deviation
+# Half of an interval's width, chosen with `benchmarks/motion_intervals.py` (docs/applications.md). What no fit sees, such as frames
+# that are not aligned to the truth or surfaces that turn, shrinks with a picture as motions do: it is a share of these.
+OF_MOTION = 0.04  # of the root mean square of all motions
+OF_FIT = 1.25  # of the fit's standard deviation
 SAME = 1.2  # pixels by which an end of the samples' own interval differs without telling of another motion
 
 
@@ -94,6 +96,18 @@ def _moved(image: np.ndarray, flow: np.ndarray) -> np.ndarray:
     return np.asarray(upper * (1 - down) + lower * down)
 
 
+def around(flow: np.ndarray, deviation: np.ndarray, sampled: np.ndarray, of_motion: float = OF_MOTION,
+           of_fit: float = OF_FIT) -> np.ndarray:
+    """(H, W, 2, 2) 90 % intervals around motions (H, W, 2) of a fit's standard deviations (H, W, 2), in pixels.
+
+    sampled: (H, W, 2, 2), the intervals of the samples, whose ends are taken where other motions were sampled.
+    """
+    half = of_motion * np.sqrt((flow**2).sum(-1).mean()) + of_fit * deviation
+    below = np.where(flow - sampled[..., 0] > SAME, sampled[..., 0], flow - half)
+    above = np.where(sampled[..., 1] - flow > SAME, sampled[..., 1], flow + half)
+    return np.stack([below, above], -1)
+
+
 @dataclass(frozen=True, eq=False)
 class FinerMotion:
     """first, second: (H, W) greys of 0..255, the two frames; both sides of a frame have at least two pixels."""
@@ -137,7 +151,8 @@ class FinerMotion:
             flow = middle.astype(np.float64).clip(least, most)
         if interval is None:
             return Finer(flow, None)
-        half = LEAST + self._fit(vectors, flow)[1]
-        below = np.where(flow - interval[..., 0] > SAME, interval[..., 0], flow - half)
-        above = np.where(interval[..., 1] - flow > SAME, interval[..., 1], flow + half)
-        return Finer(flow, np.stack([below, above], -1))
+        return Finer(flow, around(flow, self.deviation(vectors, flow), interval))
+
+    def deviation(self, vectors: np.ndarray, flow: np.ndarray) -> np.ndarray:
+        """(H, W, 2): standard deviations of motions (H, W, 2) near `vectors`, in pixels."""
+        return self._fit(vectors, flow)[1]
