@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # which the process that draws need not import
 
 __all__ = ["WIDTH", "Drawing", "Figure", "answer_drawings", "draw", "drawings", "input_name", "width_title"]
 
-WIDEST = 1100  # pixels of a figure in the page; the files have all
 WIDTH = "width of the interval"  # the drawing of the page's map
 
 Drawing = Callable[[], bytes]  # makes a PNG file
@@ -35,7 +34,7 @@ class Figure:
 def draw(drawings: Mapping[str, Drawing]) -> dict[str, Figure]:
     """The figures by the names of their drawings."""
     whole = {name: drawing() for name, drawing in drawings.items()}
-    return {name: Figure(png, pictures.at_most(png, WIDEST)) for name, png in whole.items()}
+    return {name: Figure(png, pictures.at_most(png)) for name, png in whole.items()}
 
 
 def input_name(caption: str) -> str:

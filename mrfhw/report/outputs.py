@@ -61,17 +61,17 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     Raises OSError where the directory cannot be written.
     """
     check_writable(directory)
-    before = drawings(job, solution) if page else {}
-    begun = [begin(draw, before)]
+    # Diagnostics come first, as the answer waits for them; then each process draws half of the figures.
     analysis = analyse(job, solution, begin) if analysis is None else analysis
-    after = answer_drawings(job, analysis) if page else {}
-    begun.append(begin(draw, after))
+    drawn = drawings(job, solution) | answer_drawings(job, analysis) if page else {}
+    others, own = ({name: drawn[name] for name in half} for half in (list(drawn)[::2], list(drawn)[1::2]))
+    begun = begin(draw, others)
     what = report(job, solution, analysis)
     arrays = _arrays(solution, analysis)
     written = {**{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}, **exchanged(job, analysis)}
     counts = solution.counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
-    what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays or name in before | after]
+    what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays or name in drawn]
     kept = plain(what)
     written["report.json"] = (json.dumps(kept, indent=2, allow_nan=False) + "\n").encode()
     with staged(directory) as scratch:
@@ -79,7 +79,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
             np.save(scratch / name, array)
         if counts is not None:
             np.savez_compressed(scratch / "histogram.npz", counts=as_type(counts, np.min_scalar_type(int(counts.max(initial=0)))))
-        figures = {name: figure for drawn in begun for name, figure in drawn().items()}
+        figures = draw(own) | begun()
         written |= {name: figure.whole for name, figure in figures.items() if name in ALL_FILES}
         if page:
             written["report.html"] = html_report.page(job, what, figures, analysis.uncertainty, command=command,

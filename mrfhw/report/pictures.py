@@ -22,6 +22,7 @@ __all__ = ["at_most", "class_colours", "energy_by_sweep", "errors", "flow_colour
 
 WIDTH = 6.4  # inches
 DPI = 130
+WIDEST = 1100  # pixels of a figure in the page; the files may have more
 UNKNOWN = "0.72"  # a grey that no colour map of labels has but the grey one
 UNKNOWN_AMONG_GREYS = "#8fb8dc"
 CHAIN_COLOURS = ("#0b5fa5", "#c8102e", "#2e7d32", "#8e44ad", "#b8860b", "#008b8b", "#555555", "#d2691e")
@@ -266,7 +267,7 @@ def input_picture(pixels: np.ndarray, longest: int = 1600) -> bytes:
     return buffer.getvalue()
 
 
-def at_most(png: bytes, widest: int) -> bytes:
+def at_most(png: bytes, widest: int = WIDEST) -> bytes:
     """A PNG file, made smaller where it is wider than `widest` pixels."""
     from PIL import Image
 
@@ -314,7 +315,7 @@ def energy_by_sweep(trace: Trace) -> bytes:
         axes.margins(x=0.01)
         if place == 0 and (trace.burn_in > 0 or len(trace.energy) <= 8):
             axes.legend(fontsize=8, frameon=False)
-    return _png(figure)
+    return _png(figure, min(DPI, WIDEST / figure.get_figwidth()))
 
 
 def sparsification(curves: Mapping[str, Sparsification | None], error_name: str) -> bytes:
