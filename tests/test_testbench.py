@@ -18,6 +18,7 @@ from mrfhw.generate import command
 from mrfhw.generation.files import Top, generate
 from mrfhw.generation.testbench_problems import close_problems, problems
 from mrfhw.generation.testbench_text import RUN
+from mrfhw.generation.verilog_paths import memory_paths
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import SAMPLERS, Race
@@ -60,12 +61,13 @@ MUTATIONS = {
     "when a run ends": ("enough_next[0] = following >= registers[77:46];", "enough_next[0] = following > registers[77:46];"),
 }
 # Of the bits that `test_bits_of_literals_are_found` changes, how many are found at least.
-NOISE_FOUND = 203  # of 300 of the noise alone
-FOUND = {"noise": 2, "squares": 6, "logic": 10}
+NOISE_FOUND = 203  # of 300 of the noise alone, by what is drawn
+FOUND = {"noise": 4, "squares": 6, "logic": 10}
 # Passed in every test run: the first as it is written, the other of several lanes with its nets driven as a whole.
 AS_IT_IS, WHOLE = "least", "lanes and a table alone"
 # One of each part: the data path and its tables, the label memory and the scheduler.
-ALWAYS = ("the sum of the energies", "which messages are sent", "when a run ends", "the lowest bit of 11 x 11")
+ALWAYS = ("the sum of the energies", "which messages are sent", "when a run ends", "the lowest bit of 11 x 11",
+          "the lowest bit of a word of the noise")
 
 
 def need(tool: str) -> None:
@@ -120,7 +122,37 @@ def test_a_change_is_found(mutation: str, smallest: dict[str, str], tmp_path: Pa
     assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the text: choose another change"
     done = simulated({**smallest, "tiny.v": text.replace(old, new)}, tmp_path, "tiny")
     assert done.returncode != 0
-    assert done.stdout.startswith("FAIL: step "), done.stdout[-500:]
+    said = "FAIL: the words of cluster.mesh.spe_0.spu_0.sampler.\\table are not" if "table [i]" in old else "FAIL: step "
+    assert done.stdout.startswith(said), done.stdout[-500:]
+
+
+def test_paths_of_memories():
+    """Of the first instance of a module, and of the instances that are asked for."""
+    text = """
+module low(a);
+  reg [3:0] \\table  [15:0];
+  reg [3:0] table_2 [7:0];
+  reg [3:0] other [7:0];
+endmodule
+
+module middle(a);
+  reg [3:0] \\table  [31:0];
+  low first (
+  );
+  low second (
+  );
+endmodule
+
+module top(a);
+  vendor_cell first (
+  );
+  middle one (
+  );
+endmodule
+"""
+    assert memory_paths(text, "top", "first", r"table(_\d+)?") == {"one.first.\\table ": 16, "one.first.table_2": 8}
+    assert memory_paths(text, "top", "one", "table") == {"one.\\table ": 32}
+    assert memory_paths(text, "top", "first", "tab") == {}
 
 
 @dataclass(frozen=True)

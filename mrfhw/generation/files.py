@@ -221,7 +221,7 @@ def generate(config: Config, top: Top | None = None, driver: Any = None) -> dict
     if driver is not None:
         from mrfhw.generation.testbench import testbench
 
-        files[f"{top.name}_tb.v"] = testbench(config, top.name, driver, port)
+        files[f"{top.name}_tb.v"] = testbench(config, top.name, driver, port, files[f"{top.name}.v"])
     return {**files, MANIFEST: json.dumps(manifest(config, files, top), indent=1) + "\n"}
 
 

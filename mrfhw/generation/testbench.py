@@ -17,18 +17,21 @@ import numpy as np
 from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.generation.register_map import MemoryPort
 from mrfhw.generation.testbench_problems import SWEEPS, problems
-from mrfhw.generation.testbench_text import COUNT, END, READ, RUN, WRITE, axi_text, chip_text
+from mrfhw.generation.testbench_text import COUNT, END, READ, RUN, WRITE, axi_text, chip_text, table_text
+from mrfhw.generation.verilog_paths import memory_paths
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES_LOG2, LogTarget
 from mrfhw.machine.registers import IDENTITY, INTERFACE_VERSION, REGISTERS, register
+from mrfhw.machine.samplers import Race
 from mrfhw.model.machine import Machine, complete
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.visit_order import COLOURS
 
 __all__ = ["Loader", "testbench"]
 
+TABLE_FACTOR = 31  # odd, so that no change of a word is lost in the sum
 RING_BLOCKS = 2  # of memory that a log passes through, where the port has them
 _LONGEST = 1 << 16  # sweeps at most of a run that is there to fill the ring
 
@@ -184,11 +187,26 @@ def _stride(config: Derived) -> int:
     return 1 << config.label_bits
 
 
-def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Loader], port: MemoryPort | None) -> str:
+def _tables(c: Derived, top: str, verilog: str) -> str:
+    """Comparisons of the noise's tables, of which no run reads every bit, with the model's, by a sum that one bit changes."""
+    if not isinstance(c.sampler, Race):
+        return ""
+    words, total = c.sampler.gumbel_entries & (1 << c.sampler.gumbel_bits) - 1, 0
+    for word in map(int, words):
+        total = (total * TABLE_FACTOR + word) % (1 << 32)
+    paths = memory_paths(verilog, top, "sampler", r"table(_\d+)?")
+    assert paths
+    assert set(paths.values()) == {len(words)}
+    return "".join(table_text(path, len(words), TABLE_FACTOR, total) for path in paths)
+
+
+def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Loader], port: MemoryPort | None,
+              verilog: str) -> str:
     """Verilog of module `top`_tb, for the machine whose top module is `top`.
 
-    driver: makes a `mrfhw.sessions.driver.Driver` of a configuration and a chip. port: the memory port of a top with AXI ports. The
-    testbench prints PASS, or FAIL with the first difference and ends with $fatal.
+    driver: makes a `mrfhw.sessions.driver.Driver` of a configuration and a chip. port: the memory port of a top with AXI ports.
+    verilog: the machine's, of which the paths of memories are read. The testbench prints PASS, or FAIL with the first difference
+    and ends with $fatal.
     """
     c = Derived.of(config)
     placements = [place(c, problem, run) for problem, run in problems(c)]
@@ -199,6 +217,7 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
         "MESSAGE": c.message_bits, "COUNT": c.counter_bits, "LABEL": c.label_bits, "STEPS": len(steps),
         "PATIENCE": 2 * longest + 1000,
         "PLACES": max(p.problem.sites for p in placements) * _stride(c),
+        "TABLES": _tables(c, top, verilog),
         "WORDS": "\n".join(f"    step[{n}] = 67'h{kind << 64 | address << 32 | word:017x};"
                            for n, (kind, address, word) in enumerate(steps)),
     }

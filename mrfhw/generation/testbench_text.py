@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COUNT", "END", "READ", "RUN", "WRITE", "axi_text", "chip_text"]
+__all__ = ["COUNT", "END", "READ", "RUN", "WRITE", "axi_text", "chip_text", "table_text"]
 
 WRITE, READ, RUN, COUNT, END = range(5)  # of a step
 
@@ -25,6 +25,15 @@ def axi_text() -> str:
     return _filled({"PORTS": _AXI_PORTS, "LOG": _AXI_LOG, "ACCESS": _AXI_ACCESS, "IDLE": _AXI_IDLE, "AWAIT": _AXI_AWAIT})
 
 
+def table_text(path: str, words: int, factor: int, total: int) -> str:
+    """The comparison of a memory of the machine that nothing writes with the model's."""
+    parts = {"PATH": path, "NAME": path.strip().replace("\\", 2 * "\\"), "WORDS": words, "FACTOR": factor, "TOTAL": f"{total:08x}"}
+    text = _TABLE
+    for name, value in parts.items():
+        text = text.replace(f"@{name}@", str(value))
+    return text
+
+
 _TEXT = """\
 // Testbench of @TOP@, generated with it by mrfhw. SPDX-License-Identifier: BSD-2-Clause
 //
@@ -33,6 +42,7 @@ _TEXT = """\
 //
 // Small problems are loaded and run over the bus; log, counters, label memory and generators must be what the bit-exact model says.
 // Prints PASS, or FAIL with the first difference and ends with $fatal, so that the simulator's exit status is not 0.
+// Define NETLIST for a synthesized machine, whose memories have other names: tables are then seen by what is drawn alone.
 
 module @TOP@_tb;
   localparam WRITE = 3'd@KIND_WRITE@, READ = 3'd@KIND_READ@, RUN = 3'd@KIND_RUN@, COUNT = 3'd@KIND_COUNT@, END = 3'd@KIND_END@;
@@ -88,6 +98,8 @@ module @TOP@_tb;
     rst = 1'b1;
 @IDLE@    for (place = 0; place < @PLACES@; place = place + 1) checked[place] = 0;
     repeat (4) @(negedge clk);
+`ifndef NETLIST
+@TABLES@`endif
     rst = 1'b0;
     for (number = 0; number < @STEPS@ && !failed; number = number + 1) begin
       {kind, address, word} = step[number];
@@ -137,6 +149,14 @@ module @TOP@_tb;
     end
   endtask
 endmodule
+"""
+_TABLE = """\
+    found = 0;
+    for (place = 0; place < @WORDS@; place = place + 1) found = found * @FACTOR@ + dut.@PATH@[place];
+    if (found !== 32'h@TOTAL@ && !failed) begin
+      $display("FAIL: the words of @NAME@ are not the model's");
+      fail;
+    end
 """
 _CHIP_PORTS = """\
   reg cyc, we;
