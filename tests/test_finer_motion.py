@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mrfhw
-from mrfhw.apps.finer_motion import FARTHEST, MEDIAN, OF_FIT, OF_MOTION, PRECISION, REACH, FinerMotion, around
+from mrfhw.apps.finer_motion import FARTHEST, MEDIAN, OF_FIT, OF_MOTION, PRECISION, REACH, SAME, FinerMotion, around
 from mrfhw.scenes import motion_scene
 from support.data import data_directory
 
@@ -141,5 +141,6 @@ def test_the_document_has_the_numbers_of_the_code():
     text = " ".join((Path(__file__).parent.parent / "docs" / "applications.md").read_text().split())
     square = 2 * REACH + 1
     for words in (f"pixels of the {square}x{square} around", f"a median of {MEDIAN}x{MEDIAN}; at most {FARTHEST} pixels",
-                  f"An interval goes {OF_FIT} times the fit's standard deviation and {100 * OF_MOTION:g} % of the picture's"):
+                  f"{OF_FIT} times the fit's standard deviation and {100 * OF_MOTION:g} % of the picture's motion",
+                  f"ends more than {SAME} pixels from the motion"):
         assert words in text, words
