@@ -14,6 +14,7 @@ from mrfhw.field.schedule import Schedule
 from mrfhw.machine.config import Config
 from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.scenes import stereo_scene
+from mrfhw.sessions import sampling
 from mrfhw.sessions.backends import solve
 from mrfhw.sessions.sampling import TRACED_SITES, sample
 
@@ -75,6 +76,18 @@ def test_trace_is_what_the_chain_did():
     assert np.array_equal(trace.labels[0, -1], one.last[row, col])
     for label in range(6):
         assert np.array_equal((trace.labels[0, 2:] == label).sum(0), one.counts[row, col, label])
+
+
+def test_a_long_run_is_not_looked_at_after_every_sweep(monkeypatch):
+    """What is kept is what would be kept at these sweeps anyway."""
+    run = Run(sweeps=50, burn_in=10, seed=4)
+    whole = sample("cpu", CONFIG, PROBLEM, run, chains=2).trace
+    monkeypatch.setattr(sampling, "MOST_LOOKS", 13)
+    trace = sample("cpu", CONFIG, PROBLEM, run, chains=2).trace
+    assert trace.sweeps.tolist() == list(range(1, 50, 4))
+    kept = trace.sweeps - 1
+    assert np.array_equal(trace.energy, whole.energy[:, kept])
+    assert np.array_equal(trace.labels, whole.labels[:, kept])
 
 
 def test_float_is_traced_and_counts_progress_over_chains():

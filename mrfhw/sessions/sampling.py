@@ -25,12 +25,17 @@ from mrfhw.system.large_arrays import as_type
 __all__ = ["TRACED_SITES", "Recorder", "sample", "visit_of"]
 
 TRACED_SITES = 256  # sites whose labels are kept at every look
+MOST_LOOKS = 1 << 15  # at a chain, of half a kilobyte each; of longer runs not every sweep is looked at
 
 
 class Recorder:
-    """Records the energy and the labels of some sites of every chain, at each look."""
+    """Records the energy and the labels of some sites of every chain, at each look.
 
-    def __init__(self, problem: Problem, seed: int):
+    every: sweeps from one look to the next that is kept, at least.
+    """
+
+    def __init__(self, problem: Problem, seed: int, every: int = 1):
+        self._every = every
         drawn = np.arange(problem.sites) if problem.clamped is None else np.flatnonzero(~problem.clamped)
         rng = np.random.Generator(np.random.PCG64([seed, 3]))
         chosen = rng.choice(drawn, min(TRACED_SITES, len(drawn)), replace=False)
@@ -53,8 +58,11 @@ class Recorder:
 
     def look(self, sweeps: int, labels: np.ndarray, energy: int | None = None, chain: int = -1) -> None:
         """Of a chain, by default the one that was begun last. energy: that of the labels, where it is known."""
+        seen = self.looks[chain]
+        if seen and sweeps < seen[-1][0] + self._every:
+            return
         found = self.energy(labels) if energy is None else float(energy)
-        self.looks[chain].append((sweeps, found, labels[self.sites[:, 0], self.sites[:, 1]]))
+        seen.append((sweeps, found, labels[self.sites[:, 0], self.sites[:, 1]]))
 
     def energies(self, burn_in: int, lengths: list[int]) -> np.ndarray:
         """(chains, n) float64: after the burn-in, of the first `lengths` looks of each chain, as far as all of them have come."""
@@ -171,7 +179,7 @@ def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: 
     threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
     visit = visit_of(config, run, chains) if visit is None else visit
     plan = backends.Plan.of(backend, config, problem, visit)
-    recorder = Recorder(problem, run.seed) if traced else None
+    recorder = Recorder(problem, run.seed, -(-run.sweeps // MOST_LOOKS)) if traced else None
     running = _Chains(plan, run, chains, recorder, progress, keeping or Keeping(), add_up)
     results = running.all()
     return Solution(results=results, trace=None if recorder is None else recorder.trace(run.burn_in), total=running.total)
