@@ -15,7 +15,7 @@ from mrfhw.cli import main
 from mrfhw.fpga import boards, devices
 from mrfhw.fpga.boards import BOARDS, BuildError
 from mrfhw.fpga.devices import DEVICES, device_named, device_of, largest, link_memories, needs, too_much
-from mrfhw.fpga.logic import MODEL, SAMPLES, features, fit, logic_of
+from mrfhw.fpga.logic import EXAMPLES, GROUPS, MODEL, SAMPLES, fit, logic_of
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf
 
@@ -25,7 +25,9 @@ DEVICE_OF = {"ecp5": "LFE5U-85F", "ice40": "iCE40UP5K", "gowin": "GW2AR-18C", "x
 
 def test_the_model_is_that_of_the_samples() -> None:
     assert json.loads(MODEL.read_text()) == json.loads(json.dumps(fit(json.loads(SAMPLES.read_text()))))
-    assert json.loads(MODEL.read_text())["features"] == list(features(Config()))
+    groups = json.loads(MODEL.read_text())["groups"]
+    expected = {name: list(of(EXAMPLES[name])) for name, of in GROUPS.items()}
+    assert {name: group["features"] for name, group in groups.items()} == expected
 
 
 @pytest.mark.parametrize("family", DEVICE_OF)
@@ -49,6 +51,20 @@ def test_kept_builds_fit_by_count(record: Path) -> None:
     blocks = sum(cell["used"] for name, cell in used.items() if name in ("DP16KD", "ICESTORM_RAM", "BSRAM"))
     # Reader and writer of a log in SDRAM have four.
     assert -5 <= blocks - needs(config, device, link).ram <= (4 if board.sdram else 0)
+
+
+@pytest.mark.parametrize("record", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_logic_of_kept_builds_is_that_of_the_estimate_and_a_link(record: Path) -> None:
+    """As nextpnr packs it. A link takes 600 to 7,500 cells: a UART on an iCE40, Ethernet."""
+    held = json.loads(record.read_text())
+    device = device_of(held["device"])
+    assert device is not None
+    found = needs(Config.from_dict(held["config"]), device)
+    if found.logic is None:
+        pytest.skip("machines like this one are not modelled")
+    used = next(held["resources"][name]["used"] for name in ("TRELLIS_COMB", "ICESTORM_LC", "LUT4") if name in held["resources"])
+    estimated, margin = found.shares(device)["lut"][0], 1 + found.logic.largest_error
+    assert estimated / margin + 600 < used < estimated * margin + 7500
 
 
 # Cells of the tools that place and route, by what they are called here.

@@ -123,9 +123,10 @@ class Needs:
         """(needed, there) by kind."""
         found = {"ram": (self.ram, device.ram), "dsp": (self.dsp, device.dsp)}
         if self.logic is not None:
-            # Gowin's carries are LUTs of their own; the others' stand beside LUTs.
-            lut = self.logic.cells["lut"] + (self.logic.cells.get("carry", 0) if device.family == "gowin" else 0)
-            found = {"lut": (lut, device.lut), "ff": (self.logic.cells["ff"], device.ff), **found}
+            cells = self.logic.cells
+            # Gowin's carries are LUTs of their own; those of 7 series stand beside LUTs.
+            lut = cells.get("logic", cells["lut"] + (cells["carry"] if device.family == "gowin" else 0))
+            found = {"lut": (lut, device.lut), "ff": (cells["ff"], device.ff), **found}
         return found
 
 

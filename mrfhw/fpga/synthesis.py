@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.cells import cells_of, types_of
 from mrfhw.fpga.tools import find_tool, run_step
 
-__all__ = ["SCRIPTS", "cell_types", "synthesized"]
+__all__ = ["PACKERS", "SCRIPTS", "cell_types", "packed", "synthesized"]
 
 
 def _of_board(name: str, command: str) -> str:
@@ -71,6 +72,26 @@ def synthesized(verilog: str, top: str, family: str, directory: Path) -> dict[st
     return cells_of(_statistics(verilog, top, family, directory))
 
 
+# Of families whose modules nextpnr packs without a board's pins: its tool and arguments, and the cells of its device that logic is
+# counted in.
+PACKERS = {
+    "ecp5": ("nextpnr-ecp5", ("--85k", "--lpf-allow-unconstrained"), "TRELLIS_COMB"),
+    "ice40": ("nextpnr-ice40", ("--up5k", "--package", "sg48", "--pcf-allow-unconstrained"), "ICESTORM_LC"),
+}
+
+
+def packed(verilog: str, top: str, family: str, directory: Path) -> dict[str, int]:
+    """The same with `logic`: cells of the device that nextpnr packs the module's logic into, before it is placed.
+
+    Of a family of PACKERS. A module needs no more pins than it has to be packed. Raises BuildError.
+    """
+    cells = synthesized(verilog, top, family, directory)
+    tool, arguments, kind = PACKERS[family]
+    run_step(find_tool(tool), ["--json", "module.json", "--pack-only", *arguments], directory)
+    said = re.findall(rf"^Info:\s+{kind}:\s+(\d+)/", (directory / f"{tool}.log").read_text(), re.M)
+    return {**cells, "logic": int(said[-1])}
+
+
 def cell_types(verilog: str, top: str, family: str, directory: Path, once: tuple[str, ...] = ()) -> dict[str, dict[str, int]]:
     """Cells by type of a module with all below it, under its name, and of each module of `once` that it has, under theirs.
 
@@ -88,6 +109,6 @@ def _statistics(verilog: str, top: str, family: str, directory: Path, once: tupl
     for name, text in {"module.v": verilog, **_FILES.get(family, {})}.items():
         (directory / name).write_text(text)
     (directory / "module.ys").write_text(
-        f"read_verilog module.v\n{keep}{SCRIPTS[family].format(top)}\ntee -q -o cells.json stat -json\n")
+        f"read_verilog module.v\n{keep}{SCRIPTS[family].format(top)}\ntee -q -o cells.json stat -json\nwrite_json module.json\n")
     run_step(find_tool("yosys"), ["-q", "-l", "module.rpt", "module.ys"], directory)
     return directory / "cells.json"
