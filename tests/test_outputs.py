@@ -15,13 +15,15 @@ from mrfhw.analysis.trace import Trace
 from mrfhw.analysis.uncertainty import entropy, quantify
 from mrfhw.apps.job import Job
 from mrfhw.apps.label_scale import LabelScale
-from mrfhw.field.problem import Problem, Run
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.records import kind_of
 from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.report import outputs
 from mrfhw.report.exchange import MEASURE_FILES
 from mrfhw.report.outputs import FILES, write_outputs
+from mrfhw.report.targets import check_folder
 from mrfhw.system.files import check_writable, staged
 
 ROWS, COLS, LABELS = 6, 8, 5
@@ -371,3 +373,42 @@ def test_classes_have_a_palette(tmp_path):
         assert np.array_equal(np.asarray(image), np.load(tmp_path / "labels.npy"))
         colours = np.asarray(image.convert("RGB")).reshape(-1, 3)
         assert len(np.unique(colours, axis=0)) == len(np.unique(np.asarray(image)))
+
+
+def test_what_is_not_of_an_earlier_run_stays(tmp_path):
+    """Of files that this run has no use for, those go that the folder's report lists."""
+    (tmp_path / "truth.png").write_text("mine")
+    write(tmp_path)
+    assert (tmp_path / "truth.png").read_text() == "mine"
+    write(tmp_path, job(truth=Truth()))
+    assert (tmp_path / "truth.png").read_bytes().startswith(b"\x89PNG")
+    write(tmp_path)
+    assert not (tmp_path / "truth.png").exists()
+
+
+@pytest.mark.parametrize("name", ["estimate.png", "disparity.pfm", "report.json"])
+def test_what_was_read_is_not_written_over(name, tmp_path):
+    (tmp_path / name).write_text("mine")
+    (tmp_path / "linked").symlink_to(tmp_path / name)
+    for source in (str(tmp_path / name), [str(tmp_path / "linked")]):
+        with pytest.raises(ProblemError, match=f"where a run writes {name}, and this run reads that file"):
+            write(tmp_path, job(settings={"labels": LABELS, "left": source}))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "linked"])
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_a_folder_in_the_place_of_a_file_is_found_before_anything_is_made(tmp_path):
+    (tmp_path / "labels.npy").mkdir()
+    with pytest.raises(IsADirectoryError):
+        check_folder(tmp_path, outputs.ALL_FILES, [])
+
+
+def test_kinds_of_saved_files(tmp_path):
+    problem = job().problem
+    problem.save(tmp_path / "problem.npz")
+    (tmp_path / "text").write_text("mine")
+    np.savez(tmp_path / "arrays.npz", json=np.array('{"format": 3}'))
+    whole = (tmp_path / "problem.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[:len(whole) // 2])
+    assert [kind_of(tmp_path / name) for name in ("problem.npz", "text", "arrays.npz", "cut.npz", "missing")] == [
+        "problem", None, None, None, None]

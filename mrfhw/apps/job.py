@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,6 +105,13 @@ class Job:
             what = ("a label is a place in the window of motions, and a mean of places is no motion" if scale.ordered
                     else "labels are classes, not numbers, and have no mean")
             raise ProblemError(f"estimate is mean; of {self.application} {what}: give mode or last")
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files that the job was made of, of those that are there still."""
+        values = self.settings.values()
+        names = itertools.chain.from_iterable(value if isinstance(value, list | tuple) else [value] for value in values)
+        return [Path(name) for name in names if isinstance(name, str) and Path(name).is_file()]
 
     @property
     def cooled(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,10 +25,10 @@ from mrfhw.jobs.machine import AUTO, chosen_backend
 from mrfhw.jobs.options import with_board
 from mrfhw.jobs.task import Task
 from mrfhw.report import outputs
+from mrfhw.report.targets import check_folder, check_records
 from mrfhw.sessions import backends, sampling
 from mrfhw.sessions.checkpoint import EVERY, Keeping, pauses_of
 from mrfhw.sessions.first import first_sweeps, prepared
-from mrfhw.system.files import check_replaceable, check_writable
 from mrfhw.system.second_process import Begin, SecondProcess, here
 
 __all__ = ["Application", "run_command", "solve_with_bar", "verify_command"]
@@ -56,6 +57,15 @@ class Application:
         for option in reversed([*map(click.argument, self.task.arguments), *self.options, *run, *common]):
             function = option(function)
         return function
+
+
+class Folder(click.Path):
+    """A folder, which has a name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            raise ProblemError("output is empty: give a folder, or . for this one")
+        return super().convert(value, param, ctx)
 
 
 VISIT = click.option("--visit", type=int, metavar="K",
@@ -121,6 +131,14 @@ def _command_line() -> str:
     return shlex.join(words)
 
 
+def _sources() -> list[Path]:
+    """The files that this command reads: those that its arguments and options name, but for what it writes."""
+    written = ("output", "save_problem", "checkpoint")
+    values = [value for name, value in click.get_current_context().params.items() if name not in written]
+    names = [name for value in values for name in (value if isinstance(value, tuple) else (value,))]
+    return [Path(name) for name in names if isinstance(name, str | os.PathLike) and Path(name).is_file()]
+
+
 def _begin() -> Begin:
     """How this command's diagnostics and figures are made."""
     beside = click.get_current_context().obj
@@ -149,15 +167,17 @@ def run_command(app: Application) -> click.Command:
         chains = job.chains if chains is None else chains
         keeping = _keeping(checkpoint, checkpoint_every, resume)
         job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
-        check_writable(output)
-        if save_problem is not None:
-            check_replaceable(save_problem)
+        sources = _sources()
+        check_folder(output, outputs.ALL_FILES, sources)
+        records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
+        check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output,
+                      outputs.ALL_FILES, [path for path in sources if path not in (checkpoint, resume)])
         job = prepared_with_bar(backend, job, visit)
         solution = solve_with_bar(backend, job, chains, visit, keeping)
-        if save_problem is not None:
-            job.problem.save(save_problem, job.run)
         report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz, page=not no_report,
                                        begin=_begin())
+        if save_problem is not None:
+            job.problem.save(save_problem, job.run)
         click.echo(_summary(report, output))
         _say_notes(job)
 
@@ -169,7 +189,7 @@ def run_command(app: Application) -> click.Command:
                      help="Independent chains.  [default: 2; with --estimate last or --anneal, 1]"),
         VISIT,
         click.option("--clock", type=float, metavar="MHZ", help="Clock at which report.html has the machine's cycles as time."),
-        click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out") / app.verb, show_default=True,
+        click.option("-o", "--output", type=Folder(path_type=Path), default=Path("out") / app.verb, show_default=True,
                      metavar="DIR", help="Directory for the files; made where it is missing."),
         click.option("--no-report", is_flag=True, help="Write numbers and arrays alone, without figures and report.html."),
         click.option("--save-problem", type=click.Path(path_type=Path), metavar="FILE",
@@ -189,7 +209,7 @@ def verify_command(app: Application) -> click.Command:
     def command(visit: int | None, output: Path | None, **options: Any) -> None:
         job = app.job(**options)
         if output is not None:
-            check_writable(output)
+            check_folder(output, outputs.ALL_FILES, _sources())
         job = prepared_with_bar("model", job, visit)
         rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))
         difference = first_difference(rtl, model)
@@ -203,7 +223,7 @@ def verify_command(app: Application) -> click.Command:
         _say_notes(job)
         click.get_current_context().exit(0 if difference is None else 1)
 
-    kept = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
+    kept = click.option("-o", "--output", type=Folder(path_type=Path), metavar="DIR",
                         help="Where to write the hardware's answer, should it be kept.")
     summary = f"{app.task.summary} By rtl and by model; exit code 1 where they differ."
     return click.command(app.verb, cls=OneLineCommand, help=summary)(app.options_on(command, (VISIT, kept)))

@@ -24,7 +24,7 @@ from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import replaced
 from mrfhw.system.input_files import read_plain
 
-__all__ = ["LIMIT_BYTES", "VERSION", "Fields", "Record", "Recorded", "canonical", "read_record", "same_arrays", "take",
+__all__ = ["LIMIT_BYTES", "VERSION", "Fields", "Record", "Recorded", "canonical", "kind_of", "read_record", "same_arrays", "take",
            "write_record"]
 
 VERSION = 1  # of every record's format
@@ -134,6 +134,20 @@ def write_record(path: str | os.PathLike[str], record: Record) -> None:
     text = json.dumps({"format": f"mrfhw {record.kind}", "version": VERSION, **plain_numbers(record.scalars)}, allow_nan=False)
     with replaced(Path(path)) as file:
         np.savez(file, **{TEXT: np.array(text)}, **dict(record.arrays))  # type: ignore[arg-type]
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """What a file holds, such as "problem" or "checkpoint"; None for what this module did not write."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            info = archive.getinfo(f"{TEXT}.npy")
+            if info.file_size > JSON_BYTES:
+                return None
+            form = json.loads(_member(Path(path), archive, info).item())["format"]
+    except (ProblemError, OSError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, TypeError, RuntimeError,
+            RecursionError):
+        return None
+    return form.removeprefix("mrfhw ") if isinstance(form, str) and form.startswith("mrfhw ") else None
 
 
 def _damaged(path: object, why: object) -> ProblemError:

@@ -16,7 +16,8 @@ from mrfhw.report import html_report, pictures
 from mrfhw.report.exchange import EXCHANGE_FILES, exchanged
 from mrfhw.report.figures import answer_drawings, draw, drawings
 from mrfhw.report.numbers import plain, report
-from mrfhw.system.files import check_writable, staged
+from mrfhw.report.targets import check_folder, left_by_a_run
+from mrfhw.system.files import staged
 from mrfhw.system.large_arrays import as_type
 from mrfhw.system.second_process import Begin, here
 
@@ -49,7 +50,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
 
     FILES are always written, but for HISTOGRAM_FILES of a run without a histogram, which has mean.npy where it has sums; the others
     of ALL_FILES where they mean something, and the report lists them; files of
-    those names from an earlier run that this one has no use for are removed.
+    those names that the folder's report lists, and this run has no use for, are removed.
     labels.npy, last.npy: (H, W) uint8 label indices, the estimate (of a mean, the nearest label) and the last sample of the first
     chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
     (H, W), interval.npy (H, W, D, 2) and, of D = 1, median.npy (H, W) float64, see `Uncertainty`. histogram.npz: `counts`
@@ -58,9 +59,10 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html. page: whether there is
     report.html with its figures. analysis: of `analyse`, where it has been made already. begin: how diagnostics and figures are
     made, here or beside this process.
-    Raises OSError where the directory cannot be written.
+    Raises OSError where the directory cannot be written, ProblemError where a file of it is what the job was made of.
     """
-    check_writable(directory)
+    check_folder(directory, ALL_FILES, job.sources)
+    former = left_by_a_run(directory)
     # Diagnostics come first, as the answer waits for them; then each process draws half of the figures.
     analysis = analyse(job, solution, begin) if analysis is None else analysis
     drawn = drawings(job, solution) | answer_drawings(job, analysis) if page else {}
@@ -87,7 +89,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
         for name, data in written.items():
             (scratch / name).write_bytes(data)
     for name in ALL_FILES:
-        if name not in what["files"]:
+        if name in former and name not in what["files"]:
             with contextlib.suppress(OSError):
                 (directory / name).unlink()
     return dict(kept)
