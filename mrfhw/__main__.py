@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 
+from mrfhw.system.errors import ABORTED
 from mrfhw.system.processors import THREADS, processors
 from mrfhw.system.second_process import SecondProcess
 
@@ -25,9 +26,12 @@ def _beside() -> SecondProcess | None:
 def main() -> None:
     # Looking for garbage among what imports bring is a tenth of a short run.
     gc.set_threshold(100_000, 50, 50)
-    beside = _beside()
-    from mrfhw.cli import main as command_line  # most of what is imported
-
+    try:
+        beside = _beside()
+        from mrfhw.cli import main as command_line  # most of what is imported
+    except KeyboardInterrupt:  # which the command line says of itself
+        sys.stderr.write("Aborted.\n")
+        sys.exit(ABORTED)
     command_line(prog_name="mrfhw", obj=beside)
 
 

@@ -316,7 +316,11 @@ def test_one_truth_or_several():
     (dict(spes="4"), "spes is '4'"),
     (dict(window=5), "window is '5'"), (dict(noise=3), "noise is no option of stereo"), (dict(visit=0), "visit is 0"),
     (dict(anneal="yes"), "anneal is 'yes'"), (dict(min_disparity="a"), "min_disparity is 'a'"),
-    (dict(truth_scale="a"), "truth_scale is"),
+    (dict(truth_scale="a"), "truth_scale is"), (dict(truth_scale=4), "truth-scale is 4; it is of a picture of true disparities"),
+    (dict(callback=3), "callback is 3; it is a function of a Look"),
+    (dict(cooling_stride=3), "cooling-stride is 3; it is of a table"),
+    (dict(sweeps=10**30), "sweeps is 1000000000000000000000000000000; it must be a whole number of at most 64 bits"),
+    (dict(cooling_table=(9.0, 3.0), temperature=3.0), r"temperature is 3\.0 and cooling-table is given, too"),
     (dict(cooling_ratio="a"), "cooling_ratio is"), (dict(data=3), "data is 3"),
     (dict(machine="nowhere.json"), "nowhere.json cannot"),
 ])
@@ -360,3 +364,21 @@ def test_help_is_enough_to_start():
 def test_the_package_alone_imports_nothing_heavy():
     code = "import mrfhw, sys; assert not {'numba', 'numpy', 'amaranth', 'click'} & set(sys.modules); mrfhw.stereo; mrfhw.Problem"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_other_mistakes_are_one_line():
+    picture = np.random.default_rng(1).integers(0, 256, (12, 16), np.uint8)
+    for call, message in (
+            (lambda: mrfhw.segment(picture, truth=3), "truth is 3; it is a picture, the path of one, or several of these"),
+            (lambda: mrfhw.segment(picture, classes=5, means="10,200"), "classes is 5 and means are given, each of which is"),
+            (lambda: mrfhw.motion(picture, picture, vectors=(65, 1)), "vectors is 65x1; the limits are 64 rows and 64 columns")):
+        with pytest.raises(mrfhw.ProblemError, match=message):
+            call()
+
+
+def test_a_truth_without_a_known_pixel_is_said():
+    picture = np.random.default_rng(1).integers(0, 256, (12, 16), np.uint8)
+    answer = mrfhw.stereo(picture, picture, labels=4, sweeps=6, truth=np.zeros((12, 16)))
+    assert answer.metrics["bad_1"] is None
+    assert [note for note in answer.notes if "no known pixel" in note] == [
+        "the truth has no known pixel here: nothing is compared with it"]

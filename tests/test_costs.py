@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mrfhw
 from mrfhw.field.costs import costs_of_probabilities, scaled_costs
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.schedule import Schedule
@@ -133,3 +134,30 @@ def test_a_machine_with_what_a_field_needs_holds_it(seed):
 def test_machines_refused(machine, message):
     with pytest.raises(ConfigError, match=message):
         Config(**machine)
+
+
+WHOLE = np.random.default_rng(0).integers(0, 40, (6, 7, 3))
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"unary": WHOLE * 300}, "unary has values from 0 to [0-9]+; data_bits = 8 takes 0 to 255: scale the data"),
+    ({"doubleton": "table", "pairwise": np.eye(3, dtype=int) * 1000}, "pairwise has values up to 1000; pairwise_bits = 8 takes 0"),
+    ({"doubleton": "squared", "vectors": np.array([[0, 0], [0, 1000], [1, 0]])}, "vectors have components from 0 to 1000; "
+     "vector_bits = 6 takes -32 to 31"),
+    ({"energy_shift": 99}, "energy_shift is 99; the machine takes whole numbers from 0 to 15"),
+    ({"schedule": 10.0}, "schedule is 10.0; it is a Schedule"),
+])
+@pytest.mark.parametrize("backend", ["cpu", "model"])
+def test_what_no_machine_holds_is_said_of_the_data(changes, message, backend):
+    def solved():
+        mrfhw.solve(Problem(**{"labels": 3, "unary": WHOLE, "schedule": Schedule.constant(10.0), **changes}), backend=backend)
+
+    with pytest.raises(ProblemError, match=message):
+        solved()
+
+
+def test_wide_data_make_descriptors_of_descriptors_alone():
+    wide = np.full((4, 6), 1 << 12)
+    found = needed_parameters(Problem(labels=2, singleton1=wide, constants=np.arange(2), singleton="hamming"))
+    assert found["distance"] == "hamming"
+    assert "distance" not in needed_parameters(Problem(labels=2, singleton1=wide, constants=np.arange(2)))

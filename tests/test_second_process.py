@@ -152,3 +152,9 @@ def test_a_run_leaves_to_the_second_process_what_it_would_do_itself(tmp_path):
     one, other = (json.loads((tmp_path / name / "report.json").read_text()) for name in ("here", "beside"))
     assert one["convergence"] == other["convergence"]
     assert one["convergence"]["energy"]["rhat"] is not None
+
+
+def test_an_interrupt_while_the_program_is_imported_is_one_line():
+    program = ("import mrfhw.__main__ as m\ndef interrupted(): raise KeyboardInterrupt\nm._beside = interrupted\nm.main()")
+    done = subprocess.run([sys.executable, "-c", program], check=False, timeout=SECONDS, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Aborted.\n")

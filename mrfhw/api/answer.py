@@ -26,7 +26,7 @@ class Answer:
     """The answer of a run: a label for each site, and how sure it is. H x W sites, L labels of D components.
 
     labels: (H, W) uint8, the estimate: the most frequent label; with estimate="mean" the label that is nearest to the mean; with
-    estimate="last", or where the run annealed, the last sample.
+    estimate="last", or where the run annealed without another estimate, the last sample.
     Where the estimate needs no histogram there is none: counts, entropy, std and interval raise ProblemError in one line, and so
     does mean with estimate="last".
     entropy: (H, W) float64, bits; 0 where a site never moved.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
-from mrfhw.api.session import EVERY, Machine, backend_of, check_numbers, machine_options, sampled
+from mrfhw.api.session import EVERY, Machine, backend_of, check_callback, check_numbers, machine_options, sampled
 from mrfhw.apps.images import is_path
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import SEEDS, Problem
@@ -32,7 +32,7 @@ _SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cool
 def _checked(name: str, value: Any, kind: type | None) -> Any:
     """A value of an option as its job takes it, which the command line has from its parser. Raises ProblemError."""
     if kind is int or name == "spes":
-        return whole_number(name, value, -NUMBER_MAX, SEEDS - 1, "give a whole number")
+        return whole_number(name, value, -NUMBER_MAX, SEEDS - 1, "give one", "it must be a whole number of at most 64 bits")
     if kind is float and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
         raise ProblemError(f"{name} is {short(repr(value))}; it is a number: give one")
     if kind is bool and not isinstance(value, (bool, np.bool_)):
@@ -56,6 +56,7 @@ def _answer(kind: type[Answer], task: Task, arguments: dict[str, Any], options: 
             chains: int | None, visit: int | None, callback: Callback | None, every: int) -> Any:
     """The answer of an application. What is None among arguments and options, an option's default or not, is not given."""
     check_numbers(chains=chains, visit=visit, every=every)
+    check_callback(callback)
     given = {name: _checked(name, value, task.types.get(name)) for name, value in {**arguments, **options}.items()
              if value is not None}
     backend = backend_of(backend, machine, visit, given)
@@ -67,6 +68,8 @@ def _several(given: Any) -> tuple[Any, ...]:
     """One truth or several as several."""
     if given is None:
         return ()
+    if isinstance(given, bool | int | float):
+        raise ProblemError(f"truth is {given!r}; it is a picture, the path of one, or several of these: give one")
     one = is_path(given) or hasattr(given, "mode") or np.ndim(given) == 2
     return (np.asarray(given) if hasattr(given, "mode") else given,) if one else tuple(given)
 

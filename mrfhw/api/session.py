@@ -21,7 +21,7 @@ from mrfhw.sessions.backends import BACKENDS, Plan
 from mrfhw.sessions.sampling import visit_of
 from mrfhw.sessions.stepwise import Callback, Chains, up_to
 
-__all__ = ["EVERY", "Machine", "Session", "backend_of", "check_numbers", "machine_options", "sampled"]
+__all__ = ["EVERY", "Machine", "Session", "backend_of", "check_callback", "check_numbers", "machine_options", "sampled"]
 
 Machine = Config | str | os.PathLike[str] | None  # itself, the path of a manifest, or the name of a preset
 EVERY = 10  # sweeps from one call of a callback to the next
@@ -106,6 +106,7 @@ class Session:
             raise ProblemError(f"sweeps is {sweeps} after {self._chains.sweeps}, and the burn-in {self._job.run.burn_in}; at "
                                "least one sweep must count: give more")
         check_numbers(every=every)
+        check_callback(callback)
         self._chains.advance(sweeps, every, callback)
         if self._chains.stopped:
             self._ended = "was ended by its callback"
@@ -117,6 +118,12 @@ def check_numbers(**numbers: Any) -> None:
     for name, value in numbers.items():
         if value is not None or name == "every":
             whole_number(name, value, 1, NUMBER_MAX, "give a whole number of at least 1")
+
+
+def check_callback(callback: Any) -> None:
+    """A function, or None. Raises ProblemError."""
+    if callback is not None and not callable(callback):
+        raise ProblemError(f"callback is {short(repr(callback))}; it is a function of a Look: give one, or None")
 
 
 def backend_of(backend: Any, machine: Machine, visit: int | None, given: Iterable[str]) -> str:

@@ -52,8 +52,8 @@ def read_flow(path: str | Path) -> np.ndarray:
 def flow_of(given: Any) -> np.ndarray:
     """True motions, float64 (H, W, 2), (row, column) in pixels, NaN where unknown.
 
-    given: the path of a .flo file, or an array (H, W, 2) as OpenCV has motions, along columns and then along rows, not finite where
-    unknown. Raises ProblemError for anything else.
+    given: the path of a .flo file, or an array (H, W, 2) as OpenCV has motions, along columns and then along rows, not finite or
+    beyond UNKNOWN where unknown. Raises ProblemError for anything else.
     """
     if isinstance(given, (str, os.PathLike)):
         return read_flow(Path(given))
@@ -62,7 +62,7 @@ def flow_of(given: Any) -> np.ndarray:
         raise ProblemError(f"the true motions are of type {array.dtype} and shape {array.shape}; they are (rows, columns, 2), "
                            "along columns and then along rows: give such an array, or a .flo file")
     flow = array[..., ::-1].astype(np.float64)
-    flow[~np.isfinite(flow).all(-1)] = np.nan
+    flow[~(np.abs(flow) <= UNKNOWN).all(-1)] = np.nan
     return flow
 
 

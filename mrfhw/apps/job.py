@@ -105,6 +105,9 @@ class Job:
             what = ("a label is a place in the window of motions, and a mean of places is no motion" if scale.ordered
                     else "labels are classes, not numbers, and have no mean")
             raise ProblemError(f"estimate is mean; of {self.application} {what}: give mode or last")
+        note = "the truth has no known pixel here: nothing is compared with it"
+        if self.truth is not None and not np.isfinite(self.truth.picture).any() and note not in self.notes:
+            object.__setattr__(self, "notes", (*self.notes, note))
 
     @property
     def sources(self) -> list[Path]:

@@ -13,6 +13,7 @@ from mrfhw.field.problem import ProblemError
 from mrfhw.jobs.machine import DEFAULTS, MESH_FIELDS
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.parameters import Parameter
+from mrfhw.system.errors import ABORTED
 
 __all__ = ["OneLineCommand", "OneLineGroup", "backend_address", "board_machine", "clock_hz", "given_options", "is_given",
            "machine_options", "of_board"]
@@ -150,7 +151,7 @@ class _OneLine(click.Command):
             fail("the problem does not fit in memory: give a window or fewer labels")
         except click.Abort:
             click.echo("Aborted.", err=True)
-            sys.exit(130)
+            sys.exit(ABORTED)
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -54,13 +54,14 @@ def whole_number(name: str, value: Any, low: int, high: int, hint: str, limits: 
 def finite(name: str, value: Any, low: float, hint: str) -> float:
     """`value` as a finite float above `low`, else ProblemError."""
     try:
-        number = float(value)
+        number = math.nan if isinstance(value, bool | np.bool_ | str | bytes) else float(value)
     except OverflowError:
         number = math.inf
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number) or number <= low:
-        raise ProblemError(f"{name} is {short(value)}; it must be a finite number above {low:g}: {hint}")
+        shown = short(repr(value) if isinstance(value, str) else value)
+        raise ProblemError(f"{name} is {shown}; it must be a finite number above {low:g}: {hint}")
     return number
 
 

@@ -94,6 +94,8 @@ class Problem(Recorded):
     def __post_init__(self) -> None:
         if self.doubleton not in DOUBLETONS:
             raise ProblemError(f"doubleton is {self.doubleton!r}; it must be one of {', '.join(DOUBLETONS)}: choose one")
+        if not isinstance(self.schedule, Schedule):
+            raise ProblemError(f"schedule is {short(repr(self.schedule))}; it is a Schedule: give such as Schedule.constant(2)")
         self._check_numbers()
         self._keep_arrays()
         if self.unary is not None:

@@ -32,16 +32,16 @@ class Schedule:
         if self.kind == "table":
             if not self.table:
                 raise ProblemError("the temperature table is empty; it needs at least 1 entry: give one")
-            for value in self.table:
-                finite("temperature", value, 0, hint)
+            object.__setattr__(self, "table", tuple(finite("temperature", value, 0, hint) for value in self.table))
             whole_number("stride", self.stride, 1, (1 << 32) - 1, "give one of them",
                          "a table entry holds for 1 to 2^32 - 1 sweeps")
         else:
-            finite("temperature", self.start, 0, hint)
+            object.__setattr__(self, "start", finite("temperature", self.start, 0, hint))
         if self.kind == "geometric":
+            object.__setattr__(self, "ratio", finite("ratio", self.ratio, 0, "give one above 0 and at most 1"))
             if not 0 < self.ratio <= 1:
                 raise ProblemError(f"ratio is {self.ratio}; cooling takes a ratio above 0 and at most 1: give one")
-            finite("temperature limit", self.limit, 0, hint)
+            object.__setattr__(self, "limit", finite("temperature limit", self.limit, 0, hint))
             if self.limit > self.start:
                 raise ProblemError(f"temperature limit is {self.limit}; cooling from {self.start} ends at or below it: "
                                    "give a lower limit")

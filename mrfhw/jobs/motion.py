@@ -20,14 +20,22 @@ from mrfhw.jobs.options import Common, label_machine, pair, same_size
 from mrfhw.jobs.task import Task
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
+from mrfhw.machine.parameters import parameters
 from mrfhw.model.first_labels import box_start
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["TASK", "job"]
 
 
 def vector_machine(rows: int, cols: int) -> dict[str, Any]:
-    """The parameter of a machine that holds the components of so many vectors, where the default one does not."""
-    bits = bits_for(max(rows, cols))
+    """The parameter of a machine that holds the components of so many vectors, where the default one does not.
+
+    Raises ProblemError where none does.
+    """
+    bits, most = bits_for(max(rows, cols)), next(one.high for one in parameters(Config) if one.field == "vector_bits")
+    if bits > most:
+        raise ProblemError(f"vectors is {rows}x{cols}; the limits are {1 << most} rows and {1 << most} columns: give a smaller "
+                           "window")
     return {"vector_bits": bits} if bits > Config().vector_bits else {}
 
 

@@ -72,6 +72,8 @@ def schedule_from_options(*, sweeps: int, burn_in: int, temperature: float, fina
                 raise
             raise ProblemError(f"cooling-table is {cooling_table!r}; it must be numbers with commas between them: "
                                "give such as 8,4,2") from None
+    if cooling_stride != 1:
+        raise ProblemError(f"cooling-stride is {cooling_stride}; it is of a table of temperatures: give cooling-table, or drop it")
     start = Schedule.constant(temperature)
     if final_temperature is None:
         if cooling_ratio is not None:
@@ -138,6 +140,8 @@ class Common:
         """
         options = self.options
         given, final = options["temperature"], options["final_temperature"]
+        if given is not None and options["cooling_table"] is not None:
+            raise ProblemError(f"temperature is {given} and cooling-table is given, too, which has all temperatures: drop one")
         if self.anneal and options["cooling_table"] is None:
             coldest, hottest = realized_limits(self.config, energy_shift)
             first = given if given is not None else min(temperature * cooling.first, hottest)

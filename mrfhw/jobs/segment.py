@@ -55,6 +55,8 @@ def job(*, image: Any, classes: int = 3, means: str | None = None, truth: Sequen
     """
     check_choice("data", data, DATA)
     count = classes if means is None else min(max(means.count(",") + 1, LABELS_MIN), LABELS_MAX)  # what is wrong is said below
+    if means is not None and "classes" in given:
+        raise ProblemError(f"classes is {classes} and means are given, each of which is a class: drop one of the two")
     by_grey = data == "grey" or means is not None
     common = Common.of(others, lambda config: segmentation.SWEEPS,
                        label_machine("classes", count) | ({} if by_grey else segmentation.MACHINE), given)

@@ -13,6 +13,7 @@ from mrfhw.apps.stereo import StereoTruth, both_ways, disparity_scale, stereo_pr
 from mrfhw.jobs.matching import Matching, found_energies
 from mrfhw.jobs.options import label_machine
 from mrfhw.jobs.task import Task
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["TASK", "job"]
 
@@ -24,6 +25,8 @@ def job(*, left: Any, right: Any, labels: int = 64, min_disparity: int = 0, trut
 
     left, right, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
     """
+    if truth is None and "truth_scale" in given:
+        raise ProblemError(f"truth-scale is {truth_scale}; it is of a picture of true disparities: give truth, or drop it")
     more = {} if truth is None else {"truth image": disparity_of(truth, truth_scale, "truth image")}
     found = Matching.of(stereo, stereo_problem, {"left image": left, "right image": right}, ("left picture", "right picture"),
                         others, data, label_machine("labels", labels), more, given,

@@ -84,7 +84,7 @@ class Task:
         defaults = self.defaults
         for name in given:
             if name not in defaults and name not in self.arguments:
-                near = difflib.get_close_matches(name, [*self.arguments, *defaults], 3, 0.5)
+                near = difflib.get_close_matches(name, [*self.arguments, *defaults], 3, 0.7)
                 known = dict.fromkeys([*self.own, *self.energies, *(COMMON if self.problem is not None else ())])
                 raise ProblemError(f"{name} is no option of {self.verb}: give "
                                    + (" or ".join(near) if near else f"one of {', '.join(known)}"))

@@ -29,7 +29,7 @@ def check_fits(config: Config, problem: Problem) -> None:
         if problem.vectors.min() < -reach or problem.vectors.max() >= reach:
             raise ProblemError(f"vectors have components from {problem.vectors.min()} to {problem.vectors.max()}; "
                                f"vector_bits = {config.vector_bits} takes {-reach} to {reach - 1}: "
-                               "give a wider vector_bits")
+                               "give smaller ones, or a wider vector_bits")
     check_schedule(config, problem)
 
 

@@ -11,8 +11,12 @@ from mrfhw.field.problem import Problem
 from mrfhw.machine.bits import bits_for, of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import DIFFERENCE_BITS, Derived
+from mrfhw.machine.parameters import parameters
 
 __all__ = ["needed_parameters"]
+
+
+_MOST = {parameter.field: parameter.high for parameter in parameters(Config) if not parameter.choices}
 
 
 def _width(data: np.ndarray | None) -> int:
@@ -21,12 +25,14 @@ def _width(data: np.ndarray | None) -> int:
 
 def needed_parameters(problem: Problem, config: Config | None = None) -> dict[str, Any]:
     """The parameters, by name, in which a machine like `config`, by default the default one, must differ for its words and memories
-    to hold `problem`. Widths only grow. Number of sites, energies and temperatures are not looked at: `check_fits` says of those.
+    to hold `problem`. Widths only grow, as far as there are machines. Number of sites, energies, temperatures and what no machine
+    holds are not looked at: `check_fits` says of those.
     """
     c = Derived.of(Config() if config is None else config)
     found: dict[str, Any] = {}
 
-    def at_least(name: str, value: int) -> None:
+    def at_least(name: str, value: int, most: int | None = None) -> None:
+        value = min(value, _MOST.get(name, value) if most is None else most)
         if value > getattr(c, name):
             found[name] = value
 
@@ -39,8 +45,10 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         data = [problem.singleton1, problem.singleton2, problem.constants, problem.unary]
         several = problem.singleton1 is not None and problem.singleton1.ndim == 3
         widths = [_width(one[..., number] if several and one is not None else one) for one in data]
-        at_least(of_channel("data_bits", number), max(widths))
-    if found.get("data_bits", c.data_bits) > DIFFERENCE_BITS and c.distance != "hamming":  # which only descriptors can have
+        bits = of_channel("data_bits", number)
+        # Only descriptors can have more.
+        at_least(bits, max(widths), None if number or kinds == {"hamming"} else max(DIFFERENCE_BITS, c.data_bits))
+    if found.get("data_bits", c.data_bits) > DIFFERENCE_BITS and c.distance != "hamming" and kinds == {"hamming"}:
         found["distance"] = "hamming"
     if any(channel.most is not None for channel in problem.channels):
         at_least("singleton_cap", 1)

@@ -1,8 +1,10 @@
-"""Input that cannot be used."""
+"""Input that cannot be used, and how the command line ends when it is interrupted."""
 
 from __future__ import annotations
 
-__all__ = ["ProblemError"]
+__all__ = ["ABORTED", "ProblemError"]
+
+ABORTED = 130  # exit status, as of a shell for SIGINT
 
 
 class ProblemError(ValueError):
