@@ -61,6 +61,7 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
             **({} if place is None else {"device": _on(machine, place)}),
             "multipliers": {use: {"count": count, "bits": [a, b]} for use, (count, a, b) in products.items()}}, indent=1))
         return
+    on_it = None if place is None else _text(machine, place)
     click.echo(f"{shape[1]}x{shape[0]} sites, {labels} labels, {sweeps} sweeps: {found.running} cycles without stalls, "
                f"{found.loading} to load, {found.reading} to read")
     click.echo(f"memory: {sum(memories.values())} bits")
@@ -69,8 +70,8 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
     click.echo(f"multipliers: {sum(of[0] for of in products.values())}")
     for use, (count, a, b) in products.items():
         click.echo(f"  {use:24} {count:>6} of {a} x {b} bits")
-    if place is not None:
-        click.echo(_text(machine, place))
+    if on_it is not None:
+        click.echo(on_it)
 
 
 def _place_and_machine(board: str | None, device: str | None, options: dict[str, Any]) -> tuple[Device | None, Config]:

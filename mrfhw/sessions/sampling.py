@@ -31,11 +31,11 @@ MOST_LOOKS = 1 << 15  # at a chain, of half a kilobyte each; of longer runs not 
 class Recorder:
     """Records the energy and the labels of some sites of every chain, at each look.
 
-    every: sweeps from one look to the next that is kept, at least.
+    sweeps: of a chain; of more than MOST_LOOKS not each is looked at.
     """
 
-    def __init__(self, problem: Problem, seed: int, every: int = 1):
-        self._every = every
+    def __init__(self, problem: Problem, seed: int, sweeps: int = 1):
+        self._every = -(-sweeps // MOST_LOOKS)
         drawn = np.arange(problem.sites) if problem.clamped is None else np.flatnonzero(~problem.clamped)
         rng = np.random.Generator(np.random.PCG64([seed, 3]))
         chosen = rng.choice(drawn, min(TRACED_SITES, len(drawn)), replace=False)
@@ -179,7 +179,7 @@ def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: 
     threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
     visit = visit_of(config, run, chains) if visit is None else visit
     plan = backends.Plan.of(backend, config, problem, visit)
-    recorder = Recorder(problem, run.seed, -(-run.sweeps // MOST_LOOKS)) if traced else None
+    recorder = Recorder(problem, run.seed, run.sweeps) if traced else None
     running = _Chains(plan, run, chains, recorder, progress, keeping or Keeping(), add_up)
     results = running.all()
     return Solution(results=results, trace=None if recorder is None else recorder.trace(run.burn_in), total=running.total)

@@ -66,7 +66,7 @@ class Chains:
         if chains < 1:
             raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
         self.plan, self.run, self.sweeps = plan, run, 0
-        self.recorder = Recorder(plan.problem, run.seed)
+        self.recorder = Recorder(plan.problem, run.seed, run.sweeps)
         self._states: list[RunState | None] = [None] * chains
         self._results: list[Result] = []
         self._session: BaseSession | None = None
