@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
-from mrfhw.generation.files import TOPS, Top, generate
+from mrfhw.generation.files import TOPS, Top, generate, left_by_another
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
@@ -59,9 +59,12 @@ def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_addre
     check_writable(directory)
     with working("generating"):
         files = generate(config, top, _driver() if testbench else None)
+    former = left_by_another(directory, files)
     with staged(directory) as scratch:
         for file, text in files.items():
             (scratch / file).write_text(text)
+    for path in former:
+        path.unlink(missing_ok=True)
     remember(config)
     click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{config.all_lanes} lanes, {config.sites} sites, "
                f"circuit {circuit_digest(config)[:16]}")

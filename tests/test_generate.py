@@ -194,6 +194,16 @@ def test_unlike_machines_have_unlike_cores():
     assert f"\nname: {vlnv(smallest, Top())}\n" in generate(smallest)[f"{TOP}.core"]
 
 
+def test_what_another_machine_left_goes_unless_somebody_changed_it(tmp_path: Path):
+    for name in ("one", "two"):
+        assert CliRunner().invoke(command, ["--preset", "smallest", "--name", name, "-o", str(tmp_path)]).exit_code == 0
+        (tmp_path / "mine.v").write_text("mine")
+        if name == "one":
+            (tmp_path / "one.h").write_text("changed")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "two.v", "two.h", "two.core", "registers.md", "registers.json", "manifest.json", "mine.v", "one.h"}
+
+
 def test_same_arguments_same_bytes(tmp_path: Path, verilog_16x2: Path):
     result = invoke(*MACHINE_16X2, "-o", str(tmp_path / "again"))
     assert result.exit_code == 0, result.output

@@ -6,9 +6,10 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from mrfhw import __version__
@@ -22,7 +23,7 @@ from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
 
-__all__ = ["TOPS", "Top", "beside", "generate", "manifest", "vlnv"]
+__all__ = ["TOPS", "Top", "beside", "generate", "left_by_another", "manifest", "vlnv"]
 
 MANIFEST = "manifest.json"
 DERIVED = (
@@ -154,6 +155,17 @@ def manifest(config: Config, files: dict[str, str], top: Top | None = None) -> d
         "tools": {name: importlib.metadata.version(name) for name in TOOLS}, "ports": top.ports(config),
         **({} if port is None else {"memory_port": dataclasses.asdict(port)}),
     }
+
+
+def left_by_another(directory: Path, files: Iterable[str]) -> list[Path]:
+    """The files in a folder that its manifest lists, that nobody has changed since, and that are not among `files`."""
+    try:
+        listed = json.loads((directory / MANIFEST).read_bytes())["files"]
+        known = {str(name): str(digest) for name, digest in listed.items() if Path(name).name == name and name not in set(files)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+    return [directory / name for name, digest in known.items() if (directory / name).is_file()
+            and hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest]
 
 
 def vlnv(config: Config, top: Top) -> str:
