@@ -382,3 +382,19 @@ def test_a_truth_without_a_known_pixel_is_said():
     assert answer.metrics["bad_1"] is None
     assert [note for note in answer.notes if "no known pixel" in note] == [
         "the truth has no known pixel here: nothing is compared with it"]
+
+
+@pytest.mark.parametrize("shape", [(12, 16), (12, 16, 3)])
+def test_what_a_mask_hides_may_be_anything(shape):
+    """NaN where nothing is known is how masked pictures come; it stays refused where the mask shows it."""
+    picture = np.random.default_rng(2).random(shape)
+    mask = np.ones((12, 16), bool)
+    mask[3:6, 4:9] = False
+    holes = picture.copy()
+    holes[~mask] = np.nan
+    filled = np.where(mask if picture.ndim == 2 else mask[..., None], picture, picture[mask].min())
+    found, plain = (mrfhw.denoise(given, mask=mask, sweeps=6, noise=10.0) for given in (holes, filled))
+    assert np.array_equal(found.labels, plain.labels)
+    holes[0, 0] = np.nan
+    with pytest.raises(mrfhw.ProblemError, match="finite"):
+        mrfhw.denoise(holes, mask=mask, sweeps=6)

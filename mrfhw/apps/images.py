@@ -21,8 +21,9 @@ from mrfhw.apps.picture_files import check_opaque, converted, decode, is_grey, n
 from mrfhw.apps.restored import Source
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["Inputs", "Reading", "Window", "crop", "disparity_of", "grey_data", "is_path", "load_disparity", "load_grey",
-           "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window", "segments_of"]
+__all__ = ["Inputs", "Reading", "Window", "crop", "disparity_of", "filled_where_hidden", "grey_data", "is_path", "load_disparity",
+           "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window",
+           "segments_of"]
 
 NARROW = 64  # greys of 256: pictures with fewer have use for a stretch
 
@@ -211,6 +212,20 @@ def mask_of(given: Any, name: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ProblemError(f"the {name} has values that are no finite numbers; it is 0 where a pixel is unknown: give booleans")
     return array != 0
+
+
+def filled_where_hidden(given: Any, mask: Any) -> Any:
+    """An array of floats with its least number in the place of those that are not finite and that a mask (`mask_of`) hides.
+
+    Anything else as it is.
+    """
+    if mask is None or not isinstance(given, np.ndarray) or given.dtype.kind != "f":
+        return given
+    seen, finite = mask_of(mask, "mask"), np.isfinite(given)
+    if given.shape[:2] != seen.shape:
+        return given
+    hidden = ~seen if given.ndim == 2 else ~seen[..., None]
+    return np.where(hidden & ~finite, given[finite].min() if finite.any() else 0, given).astype(given.dtype)
 
 
 def segments_of(given: Any, name: str) -> np.ndarray:
