@@ -279,6 +279,7 @@ def test_an_error_leaves_nothing_behind(tmp_path, monkeypatch, existing):
     if existing:
         out.mkdir(parents=True)
         (out / "labels.npy").write_text("old")
+        (out / "report.json").write_text(json.dumps({"files": ["labels.npy", "report.json"]}))
 
     def broken(*arguments, **options):
         raise OSError(28, "No space left on device")
@@ -287,7 +288,7 @@ def test_an_error_leaves_nothing_behind(tmp_path, monkeypatch, existing):
     with pytest.raises(OSError, match="No space"):
         write(out, job())
     if existing:
-        assert [path.name for path in out.iterdir()] == ["labels.npy"]
+        assert names(out) == ["labels.npy", "report.json"]
         assert (out / "labels.npy").read_text() == "old"
     else:
         assert not list(tmp_path.iterdir())
@@ -296,6 +297,7 @@ def test_an_error_leaves_nothing_behind(tmp_path, monkeypatch, existing):
 def test_an_existing_directory_keeps_its_other_files(tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     (tmp_path / "labels.npy").write_text("old")
+    (tmp_path / "report.json").write_text(json.dumps({"files": ["labels.npy", "report.json"]}))
     what = write(tmp_path)
     assert names(tmp_path) == sorted([*what["files"], "note.txt"])
     assert np.load(tmp_path / "labels.npy").shape == (6, 8)
@@ -376,14 +378,25 @@ def test_classes_have_a_palette(tmp_path):
 
 
 def test_what_is_not_of_an_earlier_run_stays(tmp_path):
-    """Of files that this run has no use for, those go that the folder's report lists."""
+    """Nor is it written over. Of files that this run has no use for, those go that the folder's report lists."""
     (tmp_path / "truth.png").write_text("mine")
+    (tmp_path / "flow.flo").write_text("mine")
     write(tmp_path)
+    with pytest.raises(ProblemError, match=r"which has a truth\.png that no run wrote there: give another folder"):
+        write(tmp_path, job(truth=Truth()))
     assert (tmp_path / "truth.png").read_text() == "mine"
+    (tmp_path / "truth.png").unlink()
     write(tmp_path, job(truth=Truth()))
     assert (tmp_path / "truth.png").read_bytes().startswith(b"\x89PNG")
     write(tmp_path)
     assert not (tmp_path / "truth.png").exists()
+    assert (tmp_path / "flow.flo").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("application", "kind"), [("stereo", "scalar"), ("motion", "flow"), ("problem", "classes")])
+def test_what_is_written_is_what_may_be(application, kind, tmp_path):
+    what = job(kind, application=application, truth=Truth() if kind == "scalar" else None)
+    assert set(write(tmp_path, what)["files"]) <= set(outputs.may_write(what))
 
 
 @pytest.mark.parametrize("name", ["estimate.png", "disparity.pfm", "report.json"])

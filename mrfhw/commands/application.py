@@ -168,10 +168,10 @@ def run_command(app: Application) -> click.Command:
         keeping = _keeping(checkpoint, checkpoint_every, resume)
         job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
         sources = _sources()
-        check_folder(output, outputs.ALL_FILES, sources)
+        check_folder(output, outputs.may_write(job), sources)
         records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
         check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output,
-                      outputs.ALL_FILES, [path for path in sources if path not in (checkpoint, resume)])
+                      outputs.may_write(job), [path for path in sources if path not in (checkpoint, resume)])
         job = prepared_with_bar(backend, job, visit)
         solution = solve_with_bar(backend, job, chains, visit, keeping)
         report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz, page=not no_report,
@@ -209,7 +209,7 @@ def verify_command(app: Application) -> click.Command:
     def command(visit: int | None, output: Path | None, **options: Any) -> None:
         job = app.job(**options)
         if output is not None:
-            check_folder(output, outputs.ALL_FILES, _sources())
+            check_folder(output, outputs.may_write(job), _sources())
         job = prepared_with_bar("model", job, visit)
         rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))
         difference = first_difference(rtl, model)

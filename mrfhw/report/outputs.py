@@ -21,7 +21,7 @@ from mrfhw.system.files import staged
 from mrfhw.system.large_arrays import as_type
 from mrfhw.system.second_process import Begin, here
 
-__all__ = ["ALL_FILES", "FILES", "write_outputs"]
+__all__ = ["ALL_FILES", "FILES", "may_write", "write_outputs"]
 
 # Of every run whose histogram is kept, and those of them that others have not; of ordered labels; where there is truth; where the
 # sweeps were seen.
@@ -33,6 +33,16 @@ TRUTH_FILES = ("truth.png", "error.png", "sparsification.png")
 TRACE_FILES = ("energy.png",)
 MAP_FILES = tuple(f"{name}.{end}" for name in ("occluded", "segments") for end in ("png", "npy"))  # of some applications
 ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES, *MAP_FILES, *EXCHANGE_FILES)
+
+
+def may_write(job: Job) -> list[str]:
+    """The names of all files that a run of a job may write."""
+    other = {"stereo": ("occluded", "disparity"), "motion": ("flow",), "denoise": ("denoised",), "segment": ("segments",)}
+    unlike = {stem for application, stems in other.items() if application != job.application for stem in stems}
+    left_out = set(TRUTH_FILES if job.truth is None else ()) | {name for name in ALL_FILES if name.partition(".")[0] in unlike}
+    if job.scale.kind != "classes":
+        left_out.add("classes.png")
+    return [name for name in ALL_FILES if name not in left_out]
 
 
 def _arrays(solution: Solution, analysis: Analysis) -> dict[str, np.ndarray]:
@@ -61,7 +71,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     made, here or beside this process.
     Raises OSError where the directory cannot be written, ProblemError where a file of it is what the job was made of.
     """
-    check_folder(directory, ALL_FILES, job.sources)
+    check_folder(directory, may_write(job), job.sources)
     former = left_by_a_run(directory)
     # Diagnostics come first, as the answer waits for them; then each process draws half of the figures.
     analysis = analyse(job, solution, begin) if analysis is None else analysis

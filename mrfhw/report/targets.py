@@ -23,12 +23,13 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def check_folder(directory: Path, names: Iterable[str], sources: Iterable[Path]) -> None:
-    """Raise for a folder in which files of these names cannot be written, or are what the run reads.
+    """Raise for a folder in which files of these names cannot be written, are what the run reads, or are of no earlier run.
 
-    sources: files that the run reads. Raises ProblemError for one of them, OSError for a folder that cannot be written.
+    sources: files that the run reads. Raises ProblemError for one of them and for a file that the folder's report does not list,
+    OSError for a folder that cannot be written.
     """
     check_writable(directory)
-    read = list(sources)
+    read, former = list(sources), left_by_a_run(directory)
     for name in names:
         target = directory / name
         if target.is_dir():
@@ -36,6 +37,8 @@ def check_folder(directory: Path, names: Iterable[str], sources: Iterable[Path])
         if target.exists() and any(_same(target, source) for source in read):
             raise ProblemError(f"output is {directory}, where a run writes {name}, and this run reads that file: give another "
                                "folder")
+        if target.exists() and name not in former:
+            raise ProblemError(f"output is {directory}, which has a {name} that no run wrote there: give another folder")
 
 
 def check_records(written: Mapping[str, tuple[Path, str]], directory: Path, names: Iterable[str], sources: Iterable[Path]) -> None:
