@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 import numpy as np
-from scene_jobs import chosen_on_and_held_back, job_of, judged, solved
+from scene_jobs import choice_options, chosen_on_and_held_back, job_of, judged, solved
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.analysis.solution import Solution
@@ -62,10 +62,7 @@ def covered(job: Job, solution: Solution, doubts: dict[str, float]) -> float:
 
 
 @click.command(cls=OneLineCommand)
-@click.option("--data", type=click.Path(path_type=Path, exists=True), help="Directory of the published scenes.")
-@click.option("--scenes", default="1,2", show_default=True, help="What is chosen on; NAME:SCALE where the scale is not known.")
-@click.option("--held-back", default="", help="Scenes that the choice is shown on.")
-@click.option("--backend", type=click.Choice(["cpu", "model", "float"]), default="cpu", show_default=True)
+@choice_options
 def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
     """Find the probabilities of most likelihood."""
     constants = {name: float(getattr(stereo, name)) for name in NAMES}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 import numpy as np
-from scene_jobs import chosen_on_and_held_back, job_of, solved
+from scene_jobs import choice_options, chosen_on_and_held_back, job_of, solved
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.analysis.uncertainty import quantify
@@ -63,10 +63,7 @@ def nearest(scenes: list[Fitted]) -> tuple[float, float]:
 
 
 @click.command(cls=OneLineCommand)
-@click.option("--data", type=click.Path(path_type=Path, exists=True), help="Directory of the published scenes.")
-@click.option("--scenes", default="1,2", show_default=True, help="What is chosen on.")
-@click.option("--held-back", default="", help="Scenes that the choice is shown on.")
-@click.option("--backend", type=click.Choice(["cpu", "model", "float"]), default="cpu", show_default=True)
+@choice_options
 def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
     """Find the widths whose intervals hold what they say."""
     with tempfile.TemporaryDirectory() as directory:

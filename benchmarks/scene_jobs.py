@@ -6,7 +6,7 @@ bsds/images/NAME.jpg and bsds/labels/NAME_K.png. Without one, built-in scenes st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +93,18 @@ def built_in(verb: str, directory: Path, seed: int, rows: int = 144, cols: int =
         return [first, second, "--truth", truth]
     image, truth = map(str, write_segmentation_scene(segmentation_scene(rows, cols, seed), directory))
     return [image, "--truth", truth, "--classes", "4"]
+
+
+def choice_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of a command that chooses numbers: those of `chosen_on_and_held_back`, and who solves the scenes."""
+    for option in (
+            click.option("--backend", type=click.Choice(["cpu", "model", "float"]), default="cpu", show_default=True),
+            click.option("--held-back", default="", help="Scenes that the choice is shown on."),
+            click.option("--scenes", default="1,2", show_default=True,
+                         help="What is chosen on; of stereo NAME:SCALE where the scale is not known."),
+            click.option("--data", type=click.Path(path_type=Path, exists=True), help="Directory of the published scenes.")):
+        command = option(command)
+    return command
 
 
 def chosen_on_and_held_back(verb: str, data: Path | None, scenes: str, held_back: str,

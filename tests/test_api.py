@@ -370,6 +370,7 @@ def test_other_mistakes_are_one_line():
     picture = np.random.default_rng(1).integers(0, 256, (12, 16), np.uint8)
     for call, message in (
             (lambda: mrfhw.segment(picture, truth=3), "truth is 3; it is a picture, the path of one, or several of these"),
+            (lambda: mrfhw.segment(picture, truth=np.int64(3)), r"truth is .*3\)?; it is a picture, the path of one, or several"),
             (lambda: mrfhw.segment(picture, classes=5, means="10,200"), "classes is 5 and means are given, each of which is"),
             (lambda: mrfhw.motion(picture, picture, vectors=(65, 1)), "vectors is 65x1; the limits are 64 rows and 64 columns")):
         with pytest.raises(mrfhw.ProblemError, match=message):

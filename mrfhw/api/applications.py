@@ -68,10 +68,13 @@ def _several(given: Any) -> tuple[Any, ...]:
     """One truth or several as several."""
     if given is None:
         return ()
-    if isinstance(given, bool | int | float):
-        raise ProblemError(f"truth is {given!r}; it is a picture, the path of one, or several of these: give one")
-    one = is_path(given) or hasattr(given, "mode") or np.ndim(given) == 2
-    return (np.asarray(given) if hasattr(given, "mode") else given,) if one else tuple(given)
+    if is_path(given) or hasattr(given, "mode") or np.ndim(given) == 2:
+        return (np.asarray(given) if hasattr(given, "mode") else given,)
+    try:
+        return tuple(given)
+    except TypeError:
+        raise ProblemError(f"truth is {short(repr(given))}; it is a picture, the path of one, or several of these: give "
+                           "one") from None
 
 
 def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, sweeps: int | None = None, seed: int = 0,

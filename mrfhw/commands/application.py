@@ -167,11 +167,11 @@ def run_command(app: Application) -> click.Command:
         chains = job.chains if chains is None else chains
         keeping = _keeping(checkpoint, checkpoint_every, resume)
         job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
-        sources = _sources()
-        check_folder(output, outputs.may_write(job), sources)
+        sources, names = _sources(), outputs.may_write(job)
+        check_folder(output, names, sources)
         records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
-        check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output,
-                      outputs.may_write(job), [path for path in sources if path not in (checkpoint, resume)])
+        check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output, names,
+                      [path for path in sources if path not in (checkpoint, resume)])
         job = prepared_with_bar(backend, job, visit)
         solution = solve_with_bar(backend, job, chains, visit, keeping)
         report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz, page=not no_report,

@@ -39,7 +39,7 @@ class Schedule:
             object.__setattr__(self, "start", finite("temperature", self.start, 0, hint))
         if self.kind == "geometric":
             object.__setattr__(self, "ratio", finite("ratio", self.ratio, 0, "give one above 0 and at most 1"))
-            if not 0 < self.ratio <= 1:
+            if self.ratio > 1:
                 raise ProblemError(f"ratio is {self.ratio}; cooling takes a ratio above 0 and at most 1: give one")
             object.__setattr__(self, "limit", finite("temperature limit", self.limit, 0, hint))
             if self.limit > self.start:

@@ -13,11 +13,13 @@ from mrfhw.apps.flow import flow_bytes
 from mrfhw.apps.job import Job
 from mrfhw.report.pictures import class_colours
 
-__all__ = ["DISPARITY_UNIT", "EXCHANGE_FILES", "MEASURE_FILES", "exchanged"]
+__all__ = ["DISPARITY_UNIT", "EXCHANGE_FILES", "MEASURE_FILES", "answer_files", "exchanged"]
 
 DISPARITY_UNIT = 256  # grey value of a pixel of disparity in disparity.png, as the KITTI benchmark has it
 MEASURE_FILES = ("entropy.pfm", "mean.pfm", "std.pfm")
-EXCHANGE_FILES = ("disparity.pfm", "disparity.png", "flow.flo", "denoised.png", "classes.png", *MEASURE_FILES)
+DISPARITY_FILES = ("disparity.pfm", "disparity.png")
+FLOW_FILE, DENOISED_FILE, CLASSES_FILE = "flow.flo", "denoised.png", "classes.png"
+EXCHANGE_FILES = (*DISPARITY_FILES, FLOW_FILE, DENOISED_FILE, CLASSES_FILE, *MEASURE_FILES)
 
 
 def _png(image: Image.Image) -> bytes:
@@ -75,15 +77,27 @@ def exchanged(job: Job, analysis: Analysis) -> dict[str, bytes]:
     return {**_measures(analysis.uncertainty, analysis.mean), **_answer(job, analysis)}
 
 
-def _answer(job: Job, analysis: Analysis) -> dict[str, bytes]:
-    answer = analysis.answer
+def answer_files(job: Job) -> tuple[str, ...]:
+    """The files that a job's answer may have, by what it is."""
     if job.scale.kind == "scalar" and job.application == "stereo":
-        assert answer is not None
-        return _disparity(answer[..., 0])
+        return DISPARITY_FILES
     if job.scale.kind == "flow":
-        assert answer is not None
-        return {"flow.flo": flow_bytes(answer)}
+        return (FLOW_FILE,)
     if job.restoring is not None:
-        assert answer is not None
-        return {"denoised.png": _picture(job.restoring.picture(answer[..., 0]), job.restoring.source.white)}
-    return {"classes.png": _palette(analysis.labels, job.problem.labels)} if job.scale.kind == "classes" else {}
+        return (DENOISED_FILE,)
+    return (CLASSES_FILE,) if job.scale.kind == "classes" else ()
+
+
+def _answer(job: Job, analysis: Analysis) -> dict[str, bytes]:
+    names, answer = answer_files(job), analysis.answer
+    if CLASSES_FILE in names:
+        return {CLASSES_FILE: _palette(analysis.labels, job.problem.labels)}
+    if not names:
+        return {}
+    assert answer is not None
+    if FLOW_FILE in names:
+        return {FLOW_FILE: flow_bytes(answer)}
+    if DENOISED_FILE in names:
+        assert job.restoring is not None
+        return {DENOISED_FILE: _picture(job.restoring.picture(answer[..., 0]), job.restoring.source.white)}
+    return _disparity(answer[..., 0])

@@ -13,10 +13,10 @@ from mrfhw.analysis.answer import Analysis, analyse
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.report import html_report, pictures
-from mrfhw.report.exchange import EXCHANGE_FILES, exchanged
+from mrfhw.report.exchange import EXCHANGE_FILES, MEASURE_FILES, answer_files, exchanged
 from mrfhw.report.figures import answer_drawings, draw, drawings
 from mrfhw.report.numbers import plain, report
-from mrfhw.report.targets import check_folder, left_by_a_run
+from mrfhw.report.targets import check_folder
 from mrfhw.system.files import staged
 from mrfhw.system.large_arrays import as_type
 from mrfhw.system.second_process import Begin, here
@@ -37,11 +37,9 @@ ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES, *MAP_FILES, *EX
 
 def may_write(job: Job) -> list[str]:
     """The names of all files that a run of a job may write."""
-    other = {"stereo": ("occluded", "disparity"), "motion": ("flow",), "denoise": ("denoised",), "segment": ("segments",)}
-    unlike = {stem for application, stems in other.items() if application != job.application for stem in stems}
-    left_out = set(TRUTH_FILES if job.truth is None else ()) | {name for name in ALL_FILES if name.partition(".")[0] in unlike}
-    if job.scale.kind != "classes":
-        left_out.add("classes.png")
+    maps = [stem for stem, there in (("occluded", job.application == "stereo"), ("segments", job.drawn_from is not None)) if there]
+    left_out = {*(TRUTH_FILES if job.truth is None else ()), *(set(EXCHANGE_FILES) - {*MEASURE_FILES, *answer_files(job)}),
+                *(name for name in MAP_FILES if name.partition(".")[0] not in maps)}
     return [name for name in ALL_FILES if name not in left_out]
 
 
@@ -71,8 +69,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     made, here or beside this process.
     Raises OSError where the directory cannot be written, ProblemError where a file of it is what the job was made of.
     """
-    check_folder(directory, may_write(job), job.sources)
-    former = left_by_a_run(directory)
+    possible = may_write(job)
+    former = check_folder(directory, possible, job.sources)
     # Diagnostics come first, as the answer waits for them; then each process draws half of the figures.
     analysis = analyse(job, solution, begin) if analysis is None else analysis
     drawn = drawings(job, solution) | answer_drawings(job, analysis) if page else {}
@@ -84,6 +82,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     counts = solution.counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
     what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays or name in drawn]
+    assert set(what["files"]) <= set(possible)
     kept = plain(what)
     written["report.json"] = (json.dumps(kept, indent=2, allow_nan=False) + "\n").encode()
     with staged(directory) as scratch:

@@ -13,7 +13,7 @@ from mrfhw.field.records import kind_of
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import check_replaceable, check_writable
 
-__all__ = ["check_folder", "check_records", "left_by_a_run"]
+__all__ = ["check_folder", "check_records"]
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -22,14 +22,14 @@ def _same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def check_folder(directory: Path, names: Iterable[str], sources: Iterable[Path]) -> None:
-    """Raise for a folder in which files of these names cannot be written, are what the run reads, or are of no earlier run.
+def check_folder(directory: Path, names: Iterable[str], sources: Iterable[Path]) -> set[str]:
+    """The names of the files that an earlier run wrote into a folder, by its report.
 
-    sources: files that the run reads. Raises ProblemError for one of them and for a file that the folder's report does not list,
-    OSError for a folder that cannot be written.
+    names: of the files that are to be written there. sources: files that the run reads. Raises ProblemError for a file of these
+    names that the run reads, or that the report does not list, and OSError for a folder that cannot be written.
     """
     check_writable(directory)
-    read, former = list(sources), left_by_a_run(directory)
+    read, former = list(sources), _left_by_a_run(directory)
     for name in names:
         target = directory / name
         if target.is_dir():
@@ -39,6 +39,7 @@ def check_folder(directory: Path, names: Iterable[str], sources: Iterable[Path])
                                "folder")
         if target.exists() and name not in former:
             raise ProblemError(f"output is {directory}, which has a {name} that no run wrote there: give another folder")
+    return former
 
 
 def check_records(written: Mapping[str, tuple[Path, str]], directory: Path, names: Iterable[str], sources: Iterable[Path]) -> None:
@@ -59,8 +60,7 @@ def check_records(written: Mapping[str, tuple[Path, str]], directory: Path, name
         taken[path] = f"which {option} is as well"
 
 
-def left_by_a_run(directory: Path) -> set[str]:
-    """The names of the files that an earlier run wrote into a folder, by its report."""
+def _left_by_a_run(directory: Path) -> set[str]:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         return {str(name) for name in json.loads((directory / "report.json").read_bytes())["files"]}
     return set()
