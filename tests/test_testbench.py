@@ -148,6 +148,8 @@ module top(a);
   );
   middle one (
   );
+  middle two (
+  );
 endmodule
 """
     assert memory_paths(text, "top", "first", r"table(_\d+)?") == {"one.first.\\table ": 16, "one.first.table_2": 8}

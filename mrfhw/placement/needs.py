@@ -48,7 +48,7 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         bits = of_channel("data_bits", number)
         # Only descriptors can have more.
         at_least(bits, max(widths), None if number or kinds == {"hamming"} else max(DIFFERENCE_BITS, c.data_bits))
-    if found.get("data_bits", c.data_bits) > DIFFERENCE_BITS and c.distance != "hamming" and kinds == {"hamming"}:
+    if found.get("data_bits", c.data_bits) > DIFFERENCE_BITS and c.distance != "hamming":
         found["distance"] = "hamming"
     if any(channel.most is not None for channel in problem.channels):
         at_least("singleton_cap", 1)
