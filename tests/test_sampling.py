@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,6 +89,10 @@ def test_a_long_run_is_not_looked_at_after_every_sweep(monkeypatch):
     kept = trace.sweeps - 1
     assert np.array_equal(trace.energy, whole.energy[:, kept])
     assert np.array_equal(trace.labels, whole.labels[:, kept])
+
+
+def test_the_document_has_the_number_of_looks():
+    assert f"{sampling.MOST_LOOKS:,} sweeps" in (Path(__file__).parents[1] / "docs" / "uncertainty.md").read_text()
 
 
 def test_float_is_traced_and_counts_progress_over_chains():
