@@ -38,12 +38,31 @@ def invoke(*arguments: str):
 
 
 def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeypatch):
+    """In a folder that is used again, nothing stays of another project or of what was built of it."""
     monkeypatch.chdir(tmp_path)
-    for options in ([], ["--counter-bits", "3"], ["--counter-bits", "3", "--clock", "18"]):
-        result = invoke("--board", "icebreaker", "--no-build", *options)
+
+    def project(*options: str) -> None:
+        result = invoke("--no-build", *options)
         assert result.exit_code == 0, result.output
-    other = Derived.preset("icebreaker", counter_bits=3)
-    assert sorted(path.name for path in (tmp_path / "build").iterdir()) == ["icebreaker", f"icebreaker-{other.digest[:8]}"]
+
+    project("--board", "icebreaker")
+    project("--board", "icebreaker", "--counter-bits", "3")
+    folder = tmp_path / "build" / f"icebreaker-{Derived.preset('icebreaker', counter_bits=3).digest[:8]}"
+    assert sorted((tmp_path / "build").iterdir()) == [tmp_path / "build" / "icebreaker", folder]
+
+    def has() -> set[str]:
+        return {path.name for path in folder.iterdir()}
+
+    own, built, mine = has(), {RECORD, "top.bin"}, {"notes.txt"}
+    for name in built | mine:
+        (folder / name).write_text("")
+    project("--board", "icebreaker", "--counter-bits", "3")
+    assert has() == own | built | mine
+    project("--board", "icebreaker", "--counter-bits", "3", "--clock", "18")
+    assert has() == own | mine
+    (folder / "top.pcf").write_text("changed by hand")
+    project("--board", "arty-a7-35", "--mesh", "1x1", "--tile-rows", "16", "--tile-cols", "16", "-o", str(folder))
+    assert has() & {"top.xdc", "top.pcf", "top.ys", *mine} == {"top.xdc", "top.pcf", *mine}
 
 
 def test_lanes_that_share_a_site_have_the_usual_mapping():

@@ -12,11 +12,11 @@ import click
 from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options, of_board
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.devices import device_of, largest, link_memories, too_much
-from mrfhw.fpga.flow import Flow
+from mrfhw.fpga.flow import BITSTREAMS, Flow
 from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
 from mrfhw.fpga.report import critical_path, seed_range
-from mrfhw.generation.files import beside
+from mrfhw.generation.files import MANIFEST, beside, left_by_another
 from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import Config
@@ -29,12 +29,21 @@ __all__ = ["command"]
 MINUTES_MAX = 10_000  # of a seed
 
 
-def _write_manifest(config: Config, directory: Path) -> list[str]:
-    """Manifest and header beside the project, from which a host knows the machine; their names."""
-    files = beside(config)
+def _write_project(flow: Flow, directory: Path) -> list[str]:
+    """The tools' project, and manifest and header beside it, from which a host knows the machine; their names.
+
+    What an earlier project of the folder has beside these, and what was built of it, is removed, unless it was the same.
+    """
+    project = flow.write()
+    files = beside(flow.config, project)
+    manifest = directory / MANIFEST
+    if not manifest.is_file() or manifest.read_bytes() != files[MANIFEST].encode():
+        built = [directory / name for name in (RECORD, *BITSTREAMS.values())]
+        for path in (*left_by_another(directory, {*project, *files}), *built):
+            path.unlink(missing_ok=True)
     for name, text in files.items():
         (directory / name).write_text(text)
-    return sorted(files)
+    return [*project, *sorted(files)]
 
 
 def _check_room(config: Config, board: Board) -> None:
@@ -107,7 +116,7 @@ def command(name: str, clock: float | None, baud: int | None, ip: str | None, lo
     if not no_build:
         with working("measuring utilization with the model"):
             work = workload(config)  # before anything is written, as it may refuse the machine
-    files = [*flow.write(), *_write_manifest(config, directory)]
+    files = _write_project(flow, directory)
     remember(config)
     click.echo(f"wrote the project of {config.size} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
                f"{', '.join(files)}")

@@ -26,7 +26,7 @@ from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 
-__all__ = ["STATISTICS", "Attempt", "Flow", "Placed"]
+__all__ = ["BITSTREAMS", "STATISTICS", "Attempt", "Flow", "Placed"]
 
 NAME = "top"
 REPORT = f"{NAME}.report.json"
@@ -83,16 +83,15 @@ class Flow:
             raise BuildError(str(error)) from None
         self.commands: list[list[str]] = []
 
-    def write(self) -> list[str]:
-        """Write the project's files; returns their names."""
+    def write(self) -> dict[str, str | bytes]:
+        """Write the project's files; returns them by name."""
         with _no_environment(), warnings.catch_warnings():
             plan = self.platform.prepare(self.design(), NAME, emit_src=False, **self._options())
         self.directory.mkdir(parents=True, exist_ok=True)
         plan.extract(str(self.directory))
-        names: list[str] = sorted(plan.files)
         if self.board.open_flow:
             self.commands = [self._adapted(command) for command in json.loads(plan.files[f"build_{NAME}.json"])["commands"]]
-        return names
+        return dict(sorted(plan.files.items()))
 
     def design(self) -> Elaboratable:
         """What is built: the machine and its link. A subclass may build something else with the board's tools."""

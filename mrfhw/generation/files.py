@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +138,7 @@ def _one_line() -> Iterator[None]:
         raise ConfigError(str(error)) from None
 
 
-def manifest(config: Config, files: dict[str, str], top: Top | None = None) -> dict[str, Any]:
+def manifest(config: Config, files: Mapping[str, str | bytes], top: Top | None = None) -> dict[str, Any]:
     """What was generated: parameters, derived numbers, digests of circuit and parameters, SHA-256 of `files` by name, tool
     versions, ports."""
     config = Derived.of(config)
@@ -151,7 +151,8 @@ def manifest(config: Config, files: dict[str, str], top: Top | None = None) -> d
         "digest": circuit_digest(config), "parameters_digest": config.digest, "parameters": config.to_dict(),
         "derived": {**{name: int(getattr(config, name)) for name in DERIVED}, **config.sampler.derived(config.label_bits),
                     "control_node_bits": control_node_bits(config)},
-        "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in sorted(files.items())},
+        "files": {name: hashlib.sha256(text if isinstance(text, bytes) else text.encode()).hexdigest()
+                  for name, text in sorted(files.items())},
         "tools": {name: importlib.metadata.version(name) for name in TOOLS}, "ports": top.ports(config),
         **({} if port is None else {"memory_port": dataclasses.asdict(port)}),
     }
@@ -237,9 +238,12 @@ def generate(config: Config, top: Top | None = None, driver: Any = None) -> dict
     return {**files, MANIFEST: json.dumps(manifest(config, files, top), indent=1) + "\n"}
 
 
-def beside(config: Config) -> dict[str, str]:
-    """The chip's manifest, and its header and register map, without its Verilog: what a host needs of a machine in a bitstream."""
+def beside(config: Config, project: Mapping[str, str | bytes] | None = None) -> dict[str, str]:
+    """The chip's manifest, and its header and register map, without its Verilog: what a host needs of a machine in a bitstream.
+
+    project: other files that the manifest lists.
+    """
     top = Top()
     files = {f"{top.name}.h": register_map.c_header(config), "registers.md": register_map.markdown(config),
              "registers.json": register_map.as_json(config)}
-    return {**files, MANIFEST: json.dumps(manifest(config, files, top), indent=1) + "\n"}
+    return {**files, MANIFEST: json.dumps(manifest(config, {**files, **(project or {})}, top), indent=1) + "\n"}
