@@ -1,6 +1,7 @@
 """Benchmarks that need no peer: the search over parameters, and the table of stereo with the peers that there are."""
 
 import importlib
+import importlib.util
 import re
 import subprocess
 import sys
@@ -103,6 +104,15 @@ def test_stereo_table_has_our_rows_and_those_of_the_peers_that_there_are(tmp_pat
     assert len(ours) == 2
     for module, row in (("cv2", "SGBM, filled"), ("gco", "gco, alpha-expansion"), ("thrml", "thrml, 2 chains")):
         assert any(line.startswith(f"{module} is skipped") for line in lines) != any(row in line for line in lines)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
+def test_without_cupy_the_sampler_for_gpus_says_so_in_one_line(tmp_path):
+    (tmp_path / "field").write_text("")
+    done = run("peer_gpu.py", "field", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "cupy is not installed: pip install cupy-cuda13x nvidia-ml-py" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(("machines", "says"), [
