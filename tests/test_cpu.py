@@ -33,6 +33,13 @@ def xorshift(state):
     return (state[3] + state[1]) & 0xFFFFFFFF
 
 
+def running_sum(values):
+    total = float32(0)
+    for value in values:
+        total = total + value
+    return total
+
+
 class Reference:
     """A chain in NumPy's float32, a site at a time and without memory of shares; resting: sweeps from which on tables are used."""
 
@@ -46,7 +53,7 @@ class Reference:
         self.table = problem.beta * doubleton_table(problem)
         self.edges = edge_weights(problem) if problem.edges is not None else np.ones((*problem.shape, 4), int)
         self.temperatures = temperatures(problem)
-        self.past = []
+        self.past, self.drawn_beyond = [], 0
 
     def doubletons(self, row, col):
         """(4, L): beta E_doubleton with the label above, below, to the left and to the right; None where there is none."""
@@ -65,8 +72,7 @@ class Reference:
         found = np.zeros(self.size, float32)
         if tables:
             single = np.exp((own - own.min()) / -temperature).astype(float32)
-            up, down, left, right = np.exp(pairs / -temperature).astype(float32)
-            found[:len(own)] = single * ((up * down) * (left * right))
+            found[:len(own)] = single * self.product(np.exp(pairs / -temperature).astype(float32))
             return found
         energy = own + pairs.sum(0)
         octaves = np.minimum((energy - energy.min()).astype(float32) * float32(1 / (temperature * math.log(2))), float32(STEEPEST))
@@ -78,27 +84,77 @@ class Reference:
         found[len(own):] = float32(POLYNOMIAL[0]) * float32(2.0**-STEEPEST)
         return found
 
+    @staticmethod
+    def product(four):
+        up, down, left, right = four
+        return (up * down) * (left * right)
+
+    def near_and_far(self, row, col, temperature):
+        """(first labels of the blocks with a doubleton that is not the largest of its neighbour, or with the old label;
+        singletons' weights in the others; the factor of these)."""
+        own, pairs, old = self.singles[row, col], self.doubletons(row, col), self.labels[row, col]
+        four = np.exp(pairs / -temperature).astype(float32)
+        least = four.min(1, keepdims=True)
+        single = np.zeros(self.size, float32)
+        single[:len(own)] = np.exp((own - own.min()) / -temperature).astype(float32)
+        near = [first for first in range(0, self.size, LANES)
+                if first <= old < first + LANES or (four != least)[:, first:first + LANES].any()]
+        for first in near:
+            single[first:first + LANES] = 0
+        return near, single, self.product(least[:, 0])
+
     def draw(self, row, col, temperature, tables):
         weights, old = self.weights(row, col, temperature, tables), self.labels[row, col]
+        near, beyond, factor = list(range(0, self.size, LANES)), np.zeros(self.size, float32), float32(0)
+        if tables:
+            near, beyond, factor = self.near_and_far(row, col, temperature)
         held, weights[old] = weights[old], 0
         by_lane = np.zeros(LANES, float32)
-        for first in range(0, self.size, LANES):
+        for first in near:
             by_lane = by_lane + weights[first:first + LANES]
         eighths = by_lane[:8] + by_lane[8:]
         quarters = eighths[:QUARTER] + eighths[QUARTER:]
         others = (quarters[0] + quarters[2]) + (quarters[1] + quarters[3])
-        total = others + held
+        blocks = [running_sum(beyond[first:first + LANES]) for first in range(0, self.size, LANES)]
+        blocks += [float32(0)] * (-len(blocks) % QUARTER)
+        four = np.zeros(QUARTER, float32)
+        for first in range(0, len(blocks), QUARTER):
+            four = four + np.array(blocks[first:first + QUARTER])
+        rest = factor * ((four[0] + four[2]) + (four[1] + four[3]))
+        total = others + held + rest
         point = float32(xorshift(self.state[row]) >> (32 - POINT_BITS)) * float32(2.0**-POINT_BITS) * total
         if point < held:
             return old
-        quarter, point = self.passed(quarters, point - held)
+        point = point - held
+        if rest > 0 and point >= others:
+            self.drawn_beyond += 1
+            new = self.of_others(beyond, near, (point - others) / factor)
+            return new if beyond[new] * factor > total * float32(2.0**-32) else old
+        quarter, point = self.passed(quarters, point)
         lane, point = self.passed(by_lane[quarter::QUARTER], point)
-        new, running = quarter + QUARTER * lane, float32(0)
-        place = new
-        for label in range(place, self.size - LANES, LANES):
-            running = running + weights[label]
-            new += LANES * int(point >= running)
+        choice = [first + quarter + QUARTER * lane for first in near]
+        running = float32(0)
+        for new in choice:
+            running = running + weights[new]
+            if point < running:
+                break
         return new if weights[new] > total * float32(2.0**-32) else old
+
+    def of_others(self, weights, near, point):
+        rest = [first for first in range(0, self.size, LANES) if first not in near]
+        for first in rest:
+            total = running_sum(weights[first:first + LANES])
+            if point < total or first == rest[-1]:
+                break
+            point = point - total
+        new = 0
+        for label in range(first, first + LANES):
+            if weights[label] > 0:
+                new = label
+                if point < weights[label]:
+                    break
+                point = point - weights[label]
+        return new
 
     @staticmethod
     def passed(four, point):
@@ -129,9 +185,21 @@ def random_case(seed):
     return dataclasses.replace(problem, schedule=schedule, energy_shift=0)
 
 
-@pytest.mark.parametrize("seed", range(16))
-def test_every_draw_equals_the_same_arithmetic_site_by_site(seed):
-    problem = random_case(seed)
+def hot_case(seed):
+    """Of three blocks of labels or more, by doubletons that are truncated, so that labels far from the neighbours' are drawn."""
+    rng, labels = np.random.default_rng(seed), (40, 64, 97, 256)[seed % 4]
+    rest = {"doubleton": "squared", "vectors": rng.integers(-9, 9, (labels, 2))} if seed % 3 == 0 else {}
+    if seed % 3 == 1:
+        rest = {"edges": rng.integers(0, 4, (6, 7, 2))}
+    return field(labels, (6, 7), schedule=Schedule.constant(float(rng.uniform(9, 16))), beta=int(rng.integers(1, 6)), **rest)
+
+
+CASES = [(random_case, seed) for seed in range(16)] + [(hot_case, seed) for seed in range(6)]
+
+
+@pytest.mark.parametrize(("case", "seed"), CASES)
+def test_every_draw_equals_the_same_arithmetic_site_by_site(case, seed):
+    problem = case(seed)
     run = Run(sweeps=12, burn_in=3, seed=seed)
     reference, chain = Reference(problem, run, resting=RESTING), CpuChain(problem, run, threads=1)
     if not chain.tables.weighs(min(problem.schedule.table or (problem.schedule.start,))):
@@ -141,6 +209,7 @@ def test_every_draw_equals_the_same_arithmetic_site_by_site(seed):
         chain.sweep()
         assert np.array_equal(chain.labels, reference.labels), number
     assert np.array_equal(chain.counts, reference.counts)
+    assert case == random_case or reference.drawn_beyond > 5
 
 
 def test_those_fields_have_both_kinds_of_weights():
@@ -286,6 +355,21 @@ def test_copies_of_small_grids_have_the_enumerated_distribution(grid, tables, mo
     weights = np.exp((energies - energies.min()) / -copies.grid.temperature)
     counts = np.bincount(drawn @ labels ** np.arange(drawn.shape[1] - 1, -1, -1), minlength=len(states))
     assert tail(counts, weights / weights.sum()) > FALSE_FAILURE
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_site_of_many_labels_has_its_conditional_distribution(seed):
+    """All white sites are clamped, so that every sweep draws the black ones anew, whatever their labels were."""
+    problem = dataclasses.replace(hot_case(seed), clamped=np.indices((6, 7)).sum(0) % 2 == 1)
+    chain, sweeps = CpuChain(problem, Run(sweeps=6000, burn_in=RESTING + 1, seed=seed)), 6000
+    for _ in range(sweeps):
+        chain.sweep()
+    reference, counts = Reference(problem, chain.run, 0), chain.counts
+    reference.labels = chain.labels.astype(int)
+    for row, col in ((0, 0), (2, 2), (3, 3), (5, 5)):
+        energy = reference.singles[row, col] + reference.doubletons(row, col).sum(0)
+        weights = np.exp((energy - energy.min()) / -problem.schedule.start)
+        assert tail(counts[row, col], weights / weights.sum()) > FALSE_FAILURE / 16
 
 
 @pytest.mark.parametrize("temperature", [0.001, 1e-300])

@@ -18,6 +18,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
-from mrfhw.model.cpu_kernel import LANES, STEEPEST, fill_site_weights, sweep_sites
+from mrfhw.model.cpu_kernel import LANES, QUARTER, STEEPEST, fill_site_weights, sweep_sites
 from mrfhw.model.data import compiling, doubles, singles
 from mrfhw.model.exact import RasterSites, temperatures
 from mrfhw.model.field_energy import FieldEnergy
@@ -47,10 +48,46 @@ _WORTH_A_THREAD = 4_000  # sites of a colour; fewer take less time than to hand 
 _AT_ONCE = 1 << 20  # entries of a table that are made at once
 
 
+def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> np.ndarray:
+    """Zeros that begin where a line of the processor's memory does, as blocks of labels then do."""
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    room = np.zeros(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start:start + size].view(kind).reshape(shape)
+
+
+@dataclass(frozen=True)
+class SiteWeights:
+    """Of a colour's sites: own and block_sums as of `sweep_sites`."""
+
+    own: np.ndarray
+    block_sums: np.ndarray
+
+
+@dataclass(frozen=True)
+class PairWeights:
+    """Of doubletons: pairs, near and far as of `sweep_sites`."""
+
+    pairs: np.ndarray
+    near: np.ndarray
+    far: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: np.ndarray, labels: int) -> PairWeights:
+        """pairs: weights of `labels` labels. The least one of a row is that of labels that are far."""
+        rows = pairs.reshape(-1, pairs.shape[-1])
+        far = rows[:, :labels].min(1)
+        unlike = (rows != far[:, None]) & (np.arange(rows.shape[1]) < labels)
+        blocks = unlike.reshape(len(rows), -1, LANES).any(-1)
+        held = aligned(pairs.shape, np.float32)
+        held[...] = pairs
+        return cls(held, (blocks << np.arange(blocks.shape[1], dtype=np.uint64)).sum(1, dtype=np.uint64), far)
+
+
 class CpuTables(RasterSites):
     """`problem` checked and in tables, for one `CpuChain` after the other.
 
-    Takes 2 or 4 bytes a site and label, and 4 more where T rests, if these are at most a gibibyte. Labels count as the next
+    Takes 2 or 4 bytes a site and label, and 4 to 5 more where T rests, if these are at most a gibibyte. Labels count as the next
     multiple of 16. threads: as of `solve`, to make them.
     """
 
@@ -73,8 +110,11 @@ class CpuTables(RasterSites):
         self.energies = [self._singletons(sites, self.kind, beyond) for sites in self.sites]
         self.pairs = pairs.astype(self.kind)
         self.starts = [np.searchsorted(rows, np.arange(problem.shape[0] + 1)) for rows, _ in self.row_col]
-        self._temperature, self._pair_weights = math.nan, np.empty(0)
-        self._weights: list[np.ndarray] = []
+        self._temperature = math.nan
+        self._weights: list[SiteWeights] = []
+        no_row = np.zeros(0, np.float32)
+        self._of_energies = [SiteWeights(energies, no_row[None]) for energies in self.energies], PairWeights(
+            self.pairs, np.zeros(0, np.uint64), no_row)
 
     def _singletons(self, sites: np.ndarray, kind: type[np.generic], beyond: int) -> np.ndarray:
         found = np.full((len(sites), self.size), beyond, kind)
@@ -93,21 +133,26 @@ class CpuTables(RasterSites):
         sites = sum(map(len, self.sites))
         return self._deepest <= _SMALLEST * temperature and 4 * sites * self.size <= _ROOM
 
-    def at(self, temperature: float) -> tuple[list[np.ndarray], np.ndarray]:
-        """The weights at `temperature`, float32: of each colour's singletons, and of doubletons; see `sweep_sites`."""
+    def at(self, temperature: float, rests: bool) -> tuple[list[SiteWeights], PairWeights]:
+        """Of each colour's singletons and of doubletons: weights where `temperature` rests, else energies."""
+        if not rests:
+            return self._of_energies
         if temperature != self._temperature:
             # By energy above the least, as far as float32 goes.
             table = np.exp(np.arange(min(self.bound, math.ceil(_FLOAT_ENDS * temperature)) + 2) / -temperature).astype(np.float32)
             table[-1] = 0.0
             if not self._weights:
-                self._weights = [np.zeros(energies.shape, np.float32) for energies in self.energies]
-            for energies, weights in zip(self.energies, self._weights, strict=True):
-                def share(first: int, last: int, energies: np.ndarray = energies, weights: np.ndarray = weights) -> None:
-                    fill_site_weights(weights[first:last], energies[first:last], self.problem.labels, table)
+                blocks = -(-self.size // (LANES * QUARTER)) * QUARTER
+                self._weights = [SiteWeights(aligned(energies.shape, np.float32), aligned((len(energies), blocks), np.float32))
+                                 for energies in self.energies]
+            for energies, found in zip(self.energies, self._weights, strict=True):
+                def share(first: int, last: int, energies: np.ndarray = energies, found: SiteWeights = found) -> None:
+                    fill_site_weights(found.own[first:last], found.block_sums[first:last], energies[first:last],
+                                      self.problem.labels, table)
 
                 with compiling("weights", self.kind):
                     in_shares(share, len(energies), energies.size // ENTRIES_WORTH_A_THREAD, self._threads)
-            self._pair_weights = table[np.minimum(self.pairs, len(table) - 1)]
+            self._pair_weights = PairWeights.of(table[np.minimum(self.pairs, len(table) - 1)], self.problem.labels)
             self._temperature = temperature
         return self._weights, self._pair_weights
 
@@ -156,15 +201,16 @@ class CpuChain:
         t, temperature = self.tables, self._temperature()
         rows, cols = self.problem.shape
         rests = self._rests >= RESTING and t.weighs(temperature)
-        own, pairs = t.at(temperature) if rests else (t.energies, t.pairs)
+        own, doubles = t.at(temperature, rests)
         scale = np.float32(min(1 / (temperature * math.log(2)), _STEEP))
         now = self.sweeps if self.sweeps >= self.run.counts_from else -1
         shares = t.drawn // (2 * _WORTH_A_THREAD)
-        with compiling("cpu", own[0].dtype, self._counts.dtype):
+        with compiling("cpu", doubles.pairs.dtype, self._counts.dtype):
             for colour in COLOURS:
                 def share(first: int, last: int, colour: int = colour) -> tuple[int, int]:
-                    return sweep_sites(first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour], pairs,
-                                       t.edges, t.flags.reshape(-1), self.labels.reshape(-1), self._bounds, self._state,
+                    return sweep_sites(first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour].own,
+                                       own[colour].block_sums, doubles.pairs, doubles.near, doubles.far, t.edges,
+                                       t.flags.reshape(-1), self.labels.reshape(-1), self._bounds, self._state,
                                        self._counts, self._sums, self._since, now, self._cached, t.energies[colour], t.pairs,
                                        self._energy is not None)
 
