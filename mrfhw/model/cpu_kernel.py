@@ -431,7 +431,8 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     leasts, beyond, factors = np.empty(AT_ONCE, np.int64), np.empty(AT_ONCE, np.float32), np.empty(AT_ONCE, np.float32)
     around, nears = np.empty((2 * AT_ONCE, 4), np.uint64), np.empty(2 * AT_ONCE, np.uint64)
     flat_own, flat_sums = own.reshape(-1), block_sums.reshape(-1)
-    flat_pairs, pair_energies, flat_counts = pairs.reshape(-1), energies_pairs.reshape(-1), counts.reshape(-1)
+    flat_pairs, flat_counts = pairs.reshape(-1), counts.reshape(-1)
+    flat_energies, pair_energies = energies_own.reshape(-1), energies_pairs.reshape(-1)
     down_one = U(stride)
     drawn: Int = 0
     gained: Int = 0
@@ -502,15 +503,19 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                     changes += np.int64(new != old)
                     if now >= 0 and counts.size > 0:
                         fetch(flat_counts, site * U(counts.shape[1]) + old)
+                    if followed:
+                        fetch(flat_energies, which * size + new)
+                        fetch(flat_energies, which * size + old)
+                        for side in range(4):
+                            pair = around[there, side] * size
+                            gained += np.int64(pair_energies[pair + new]) - np.int64(pair_energies[pair + old])
                 kept = cached & (rests | (energies[slot * size + new] == leasts[slot]))
                 bounds[site] = np.uint32(np.float64(weight) / np.float64(total) * (_SURE * 2.0**32)) if kept else np.uint32(0)
         for at in range(changes):
             site, flag = U(changed[U(at)]), flags[U(changed[U(at)])]
             if followed:
-                new, old, which = U(labels[site]), U(former[U(at)]), U(changed_at[U(at)])
-                gained += np.int64(energies_own[which, new]) - np.int64(energies_own[which, old])
-                for pair in _around(site, flag, down_one, labels, edges, sides, weights_n, rows):
-                    gained += np.int64(pair_energies[pair * size + new]) - np.int64(pair_energies[pair * size + old])
+                place = U(changed_at[U(at)]) * size
+                gained += np.int64(flat_energies[place + U(labels[site])]) - np.int64(flat_energies[place + U(former[U(at)])])
             if flag & UP:
                 bounds[site - down_one] = 0
             if flag & DOWN:
