@@ -15,6 +15,7 @@ from left to right: threads do not change a chain, nor does the processor.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -44,7 +45,7 @@ _ROOM = 1 << 30  # bytes that these may take
 _SMALLEST = 40.0  # natural logarithms that doubletons may take from a weight in a table: float32 ends at 87
 _STEEP = 1e30  # octaves a unit of energy: all weights but the largest end; float32 holds it
 _FLOAT_ENDS = 104.0  # natural logarithms below 1 at which float32 is 0
-_WORTH_A_THREAD = 4_000  # sites of a colour; fewer take less time than to hand them over
+_WORTH_A_THREAD = 8_000  # sites; fewer take less time than to hand them over
 _AT_ONCE = 1 << 20  # entries of a table that are made at once
 
 
@@ -204,20 +205,29 @@ class CpuChain:
         own, doubles = t.at(temperature, rests)
         scale = np.float32(min(1 / (temperature * math.log(2)), _STEEP))
         now = self.sweeps if self.sweeps >= self.run.counts_from else -1
-        shares = t.drawn // (2 * _WORTH_A_THREAD)
-        with compiling("cpu", doubles.pairs.dtype, self._counts.dtype):
-            for colour in COLOURS:
-                def share(first: int, last: int, colour: int = colour) -> tuple[int, int]:
-                    return sweep_sites(first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour].own,
-                                       own[colour].block_sums, doubles.pairs, doubles.near, doubles.far, t.edges,
-                                       t.flags.reshape(-1), self.labels.reshape(-1), self._bounds, self._state,
-                                       self._counts, self._sums, self._since, now, self._cached, t.energies[colour], t.pairs,
-                                       self._energy is not None)
 
-                for drawn, gained in in_shares(share, rows, shares, self._threads):
-                    self.drawn += drawn
-                    if self._energy is not None:
-                        self._energy += gained
+        def draw(colour: int, first: int, last: int) -> tuple[int, int]:
+            return sweep_sites(
+                first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour].own, own[colour].block_sums,
+                doubles.pairs, doubles.near, doubles.far, t.edges, t.flags.reshape(-1), self.labels.reshape(-1), self._bounds,
+                self._state, self._counts, self._sums, self._since, now, self._cached, t.energies[colour], t.pairs,
+                self._energy is not None)
+
+        black, white = COLOURS
+
+        def share(first: int, last: int) -> list[tuple[int, int]]:
+            """All black sites, then the white ones that have no neighbour in another share."""
+            if first > 0:
+                edges.append(first)
+            return [draw(black, first, last), draw(white, first + (first > 0), last - (last < rows))]
+
+        edges: list[int] = []
+        with compiling("cpu", doubles.pairs.dtype, self._counts.dtype):
+            shares = in_shares(share, rows, min(t.drawn // _WORTH_A_THREAD, rows // 2), self._threads)
+            done = [*itertools.chain(*shares), *(draw(white, edge - 1, edge + 1) for edge in edges)]
+        self.drawn += sum(drawn for drawn, _ in done)
+        if self._energy is not None:
+            self._energy += sum(gained for _, gained in done)
         self.sweeps += 1
 
     def _count_held(self) -> None:
