@@ -11,7 +11,8 @@ import sys
 import numba
 import numpy as np
 
-from mrfhw.model.random import lane_states, output, step
+from mrfhw.model.kernel import output, step
+from mrfhw.model.random import lane_states
 
 STEPS = 1 << 20
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.field.result import histogram
 from mrfhw.machine.config import Config
-from mrfhw.model.machine import histogram
 from mrfhw.placement.placement import Placement
 from mrfhw.sessions.driver import ChipError, Driver, unpack_lines
 from mrfhw.sim.chip import CompiledChip, run_placed

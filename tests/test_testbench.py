@@ -22,8 +22,9 @@ from mrfhw.generation.verilog_paths import memory_paths
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import SAMPLERS, Race
+from mrfhw.model.kernel import output, step
 from mrfhw.model.machine import Machine, complete
-from mrfhw.model.random import lane_states, output, step
+from mrfhw.model.random import lane_states
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.sessions.driver import Driver

@@ -12,8 +12,9 @@ import pytest
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.model import exact, machine
+from mrfhw.model.kernel import step
 from mrfhw.model.machine import Machine
-from mrfhw.model.random import lane_states, step
+from mrfhw.model.random import lane_states
 from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS, VisitOrder

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from mrfhw.field.records import Record, Recorded, read_record
+from mrfhw.system.large_arrays import zeros
 
-__all__ = ["ARRAYS", "NUMBERS", "Adding", "Result", "added", "first_difference", "mean_label", "numbers"]
+__all__ = ["ARRAYS", "NUMBERS", "Adding", "Result", "added", "first_difference", "histogram", "mean_label", "numbers"]
 
 
 class Adding(Enum):
@@ -128,6 +129,19 @@ class Result(Recorded):
         from mrfhw.field.files import result_of
 
         return result_of(read_record(path, "result"), path)
+
+
+def histogram(labels: int, messages: np.ndarray, lmem: np.ndarray) -> np.ndarray:
+    """(H, W, L) uint32: the log's counts plus what is left in LMem; lmem as in Result, messages (n, 3)."""
+    rows, cols, _ = lmem.shape
+    counts = zeros((rows * cols * labels,), np.uint32)
+    np.add.at(counts, messages[:, 0] * labels + messages[:, 1], messages[:, 2].astype(np.uint32))
+    site = np.arange(rows * cols) * labels
+    for pair in (0, 2):
+        label, count = lmem[..., pair].ravel(), lmem[..., pair + 1].ravel()
+        held = count > 0  # an empty pair's label means nothing
+        np.add.at(counts, (site + label)[held], count[held].astype(np.uint32))
+    return counts.reshape(rows, cols, labels)
 
 
 def mean_label(sums: np.ndarray, last: np.ndarray) -> np.ndarray:

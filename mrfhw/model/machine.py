@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrfhw.field.problem import Problem, Run
-from mrfhw.field.result import Result
+from mrfhw.field.result import Result, histogram
 from mrfhw.field.state import RunState
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
@@ -28,7 +28,7 @@ from mrfhw.placement.temperature import coefficient, coefficients
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.system.large_arrays import zeros
 
-__all__ = ["Machine", "complete", "histogram", "outcome", "solve"]
+__all__ = ["Machine", "complete", "outcome", "solve"]
 
 # Generators that a thread steps at once, side by side for a race; cdf gains nothing from many.
 _WIDTH = {"race": BLOCK, "cdf": 4}
@@ -314,19 +314,6 @@ class Machine:
         """The image's part of a padded grid."""
         rows, cols = self.problem.shape
         return padded[:rows, :cols]
-
-
-def histogram(labels: int, messages: np.ndarray, lmem: np.ndarray) -> np.ndarray:
-    """(H, W, L) uint32: the log's counts plus what is left in LMem; lmem as in Result, messages (n, 3)."""
-    rows, cols, _ = lmem.shape
-    counts = zeros((rows * cols * labels,), np.uint32)
-    np.add.at(counts, messages[:, 0] * labels + messages[:, 1], messages[:, 2].astype(np.uint32))
-    site = np.arange(rows * cols) * labels
-    for pair in (0, 2):
-        label, count = lmem[..., pair].ravel(), lmem[..., pair + 1].ravel()
-        held = count > 0  # an empty pair's label means nothing
-        np.add.at(counts, (site + label)[held], count[held].astype(np.uint32))
-    return counts.reshape(rows, cols, labels)
 
 
 def outcome(machine: Machine, wall: float) -> Result:

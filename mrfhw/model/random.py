@@ -1,4 +1,7 @@
-"""Twin of the hardware's generator (mrfhw.gateware.unit.random), and the streams of a machine's generators."""
+"""The streams of a machine's generators: the state that each starts from. A step of one is `mrfhw.model.kernel.step`.
+
+It does without numba, which a host of boards need not import.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mrfhw.model.kernel import output, step
-
-__all__ = ["JUMP_LOG2", "lane_states", "output", "step"]
+__all__ = ["JUMP_LOG2", "lane_states"]
 
 JUMP_LOG2 = 64  # steps between the streams of two generators
 _MASK = 0xFFFFFFFF

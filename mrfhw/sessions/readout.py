@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.result import Result, added, numbers
+from mrfhw.field.result import Result, added, histogram, numbers
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.entry_sums import sums_of_entries
-from mrfhw.model.machine import histogram
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.sessions.driver import ChipError, unpack_lines
