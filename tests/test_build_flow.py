@@ -121,16 +121,6 @@ def test_projects_say_everything(board, tmp_path):
     assert not (tmp_path / RECORD).exists()
 
 
-@EACH
-def test_every_clock_is_constrained(board, tmp_path):
-    flow = Flow(board, Config.preset("smallest"), board.clock_hz, board.baud, tmp_path)
-    flow.write()
-    text = "".join(path.read_text() for path in tmp_path.glob("top.[lp][pc]f")) + " ".join(flow.commands[1])
-    assert f"{board.oscillator_hz / 1e6:g}" in text.replace("000000.0 HZ", "")
-    if flow.rates.pll:
-        assert f"{flow.rates.hz / 1e6:g}" in text.replace("000000.0 HZ", "")
-
-
 @USB_CORE
 @pytest.mark.parametrize(("mhz", "clocks"), [(45, (45, 48, 12)), (90, (90, 48, 12))])
 def test_clocks_of_usb(mhz: int, clocks: tuple[int, ...], tmp_path: Path):
@@ -156,10 +146,14 @@ def test_a_missing_usb_core_is_one_line(tmp_path, monkeypatch):
 
 
 @EACH
-def test_one_tile_is_synthesized_for_all(board, tmp_path):
-    """On ECP5 boards, which are also placed with options of their own; on others each tile is synthesized in its place."""
+def test_every_clock_is_constrained_and_one_tile_synthesized_for_all(board, tmp_path):
+    """One tile: on ECP5 boards, which are also placed with options of their own; on others each is synthesized in its place."""
     flow = Flow(board, Config.preset("smallest", mesh_cols=2), board.clock_hz, board.baud, tmp_path)
     flow.write()
+    text = "".join(path.read_text() for path in tmp_path.glob("top.[lp][pc]f")) + " ".join(flow.commands[1])
+    assert f"{board.oscillator_hz / 1e6:g}" in text.replace("000000.0 HZ", "")
+    if flow.rates.pll:
+        assert f"{flow.rates.hz / 1e6:g}" in text.replace("000000.0 HZ", "")
     script, place = (tmp_path / "top.ys").read_text(), flow.commands[1]
     apart, together = (script.find(text) for text in (f"setattr -mod -set keep_hierarchy 1 {TILE}\n",
                                                       f"setattr -mod -unset keep_hierarchy {TILE}\n"))

@@ -292,7 +292,7 @@ def kills_equal_one_run(tmp_path: Path, backend: str, kills: int, more: tuple[st
     problem = small_problem() if on_board else whole("table")
     save_problem(tmp_path / "field.npz", problem, Run(sweeps=120, burn_in=50, seed=6))
     machine = TINY_OPTIONS if on_board else ["--mesh", "2x2", "--spus", "1", "--tile-rows", "8", "--tile-cols", "8"]
-    options = [*machine, "--backend", backend, *more]
+    options = [*machine, "--backend", backend, "--no-report", *more]
     result = CliRunner().invoke(main, ["run", "problem", str(tmp_path / "field.npz"), *options, "-o", str(tmp_path / "whole")])
     assert result.exit_code == 0, result.output
     assert killed_and_resumed(tmp_path, [*options, "--checkpoint-every", "4"], kills, 2) == kills

@@ -30,7 +30,8 @@ def save(name, values):
 
 
 def run(verb, *words, output="out"):
-    result = CliRunner().invoke(main, ["run", verb, *words, *VERBS.get(verb, ()), "--sweeps", "4", "-o", output], prog_name="mrfhw")
+    result = CliRunner().invoke(main, ["run", verb, *words, *VERBS.get(verb, ()), "--sweeps", "4", "--no-report", "-o", output],
+                                prog_name="mrfhw")
     labels = None if result.exit_code else np.load(f"{output}/labels.npy")
     return result, labels
 

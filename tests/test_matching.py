@@ -225,7 +225,7 @@ def test_stereo_takes_what_the_machine_and_the_options_leave(tmp_path, options):
     """No weights on a machine without them, no limit either, and the first labels that are asked for."""
     write_scene(stereo_scene(24, 40, 8, 0), tmp_path)
     pictures = [str(tmp_path / f"{side}.png") for side in ("left", "right")]
-    files = ["--save-problem", str(tmp_path / "p.npz"), "-o", str(tmp_path / "o")]
+    files = ["--save-problem", str(tmp_path / "p.npz"), "--no-report", "-o", str(tmp_path / "o")]
     result = CliRunner().invoke(main, ["run", "stereo", *pictures, "--labels", "8", "--sweeps", "4", *options, *files])
     assert result.exit_code == 0, result.output
     problem, run = load_problem(tmp_path / "p.npz")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from mrfhw.apps.medians import medians
 from mrfhw.model.data import compiling
 from mrfhw.model.threads import in_shares, threads_of
+from mrfhw.system.numba_alone import numba
 
 __all__ = ["FARTHEST", "Finer", "FinerMotion", "around"]
 

@@ -6,8 +6,9 @@ the speed of the bit-exact model is measured against.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from mrfhw.system.numba_alone import numba
 
 __all__ = ["TablesSampler"]
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
 from mrfhw.model.kernel import DOWN, LEFT, RIGHT, UP, step
+from mrfhw.system.numba_alone import numba
 
 __all__ = ["LANES", "POINT_BITS", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "fill_site_weights", "sweep_sites"]
 

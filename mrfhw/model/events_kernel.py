@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from mrfhw.model.kernel import DOWN, LEFT, RIGHT, UP, site_energies
+from mrfhw.system.numba_alone import numba
 
 __all__ = ["sweep_active"]
 

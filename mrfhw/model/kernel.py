@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numba
 import numpy as np
 
 from mrfhw.field.terms import SINGLETONS
+from mrfhw.system.numba_alone import numba
 
 __all__ = [
     "BLOCK",

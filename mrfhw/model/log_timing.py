@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numba
 import numpy as np
 
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
+from mrfhw.system.numba_alone import numba
 
 __all__ = ["LogTiming"]
 

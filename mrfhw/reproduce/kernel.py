@@ -5,8 +5,9 @@ They stand in one file because numba's cache notices changes of a function's own
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from mrfhw.system.numba_alone import numba
 
 __all__ = ["observe", "write_sweep"]
 

@@ -151,7 +151,7 @@ int board_serve(void *board, int fd, double seconds, double *last) {
         if (fd >= 0 && !exchange(b, fd, moved)) return 0;
         if (moved || !b.to_board.empty()) *last = t;
         // Slower when nothing has moved for a while: a run in silence still goes on.
-        if (t - *last > 0.1) {
+        if (t - *last > 0.02) {
             pollfd p{fd, POLLIN, 0};
             poll(&p, 1, t - *last > 1 ? 10 : 1);
         }

@@ -88,7 +88,7 @@ class CompiledEthernetBoard(Compiled):
         start = last = time.monotonic()
         while (now := time.monotonic()) - start < seconds:
             # Slower when nothing has moved for a while.
-            idle = 0.01 if now - last > 1 else 0.001 if now - last > 0.1 else 0.0
+            idle = 0.01 if now - last > 1 else 0.001 if now - last > 0.02 else 0.0
             while select.select([server], [], [], idle)[0]:
                 data, address = server.recvfrom(_PACKET)
                 self._ways[address[1]] = address
