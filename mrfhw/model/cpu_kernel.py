@@ -379,6 +379,21 @@ def _around(site: Any, flag: Any, stride: Any, labels: np.ndarray, edges: np.nda
 
 
 @numba.njit(cache=True, nogil=True)
+def _of_near(weights: np.ndarray, place: Any, parts: np.ndarray, parts_at: Any, blocks: Any, point: Any) -> Any:
+    """The label of `blocks` until which their weights, summed up as `parts` has them, are more than `point`; and its weight."""
+    quarter, point = pass_three(parts, parts_at, point)
+    lane, point = pass_three(parts, parts_at + U(QUARTER) * (quarter + U(1)), point)
+    label = quarter + U(QUARTER) * lane
+    stored = place + label
+    running = weights[stored]
+    while point >= running and blocks & blocks - U(1) != U(0):
+        blocks &= blocks - U(1)
+        stored += U(LANES)
+        running += weights[stored]
+    return label + U(LANES) * lowest_bit(blocks), weights[stored]
+
+
+@numba.njit(cache=True, nogil=True)
 def _of_others(own: np.ndarray, at: Any, sums: np.ndarray, sums_at: Any, blocks: Any, every: Any, point: Any) -> Any:
     """The first label outside `blocks` until which the weights of `own` are more than `point`, or the last that has a weight."""
     rest, found = every & ~blocks, U(0)
@@ -486,16 +501,7 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                                          (point - others[slot]) / factors[slot])
                         weight = flat_own[which * size + new] * factors[slot]
                     else:
-                        first_part, stored, left_over = slot * U(SUMS), slot * size, nears[there]
-                        quarter, point = pass_three(parts, first_part, point)
-                        lane, point = pass_three(parts, first_part + U(QUARTER) * (quarter + U(1)), point)
-                        stored += quarter + U(QUARTER) * lane
-                        running = weights[stored]
-                        while point >= running and left_over & left_over - U(1) != U(0):
-                            left_over &= left_over - U(1)
-                            stored += U(LANES)
-                            running += weights[stored]
-                        new, weight = quarter + U(QUARTER) * lane + U(LANES) * lowest_bit(left_over), weights[stored]
+                        new, weight = _of_near(weights, slot * size, parts, slot * U(SUMS), nears[there], point)
                     small = weight <= total * _LEAST
                     new, weight = old if small else new, held if small else weight
                     labels[site] = new
