@@ -2,7 +2,8 @@
 
 p(l) = w(l) / sum of w, with w(l) = exp(-(E(l) - Emin) / T) and E of Equation 3.1 without shift, floor or cap, for all black sites
 ((row + column) even) and then for all white ones. Weights and their sums are float32, by `mrfhw.model.cpu_kernel`: where T rests,
-products of tables, of each site's singletons and of doubletons; where it changes, powers of 2.
+products of tables, of each site's singletons and of doubletons, one by one only for labels near the neighbours'; where it changes,
+powers of 2.
 
 One number chooses a label. The old label comes first, so that a number below its share keeps it: this share holds as long as no
 neighbour changes and T rests, or does not rise and the label is of least energy. Such a site keeps its label without a weight.
