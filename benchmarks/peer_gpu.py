@@ -34,7 +34,7 @@ from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.energy import Energy
 from mrfhw.field.files import load_problem
 from mrfhw.field.problem import Problem, ProblemError, Run
-from mrfhw.model.cpu import solve
+from mrfhw.model.cpu import RESTING, solve
 from mrfhw.model.field_energy import FieldEnergy
 
 PACKAGES = {"cupy": "cupy-cuda13x", "pynvml": "nvidia-ml-py"}  # of modules
@@ -225,7 +225,7 @@ def main(path: Path, chains: str, seconds: float, beside: bool) -> None:
     energy, card = FieldEnergy(problem), Card()
     print(f"{card.name}; {problem.shape[1]}x{problem.shape[0]} sites, {problem.labels} labels, T {problem.schedule.start:g}, "
           f"{run.sweeps} sweeps, {run.burn_in} of burn-in")
-    on_cpu(problem, replace(run, sweeps=2, burn_in=1), 1)  # compiles
+    on_cpu(problem, replace(run, sweeps=3 * RESTING, burn_in=RESTING), 1)  # compiles
     wanted, last, wall = on_cpu(problem, run, 2)
     again, *_ = on_cpu(problem, replace(run, seed=run.seed + 100), 2)
 

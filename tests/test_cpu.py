@@ -276,8 +276,8 @@ def test_the_energy_followed_by_threads():
 
 @pytest.mark.parametrize("shape", [(130, 161), (7, 300), (2, 700), (1, 900)])
 def test_threads_change_nothing(shape, monkeypatch):
-    for name in ("ENTRIES_WORTH_A_THREAD", "_AT_ONCE", "_WORTH_A_THREAD"):
-        monkeypatch.setattr(f"mrfhw.model.cpu.{name}", 500)  # so that tables are made in shares, and these in pieces
+    for name, value in (("ENTRIES_WORTH_A_THREAD", 500), ("_AT_ONCE", 500), ("_WHILE_HANDED_OVER", 70)):
+        monkeypatch.setattr(f"mrfhw.model.cpu.{name}", value)  # so that tables are made in shares, and these in pieces
     problem, run, energies = field(8, shape), Run(sweeps=12, burn_in=4, seed=9), {}
     for threads in (1, 3):
         seen = energies.setdefault(threads, [])

@@ -46,7 +46,7 @@ _ROOM = 1 << 30  # bytes that these may take
 _SMALLEST = 40.0  # natural logarithms that doubletons may take from a weight in a table: float32 ends at 87
 _STEEP = 1e30  # octaves a unit of energy: all weights but the largest end; float32 holds it
 _FLOAT_ENDS = 104.0  # natural logarithms below 1 at which float32 is 0
-_WORTH_A_THREAD = 8_000  # sites; fewer take less time than to hand them over
+_WHILE_HANDED_OVER = 3_000  # sites that are drawn while another thread is handed its share of a sweep
 _AT_ONCE = 1 << 20  # entries of a table that are made at once
 
 
@@ -224,7 +224,9 @@ class CpuChain:
 
         edges: list[int] = []
         with compiling("cpu", doubles.pairs.dtype, self._counts.dtype):
-            shares = in_shares(share, rows, min(t.drawn // _WORTH_A_THREAD, rows // 2), self._threads)
+            # The time of n threads is that of sites / n and of n - 1 handed over, one after the other.
+            number = min(math.isqrt(t.drawn // _WHILE_HANDED_OVER), rows // 2)
+            shares = in_shares(share, rows, number, self._threads)
             done = [*itertools.chain(*shares), *(draw(white, edge - 1, edge + 1) for edge in edges)]
         self.drawn += sum(drawn for drawn, _ in done)
         if self._energy is not None:
