@@ -1,6 +1,8 @@
 """The model's fast loops against the definition of a draw, one site after the other; threads, windows and uniforms."""
 
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -206,3 +208,23 @@ def test_float_chain_on_the_hardware_s_uniforms(sampler):
 def test_hardware_uniforms_need_a_machine():
     with pytest.raises(ProblemError, match="uniforms is 'hardware'"):
         exact.solve(stereo(), Run(sweeps=1), uniforms="hardware")
+
+
+def test_nothing_is_imported_that_is_not_used():
+    """numba by a host of boards, and SciPy's linear algebra by numba; both can be had afterwards."""
+    program = """
+import sys
+import numpy as np
+import mrfhw.sessions.driver, mrfhw.host.remote
+assert "numba" not in sys.modules
+from mrfhw.model.kernel import step
+from mrfhw.model.random import lane_states
+state = lane_states(0, 1)
+step(state, 0)
+assert "scipy.linalg" not in sys.modules
+import numba
+assert numba.njit(lambda a: a @ a)(np.eye(2)).tolist() == [[1, 0], [0, 1]]
+assert "scipy.linalg" in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
