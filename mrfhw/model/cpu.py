@@ -48,13 +48,14 @@ _STEEP = 1e30  # octaves a unit of energy: all weights but the largest end; floa
 _FLOAT_ENDS = 104.0  # natural logarithms below 1 at which float32 is 0
 _WHILE_HANDED_OVER = 3_000  # sites that are drawn while another thread is handed its share of a sweep
 _AT_ONCE = 1 << 20  # entries of a table that are made at once
+_LINE = 64  # bytes that come from memory together
 
 
-def aligned(shape: tuple[int, ...], kind: type[np.generic]) -> np.ndarray:
+def _aligned(shape: tuple[int, ...], kind: type[np.generic]) -> np.ndarray:
     """Zeros that begin where a line of the processor's memory does, as blocks of labels then do."""
     size = math.prod(shape) * np.dtype(kind).itemsize
-    room = np.zeros(size + 64, np.uint8)
-    start = -room.ctypes.data % 64
+    room = np.zeros(size + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
     return room[start:start + size].view(kind).reshape(shape)
 
 
@@ -81,7 +82,7 @@ class PairWeights:
         far = rows[:, :labels].min(1)
         unlike = (rows != far[:, None]) & (np.arange(rows.shape[1]) < labels)
         blocks = unlike.reshape(len(rows), -1, LANES).any(-1)
-        held = aligned(pairs.shape, np.float32)
+        held = _aligned(pairs.shape, np.float32)
         held[...] = pairs
         return cls(held, (blocks << np.arange(blocks.shape[1], dtype=np.uint64)).sum(1, dtype=np.uint64), far)
 
@@ -145,7 +146,7 @@ class CpuTables(RasterSites):
             table[-1] = 0.0
             if not self._weights:
                 blocks = -(-self.size // (LANES * QUARTER)) * QUARTER
-                self._weights = [SiteWeights(aligned(energies.shape, np.float32), aligned((len(energies), blocks), np.float32))
+                self._weights = [SiteWeights(_aligned(energies.shape, np.float32), _aligned((len(energies), blocks), np.float32))
                                  for energies in self.energies]
             for energies, found in zip(self.energies, self._weights, strict=True):
                 def share(first: int, last: int, energies: np.ndarray = energies, found: SiteWeights = found) -> None:
