@@ -29,16 +29,20 @@ from typing import Any
 
 import click
 import numpy as np
+from scene_jobs import CHAINS
 
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.energy import Energy
 from mrfhw.field.files import load_problem
+from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.model.cpu import RESTING, solve
 from mrfhw.model.field_energy import FieldEnergy
 
 PACKAGES = {"cupy": "cupy-cuda13x", "pynvml": "nvidia-ml-py"}  # of modules
 MOST_LABELS = 128  # that a thread holds
+MOST_COUNTED = 1 << 16  # sweeps that a histogram takes
+MANY = 64  # chains whose mean energy is well known
 THREADS = 128  # of a block
 AT_ONCE = 50  # sweeps of a graph
 CUDA = r"""
@@ -112,7 +116,7 @@ class GpuChains:
         number = np.zeros(rows * cols, np.int32)
         for sites in self._where:
             number[sites] = np.arange(len(sites))
-        initial = np.asarray(run.initial, np.uint8).ravel()
+        initial = initial_labels(problem, run).ravel()
         self._data = []
         for sites in self._where:
             r, c = sites // cols, sites % cols
@@ -208,49 +212,72 @@ def rate(problem: Problem, run: Run, chains: int, seconds: float, card: Card) ->
     return chains * problem.sites * problem.labels * sweeps / needed, (card.joules() - before) / needed
 
 
+def numbers(text: str) -> list[int]:
+    """Numbers of chains. Raises ProblemError."""
+    parts = text.split(",")
+    if not all(part.isdecimal() and 0 < int(part) < 1 << 16 for part in parts):
+        raise ProblemError(f"chains is {text!r}; chains side by side are 1 to 65535, such as 1,8,64: give them so")
+    return [int(part) for part in parts]
+
+
+def field_of(path: Path) -> tuple[Problem, Run]:
+    """What is sampled; raises ProblemError for a field that the kernel does not take."""
+    problem, run = load_problem(path)
+    wrong = ("it has no run" if run is None else "it is not symmetric" if not problem.symmetric
+             else "it has clamped sites" if problem.clamped is not None
+             else f"it has {problem.labels} labels, of at most {MOST_LABELS}" if problem.labels > MOST_LABELS
+             else f"{run.counted} sweeps are counted, of less than {MOST_COUNTED}" if run.counted >= MOST_COUNTED else None)
+    if wrong or run is None:
+        raise ProblemError(f"{path} cannot be sampled here ({wrong}): give another file of mrfhw run ... --save-problem")
+    return problem, replace(run, estimate="mode")
+
+
+def check_packages(beside: bool) -> None:
+    """Raises ProblemError where one is missing; beside: thrml is wanted, too."""
+    packages = {**PACKAGES, **({"thrml": "thrml"} if beside else {})}
+    missing = [module for module in packages if importlib.util.find_spec(module) is None]
+    if missing:
+        raise ProblemError(f"{missing[0]} is not installed: pip install {' '.join(packages.values())} beside an NVIDIA GPU")
+
+
 @click.command(cls=OneLineCommand)
 @click.argument("path", metavar="PROBLEM", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--chains", default="1,8,64", show_default=True, metavar="N,...", help="Chains side by side.")
-@click.option("--seconds", default=3.0, show_default=True, help="Of each measurement.")
+@click.option("--seconds", type=click.FloatRange(0.1, 600), default=3.0, show_default=True, help="Of each measurement.")
 @click.option("--thrml", "beside", is_flag=True, help="thrml as well.")
 def main(path: Path, chains: str, seconds: float, beside: bool) -> None:
     """Print a table."""
-    missing = [module for module in PACKAGES if importlib.util.find_spec(module) is None]
-    if missing:
-        raise ProblemError(f"{missing[0]} is not installed: pip install {' '.join(PACKAGES.values())} beside an NVIDIA GPU")
-    problem, run = load_problem(path)
-    if run is None or not problem.symmetric or problem.clamped is not None or problem.labels > MOST_LABELS:
-        raise ProblemError(f"{path} has no run, is not symmetric, has clamped sites or more than {MOST_LABELS} labels: give one "
-                           "of mrfhw run ... --save-problem that this sampler takes")
+    side_by_side, (problem, run) = numbers(chains), field_of(path)
+    check_packages(beside)
     energy, card = FieldEnergy(problem), Card()
     print(f"{card.name}; {problem.shape[1]}x{problem.shape[0]} sites, {problem.labels} labels, T {problem.schedule.start:g}, "
           f"{run.sweeps} sweeps, {run.burn_in} of burn-in")
     on_cpu(problem, replace(run, sweeps=3 * RESTING, burn_in=RESTING), 1)  # compiles
-    wanted, last, wall = on_cpu(problem, run, 2)
-    again, *_ = on_cpu(problem, replace(run, seed=run.seed + 100), 2)
+    wanted, last, wall = on_cpu(problem, run, CHAINS)
+    again, *_ = on_cpu(problem, replace(run, seed=run.seed + 100), CHAINS)
 
     def say(name: str, seconds: float, last: np.ndarray, difference: float) -> None:
         energies = np.array([energy(labels) for labels in last])
         error = energies.std(ddof=1) / math.sqrt(len(energies)) if len(energies) > 1 else math.nan
         print(f"{name:28}{seconds:9.3f} s  energy {energies.mean():.0f} +- {error:.0f}  tv {difference:.4f}", flush=True)
 
-    say("cpu, 2 chains", wall, last, variation(wanted, again))
+    say(f"cpu, {CHAINS} chains", wall, last, variation(wanted, again))
     for _ in range(2):  # the first time the kernel is compiled
-        gpu = GpuChains(problem, run, 2)
+        gpu = GpuChains(problem, run, CHAINS)
         began = time.perf_counter()
         gpu.advance(run.burn_in, False)
         gpu.advance(run.counted, True)
         counts, last = gpu.read()
         wall = time.perf_counter() - began
-    say("GPU, 2 chains", wall, last, variation(counts, wanted))
+    say(f"GPU, {CHAINS} chains", wall, last, variation(counts, wanted))
     if beside:
-        counts, last, (wall, _) = importlib.import_module("peer_thrml").sampled(problem, run, 2)
-        say("thrml, GPU, 2 chains", wall, last[None], variation(counts, wanted))
-    many = GpuChains(problem, run, 64)
+        counts, last, (wall, _) = importlib.import_module("peer_thrml").sampled(problem, run, CHAINS)
+        say(f"thrml, GPU, {CHAINS} chains", wall, last[None], variation(counts, wanted))
+    many = GpuChains(problem, run, MANY)
     many.advance(run.sweeps, False)
-    say("GPU, 64 chains", math.nan, many.read()[1], math.nan)
+    say(f"GPU, {MANY} chains", math.nan, many.read()[1], math.nan)
     del many
-    for number in map(int, chains.split(",")):
+    for number in side_by_side:
         labels, watts = rate(problem, run, number, seconds, card)
         print(f"GPU, {number:3} chains: {labels / 1e9:8.1f} G labels/s  {watts:6.1f} W  {1e9 * watts / labels:.3f} nJ a label",
               flush=True)

@@ -5,6 +5,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,6 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import APPLICATIONS
+from mrfhw.field.files import save_problem
+from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.model.machine import solve
 from mrfhw.scenes import stereo_scene, write_scene
 
@@ -107,12 +110,35 @@ def test_stereo_table_has_our_rows_and_those_of_the_peers_that_there_are(tmp_pat
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
-def test_without_cupy_the_sampler_for_gpus_says_so_in_one_line(tmp_path):
-    (tmp_path / "field").write_text("")
-    done = run("peer_gpu.py", "field", cwd=tmp_path)
+@pytest.mark.parametrize(("words", "says"), [
+    ((), "cupy is not installed: pip install cupy-cuda13x nvidia-ml-py"),
+    (("--chains", "1,x"), "chains is '1,x'; chains side by side are 1 to 65535, such as 1,8,64"),
+    (("--seconds", "0"), "0.0 is not in the range 0.1<=x<=600"),
+])
+def test_what_the_sampler_for_gpus_does_not_take_is_one_line(words, says, tmp_path):
+    field = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.arange(2))
+    save_problem(tmp_path / "field", field, Run(sweeps=2))
+    done = run("peer_gpu.py", "field", *words, cwd=tmp_path)
     assert done.returncode == 2
-    assert "cupy is not installed: pip install cupy-cuda13x nvidia-ml-py" in done.stderr
+    assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_fields_that_the_sampler_for_gpus_does_not_take(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    peer = importlib.import_module("peer_gpu")
+    field = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.arange(2))
+    taken, twosided = Run(sweeps=2), np.array([[0, 1], [2, 0]])
+    for problem, job, says in ((field, None, "it has no run"),
+                               (replace(field, clamped=np.eye(2) > 0), taken, "it has clamped sites"),
+                               (replace(field, doubleton="table", pairwise=twosided), taken, "it is not symmetric"),
+                               (field, Run(sweeps=70_000), "70000 sweeps are counted, of less than 65536"),
+                               (replace(field, labels=130, constants=np.arange(130)), taken, "it has 130 labels, of at most 128")):
+        save_problem(tmp_path / "field", problem, job)
+        with pytest.raises(ProblemError, match=re.escape(says)):
+            peer.field_of(tmp_path / "field")
+    save_problem(tmp_path / "field", field, replace(taken, estimate="last"))
+    assert peer.field_of(tmp_path / "field")[1] == taken
 
 
 @pytest.mark.parametrize(("machines", "says"), [

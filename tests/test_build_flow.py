@@ -38,7 +38,7 @@ def invoke(*arguments: str):
 
 
 def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeypatch):
-    """In a folder that is used again, nothing stays of another project or of what was built of it."""
+    """In a folder that is used again, no file, record or bitstream stays of another project."""
     monkeypatch.chdir(tmp_path)
 
     def project(*options: str) -> None:

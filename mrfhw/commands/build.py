@@ -32,7 +32,7 @@ MINUTES_MAX = 10_000  # of a seed
 def _write_project(flow: Flow, directory: Path) -> list[str]:
     """The tools' project, and manifest and header beside it, from which a host knows the machine; their names.
 
-    What an earlier project of the folder has beside these, and what was built of it, is removed, unless it was the same.
+    The files of an earlier project of the folder, its record and its bitstream are removed, unless it was the same.
     """
     project = flow.write()
     files = beside(flow.config, project)
