@@ -163,7 +163,7 @@ class CpuTables(RasterSites):
 class CpuChain:
     """A chain of `problem`, advanced sweep by sweep. Arguments: as of `solve`; tables: those of another chain of it.
 
-    cached: whether shares of labels are kept; nothing but the speed depends on it. drawn: sites drawn by all weights so far.
+    cached: whether shares of labels are kept; nothing but the speed depends on it. drawn: sites drawn by weights so far.
     labels: (H, W) uint8, the sample. energy: of the field, of Equation 3.1 without shift; followed from its first reading on.
     """
 
