@@ -1,5 +1,6 @@
 """`python -m mrfhw` and the command `mrfhw`: the command line in a process of its own."""
 
+import atexit
 import gc
 import os
 import sys
@@ -26,6 +27,8 @@ def _beside() -> SecondProcess | None:
 def main() -> None:
     # Looking for garbage among what imports bring is a tenth of a short run.
     gc.set_threshold(100_000, 50, 50)
+    # Nor is it looked for in what ends with the process anyway, which takes a third of a second.
+    atexit.register(gc.freeze)
     try:
         beside = _beside()
         from mrfhw.cli import main as command_line  # most of what is imported

@@ -62,11 +62,23 @@ def test_answers_wait_while_arguments_are_sent(beside):
     assert all((outcome() == -array).all() for outcome in outcomes)
 
 
+def test_an_answer_that_is_not_taken_holds_up_no_call(beside, tmp_path):
+    array, made = np.random.default_rng(0).random((700, 900)), tmp_path / "made"
+    large = beside.begin(np.negative, array)
+    beside.begin(Path.touch, made)
+    end = time.monotonic() + SECONDS
+    while not made.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert (large() == -array).all()
+
+
 def test_what_fails_there_is_done_here(beside):
     assert beside.begin(_fails_beside, os.getpid())() == os.getpid()
     with pytest.raises(ZeroDivisionError):
         beside.begin(divmod, 1, 0)()
     assert beside.begin(lambda: 3)() == 3  # which cannot be pickled
+    assert not beside.begin(threading.Lock)().locked()  # nor can its value
     assert beside.begin(int, "7")() == 7
 
 

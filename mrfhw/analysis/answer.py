@@ -26,9 +26,9 @@ class Analysis:
     labels: (H, W) uint8, the estimate, of a mean the nearest label. values: (H, W, D) float64, the estimate in the units of
     LabelScale.values, of a mean between them. uncertainty: None without a histogram; its intervals are those of `Job.finer`, where
     there is one. mean: (H, W, D) float64, the posterior mean; None of classes, and where no labels were counted. error: (H, W)
-    float64 or None. convergence: of `diagnose`. maps: as `Job.maps`. answer: (H, W, D) float64, the number that is nearest to the
-    truth on average: `Job.finer`'s, or of a histogram the interpolated median of one component, else the posterior mean; without
-    one, or of cooling, the estimate's; None of classes.
+    float64 or None. maps: as `Job.maps`. answer: (H, W, D) float64, the number that is nearest to the truth on average:
+    `Job.finer`'s, or of a histogram the interpolated median of one component, else the posterior mean; without one, or of cooling,
+    the estimate's; None of classes. diagnosed: what gives `convergence`, which may be on its way in another process.
     """
 
     labels: np.ndarray
@@ -38,9 +38,14 @@ class Analysis:
     error: np.ndarray | None
     metrics: dict[str, float | None]
     calibration: Calibration | None
-    convergence: dict[str, Any] | None
     maps: dict[str, np.ndarray]
     answer: np.ndarray | None
+    diagnosed: Outcome
+
+    @property
+    def convergence(self) -> dict[str, Any] | None:
+        """Of `diagnose`; waits for it."""
+        return self.diagnosed()
 
 
 def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertainty, np.ndarray | None]:
@@ -58,7 +63,7 @@ def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertai
 def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     """Everything that reports, files and answers say of a solution. begin: how diagnostics are made, here or beside."""
     truth, counts = job.truth, solution.counts
-    convergence = _convergence(job, solution.trace, begin)
+    diagnosed = _diagnosed(job, solution.trace, begin)
     uncertainty, finer = (None, None) if counts is None else quantified(job, counts, solution.last)
     found = solution.last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
     if solution.mean is not None:
@@ -71,11 +76,11 @@ def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
         labels=labels, values=values, uncertainty=uncertainty, mean=mean if solution.mean is None else values,
         error=None if truth is None else truth.error(found), metrics={} if truth is None else truth.metrics(found, mean, finer),
         calibration=None if truth is None or uncertainty is None else calibrate(uncertainty, labels, truth, job.scale),
-        convergence=convergence(), answer=_answer(job, values, mean, finer),
+        answer=_answer(job, values, mean, finer), diagnosed=diagnosed,
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
 
 
-def _convergence(job: Job, trace: Trace | None, begin: Begin) -> Outcome:
+def _diagnosed(job: Job, trace: Trace | None, begin: Begin) -> Outcome:
     if trace is None or not len(trace.sweeps):
         return lambda: None
     if job.cooled:

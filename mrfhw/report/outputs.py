@@ -71,17 +71,21 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     """
     possible = may_write(job)
     former = check_folder(directory, possible, job.sources)
-    # Diagnostics come first, as the answer waits for them; then each process draws half of the figures.
+    # The other process draws inputs and diagnoses while this one makes the answer. Of the answer's figures each draws half, before
+    # this one waits for the diagnostics.
+    first = drawings(job, solution) if page else {}
+    begun = [begin(draw, first)]
     analysis = analyse(job, solution, begin) if analysis is None else analysis
-    drawn = drawings(job, solution) | answer_drawings(job, analysis) if page else {}
-    others, own = ({name: drawn[name] for name in half} for half in (list(drawn)[::2], list(drawn)[1::2]))
-    begun = begin(draw, others)
+    later = answer_drawings(job, analysis) if page else {}
+    others, own = ({name: later[name] for name in half} for half in (list(later)[::2], list(later)[1::2]))
+    begun.append(begin(draw, others))
+    figures = draw(own)
     what = report(job, solution, analysis)
     arrays = _arrays(solution, analysis)
     written = {**{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}, **exchanged(job, analysis)}
     counts = solution.counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
-    what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays or name in drawn]
+    what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays or name in first | later]
     assert set(what["files"]) <= set(possible)
     kept = plain(what)
     written["report.json"] = (json.dumps(kept, indent=2, allow_nan=False) + "\n").encode()
@@ -90,7 +94,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
             np.save(scratch / name, array)
         if counts is not None:
             np.savez_compressed(scratch / "histogram.npz", counts=as_type(counts, np.min_scalar_type(int(counts.max(initial=0)))))
-        figures = draw(own) | begun()
+        for outcome in begun:
+            figures |= outcome()
         written |= {name: figure.whole for name, figure in figures.items() if name in ALL_FILES}
         if page:
             written["report.html"] = html_report.page(job, what, figures, analysis.uncertainty, command=command,

@@ -26,41 +26,48 @@ def here(function: Callable[..., Any], *arguments: Any) -> Outcome:
 
 
 def _serve(end: Connection, modules: Iterable[str]) -> None:
-    """Import `modules`, and call what comes through `end`, until the other process closes it or is gone."""
+    """Import `modules`, and call what comes through `end`, until the other process closes it or is gone.
+
+    Calls are taken and answers sent by threads of their own: a pipe holds little, and the other process looks at it now and then.
+    """
     calls: SimpleQueue[bytes | None] = SimpleQueue()
+    answers: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(end, calls), daemon=True).start()
+    threading.Thread(target=_send, args=(end, answers), daemon=True).start()
     # A missing extra is found, and said, by the function that needs it.
     with contextlib.suppress(OSError, ImportError):
         for module in modules:
             importlib.import_module(module)
             while not calls.empty():
-                if not _answer(end, calls.get()):
+                call = calls.get()
+                if call is None:
                     return
-    with contextlib.suppress(OSError):
-        while _answer(end, calls.get()):
-            pass
+                answers.put(_answer(call))
+    while (call := calls.get()) is not None:
+        answers.put(_answer(call))
 
 
 def _receive(end: Connection, calls: SimpleQueue[bytes | None]) -> None:
-    """Take calls as they come, while answers wait to be taken: two ends that both send what a pipe does not hold would wait for
-    each other. None is the end."""
+    """Take calls as they come; None is the end."""
     with contextlib.suppress(EOFError, OSError):
         while True:
             calls.put(end.recv_bytes())
     calls.put(None)
 
 
-def _answer(end: Connection, call: bytes | None) -> bool:
-    """Send (True, its value) of one call, or (False, None) where it failed; whether there was one."""
-    if call is None:
-        return False
+def _send(end: Connection, answers: SimpleQueue[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            end.send_bytes(answers.get())
+
+
+def _answer(call: bytes) -> bytes:
+    """(True, its value) of one call, or (False, None) where it failed, pickled as calls are."""
     try:
         function, arguments = pickle.loads(call)
-        answer = True, function(*arguments)
+        return pickle.dumps((True, function(*arguments)))
     except Exception:
-        answer = False, None
-    end.send(answer)
-    return True
+        return pickle.dumps((False, None))
 
 
 class SecondProcess:
