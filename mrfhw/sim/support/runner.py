@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
 import shutil
@@ -19,6 +21,11 @@ from mrfhw.sim.support.whole_nets import whole_nets
 __all__ = ["BenchError", "bench_config", "bench_parameters", "run_bench"]
 
 _VARIABLE = "MRFHW_BENCH"
+
+if _VARIABLE in os.environ:
+    # Within a bench: what was imported is not looked through for garbage, neither now and then nor at the end.
+    gc.set_threshold(100_000, 50, 50)
+    atexit.register(gc.freeze)
 
 
 class BenchError(AssertionError):
