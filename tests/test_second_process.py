@@ -47,6 +47,13 @@ def test_calls_are_made_in_another_process(beside):
     assert first() == beside.begin(os.getpid)()
 
 
+def test_without_a_process_a_call_is_made_once_and_when_it_is_wanted():
+    made: list[int] = []
+    outcome = here(made.append, 3)
+    assert made == []
+    assert (outcome(), outcome(), made) == (None, None, [3])
+
+
 def test_a_large_array_there_and_back(beside):
     array = np.random.default_rng(0).random((700, 900))
     assert (beside.begin(np.negative, array)() == -array).all()

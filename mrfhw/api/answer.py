@@ -37,7 +37,8 @@ class Answer:
     credible interval, of disparities between labels; None of classes. Of motions it lies around the flow
     (`mrfhw.apps.finer_motion.FinerMotion`).
     converged: whether the energies of the chains have an R-hat below 1.05; None where it cannot be told, as of few looks.
-    rhat: that R-hat, or None. warnings: what makes the answer doubtful, one line each. notes: what is to be said of the inputs.
+    rhat: that R-hat, or None. It takes a second, when it is asked for first.
+    warnings: what makes the answer doubtful, one line each. notes: what is to be said of the inputs.
     metrics: the quality by name, where truth was given. stopped: whether a callback ended the run early.
     problem: the field that was sampled, for `mrfhw.Session` or `Problem.save`. report: all numbers, as report.json has them.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import multiprocessing
 import pickle
@@ -20,9 +21,8 @@ Begin = Callable[..., Outcome]  # of a function and its arguments: what gives it
 
 
 def here(function: Callable[..., Any], *arguments: Any) -> Outcome:
-    """A `Begin` without another process: the function is called at once."""
-    value = function(*arguments)
-    return lambda: value
+    """A `Begin` without another process: the function is called when its value is wanted first."""
+    return functools.cache(functools.partial(function, *arguments))
 
 
 def _serve(end: Connection, modules: Iterable[str]) -> None:
