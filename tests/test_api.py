@@ -13,6 +13,7 @@ from PIL import Image
 
 import mrfhw
 from mrfhw.apps.flow import read_flow
+from mrfhw.field.costs import costs_of_probabilities, scaled_costs
 from mrfhw.field.problem import Run
 from mrfhw.jobs.stereo import TASK
 from mrfhw.machine.config import Config
@@ -323,12 +324,112 @@ def test_one_truth_or_several():
     (dict(cooling_table=(9.0, 3.0), temperature=3.0), r"temperature is 3\.0 and cooling-table is given, too"),
     (dict(cooling_ratio="a"), "cooling_ratio is"), (dict(data=3), "data is 3"),
     (dict(machine="nowhere.json"), "nowhere.json cannot"),
+    (dict(machine="census", preset="matching"), "machine is census and preset is matching"),
+    (dict(truth=np.full((ROWS, COLS), 6144)), "the truth image has disparities of 6144 pixels, and 48 columns: give truth-scale"),
+    (dict(sweeps=8, every=4, callback=lambda look: look.labels), r"callback gave array\("),
 ])
 def test_values_of_other_types_are_one_line(pair, options, message):
     with pytest.raises(ValueError, match=message) as caught:
         mrfhw.stereo(pair.left, pair.right, **options)
     assert type(caught.value) is not ValueError
     assert "\n" not in str(caught.value)
+
+
+def test_what_a_mask_hides_says_nothing_of_the_scale():
+    rng = np.random.default_rng(0)
+    clean = np.linspace(0.2, 0.8, 30) + rng.normal(0, 0.02, (30, 30))
+    mask = rng.random(clean.shape) > 0.2
+
+    def denoised(hidden, scale=1.0, kind=np.float64, **options):
+        picture = np.where(mask, clean * scale, hidden).astype(kind)
+        return mrfhw.denoise(picture, mask=mask, sweeps=20, **options)
+
+    wanted = denoised(0)
+    for hidden in (np.nan, np.inf, -1, 20, 255, 1000):
+        found = denoised(hidden)
+        assert np.array_equal(found.image, wanted.image)
+        assert found.notes == ()
+    assert np.array_equal(mrfhw.denoise(np.where(mask, clean, np.nan).tolist(), mask=mask, sweeps=20).image, wanted.image)
+    with pytest.raises(mrfhw.ProblemError, match="give depth 12"):
+        denoised(65535, 4095, np.uint16)
+    assert denoised(65535, 4095, np.uint16, depth=12).image.max() < 4095
+    stretched = [denoised(hidden, 20, np.uint8, stretch=True) for hidden in (0, 10, 255)]
+    assert len({tuple(one.report["settings"]["stretched_from"]) for one in stretched}) == 1
+
+
+def test_what_a_mask_hides_in_a_file(tmp_path):
+    rng = np.random.default_rng(0)
+    picture, mask = rng.integers(100, 120, (20, 24, 3)).astype(np.uint8), rng.random((20, 24)) > 0.2
+    answers = []
+    for hidden in (0, 255):
+        Image.fromarray(np.where(mask[..., None], picture, np.uint8(hidden))).save(tmp_path / "picture.png")
+        Image.fromarray((255 * mask).astype(np.uint8)).save(tmp_path / "mask.png")
+        answers.append(mrfhw.denoise(tmp_path / "picture.png", mask=tmp_path / "mask.png", stretch=True, sweeps=20))
+    assert answers[0].report["settings"]["stretched_from"] == answers[1].report["settings"]["stretched_from"]
+    assert np.array_equal(answers[0].labels, answers[1].labels)
+
+
+def test_true_disparities_below_zero_are_known(pair):
+    right = np.roll(pair.right, 3, axis=1)
+    answer = mrfhw.stereo(pair.left, right, labels=12, min_disparity=-4, sweeps=20, truth=pair.disparity - 3)
+    known = pair.disparity != 3
+    error = np.abs(answer.values[answer.labels, 0] - (pair.disparity - 3))[known]
+    assert (pair.disparity < 3)[known].any()
+    assert answer.metrics["bad_1"] == pytest.approx(100 * (error > 1).mean())
+    assert answer.report["calibration"]["pixels"] == known.sum()
+
+
+def test_masked_truth_is_unknown(pair):
+    def bad(truth):
+        return mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=20, truth=truth).metrics["bad_1"]
+
+    true = pair.disparity
+    assert bad(np.ma.masked_greater(true, 4)) == bad(np.where(true > 4, 0, true)) != bad(true)
+    scene = motion_scene(32, 40)
+    flow = scene.flow[..., ::-1]
+    masked, unknown = np.ma.masked_less(flow, 0), np.where((flow < 0).any(-1, keepdims=True), np.nan, flow)
+    found = [mrfhw.motion(scene.first, scene.second, vectors=(7, 7), sweeps=8, truth=one).metrics
+             for one in (masked, unknown, flow)]
+    assert found[0] == found[1] != found[2]
+    classes = segmentation_scene(32, 40).classes + 1
+    found = [mrfhw.segment(segmentation_scene(32, 40).image, sweeps=8, truth=one).metrics
+             for one in (np.ma.masked_equal(classes, 1), np.where(classes == 1, 0, classes), classes)]
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize("call", [
+    lambda masked: mrfhw.denoise(np.full((6, 8), 90, np.uint8), mask=masked),
+    lambda masked: scaled_costs(masked[..., None]), lambda masked: costs_of_probabilities(masked[..., None])])
+def test_other_masked_arrays_are_refused(call):
+    with pytest.raises(mrfhw.ProblemError, match="is an array of which values are masked"):
+        call(np.ma.masked_array(np.ones((6, 8)), np.eye(6, 8, dtype=bool)))
+
+
+def test_true_disparities_of_a_file_of_floats(pair, tmp_path):
+    answer = mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=20, truth=pair.disparity)
+    answer.save(tmp_path, report=False)
+    truth = np.asarray(Image.open(tmp_path / "disparity.pfm"))
+    of_file, of_array = (mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=20, truth=one).metrics
+                         for one in (tmp_path / "disparity.pfm", truth))
+    assert of_file == of_array != answer.metrics
+
+
+def test_means_of_classes():
+    image = segmentation_scene(32, 40).image
+    for means in ((50, 94, 146, 198), (50.0, 94.0, 146.0, 198.0), "50,94,146,198"):
+        assert mrfhw.segment(image, means=means, sweeps=8).problem.labels == 4
+    assert mrfhw.segment(image, sweeps=8).problem.labels == 3
+    with pytest.raises(mrfhw.ProblemError, match="classes is 4 and means are given"):
+        mrfhw.segment(image, classes=4, means=(50, 94, 146, 198))
+
+
+def test_pillow_images_are_turned_upright(tmp_path):
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (12, 20)).astype(np.uint8)).save(tmp_path / "a.jpg", exif=turned)
+    of_file, of_image = (mrfhw.denoise(one, sweeps=4).image for one in (tmp_path / "a.jpg", Image.open(tmp_path / "a.jpg")))
+    assert of_image.shape == (20, 12)
+    assert np.array_equal(of_file, of_image)
 
 
 @pytest.mark.parametrize(("options", "config", "kept"), [

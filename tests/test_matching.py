@@ -52,6 +52,22 @@ def test_edge_weights_in_plain_python(channels):
                 assert found[row, col, side] == (1 if apart > 90 else 3)
 
 
+def test_edges_of_floats_are_those_of_whole_numbers():
+    picture = np.random.default_rng(0).integers(0, 256, (12, 14, 3))
+    assert np.array_equal(edge_weights(picture / 256, 2, 1, 15 / 256), edge_weights(picture, 2, 1, 15))
+    assert edge_weights(np.array([[0.9, 16.0]]), 2, 1, 15.5)[0, 0, 0] == 2
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ((np.ones(4), 2, 1, 15), r"picture has values of type float64 and shape \(4,\)"), ((np.ones((0, 3)), 2, 1, 15), "picture has"),
+    ((np.array([[1.0, np.nan]]), 2, 1, 15), "it is finite numbers"), ((np.ones((2, 2)), 300, 1, 15), "smooth is 300"),
+    ((np.ones((2, 2)), 2, -1, 15), "edge is -1"), ((np.ones((2, 2)), 1.5, 1, 15), "smooth is 1.5"),
+    ((np.ones((2, 2)), 2, 1, float("nan")), "threshold is nan")])
+def test_no_edges_of(arguments, said):
+    with pytest.raises(mrfhw.ProblemError, match=said):
+        edge_weights(*arguments)
+
+
 def test_who_takes_census():
     assert not takes_census(Config())
     assert takes_census(Config(**MACHINE))

@@ -41,7 +41,8 @@ def _checked(name: str, value: Any, kind: type | None) -> Any:
         return _mesh(value)
     if name in _SEPARATORS and not isinstance(value, str):
         values = list(value) if isinstance(value, (tuple, list, np.ndarray)) else [value]
-        return _SEPARATORS[name].join(map(str, values))
+        return _SEPARATORS[name].join(str(int(one) if isinstance(one, (float, np.floating)) and float(one).is_integer() else one)
+                                      for one in values)
     return value
 
 
@@ -93,7 +94,7 @@ def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, s
     backend: "cpu" (the processor, fastest), "model" (a machine's bits), "float", "rtl" (the compiled Verilog) or the address of a
     board; "auto" is "model" where anything of a machine is given, and "cpu" otherwise.
     visit: sweeps of a window at a time, where the picture is larger than the machine.
-    truth: (H, W) true disparities, 0 or not finite where unknown, or a path; then answer.metrics has the quality.
+    truth: (H, W) true disparities, 0, masked or not finite where unknown, or a path; then answer.metrics has the quality.
     callback: called with a `Look` after each `every` sweeps of a chain, with its labels, energy and the R-hat so far; anything
     true that it returns ends the run, and the answer is what there is.
     options: any other of `mrfhw run stereo`, with _ for -, such as window=(x, y, width, height), temperature=1.9, beta=1, tau=3,
@@ -126,11 +127,12 @@ def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, c
     return answer
 
 
-def segment(image: Any, *, classes: int = 3, sweeps: int | None = None, seed: int = 0, chains: int | None = None,
+def segment(image: Any, *, classes: int | None = None, sweeps: int | None = None, seed: int = 0, chains: int | None = None,
             machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
             callback: Callback | None = None, every: int = EVERY, **options: Any) -> Segmentation:
-    """Divide a picture into classes of grey or colour, 2 to 256, found by k-means: one for each pixel, and how sure it is.
+    """Divide a picture into classes of grey or colour: one for each pixel, and how sure it is.
 
+    classes: 2 to 256, found by k-means; three by default. means: their greys of 0 to 255, such as (50, 100, 200), in their place.
     image: a picture, as of `mrfhw.stereo`. truth: (H, W) numbers of segments, 0 where unknown, or a path, or a list of them.
     For segmentations from the probabilities of a network, see `mrfhw.solve` and `Problem(unary=...)`. The other arguments are
     those of `mrfhw.stereo`.

@@ -145,6 +145,8 @@ def machine_options(machine: Any, backend: str, options: Mapping[str, Any]) -> d
     if machine is None:
         return {}
     if isinstance(machine, str) and machine in PRESETS:
+        if options.get("preset", machine) != machine:
+            raise ProblemError(f"machine is {machine} and preset is {options['preset']}: drop one of the two")
         return {"preset": machine}
     if not isinstance(machine, (Config, str, os.PathLike)):
         raise ProblemError(f"machine is {short(repr(machine))}; it is a Config, the path of a manifest.json or one of "

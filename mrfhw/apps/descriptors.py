@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mrfhw.field.given import array_of, finite, whole_number
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["CENSUS", "census", "edge_weights", "takes_census"]
 
@@ -36,9 +38,16 @@ def takes_census(config: Config) -> bool:
 def edge_weights(picture: np.ndarray, smooth: int, edge: int, threshold: float) -> np.ndarray:
     """Weights of a grid's edges by contrast, uint8 (H, W, 2): to the right and below.
 
-    `smooth` where the two pixels of picture, (H, W) or (H, W, C), differ by at most `threshold` in every channel, else `edge`.
+    `smooth` where the two pixels of picture, (H, W) or (H, W, C) finite numbers, differ by at most `threshold` in every channel,
+    else `edge`; both of 0 to 255. Raises ProblemError for anything else.
     """
-    channels = np.asarray(picture, np.int32).reshape(*np.shape(picture)[:2], -1)
+    given = array_of("picture", picture)
+    if given.dtype.kind not in "biuf" or given.ndim not in (2, 3) or given.size == 0 or not np.isfinite(given).all():
+        raise ProblemError(f"picture has values of type {given.dtype} and shape {given.shape}; it is finite numbers (rows, "
+                           "columns) or (rows, columns, channels): give such an array")
+    threshold = finite("threshold", threshold, -1.0, "give the greatest difference within a surface")
+    smooth, edge = (whole_number(name, weight, 0, 255, "give one of them") for name, weight in (("smooth", smooth), ("edge", edge)))
+    channels = given.astype(np.float64 if given.dtype.kind == "f" else np.int64).reshape(*given.shape[:2], -1)
     found = np.full((*channels.shape[:2], 2), smooth, np.uint8)
     right, below = (np.abs(np.diff(channels, axis=axis)).max(-1) for axis in (1, 0))
     found[:, :-1, 0][right > threshold] = edge

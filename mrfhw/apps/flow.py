@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.field.given import array_of, unmasked
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.input_files import read_plain
 
@@ -52,12 +53,12 @@ def read_flow(path: str | Path) -> np.ndarray:
 def flow_of(given: Any) -> np.ndarray:
     """True motions, float64 (H, W, 2), (row, column) in pixels, NaN where unknown.
 
-    given: the path of a .flo file, or an array (H, W, 2) as OpenCV has motions, along columns and then along rows, not finite or
-    beyond UNKNOWN where unknown. Raises ProblemError for anything else.
+    given: the path of a .flo file, or an array (H, W, 2) as OpenCV has motions, along columns and then along rows, not finite,
+    masked or beyond UNKNOWN where unknown. Raises ProblemError for anything else.
     """
     if isinstance(given, (str, os.PathLike)):
         return read_flow(Path(given))
-    array = np.asarray(given)
+    array = array_of("the true motions", unmasked(given, UNKNOWN_WRITTEN))
     if array.dtype.kind not in "biuf" or array.ndim != 3 or array.shape[2] != 2 or array.size == 0:
         raise ProblemError(f"the true motions are of type {array.dtype} and shape {array.shape}; they are (rows, columns, 2), "
                            "along columns and then along rows: give such an array, or a .flo file")

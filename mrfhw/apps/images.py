@@ -14,14 +14,16 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from mrfhw.apps.picture_arrays import grey_of_array, grey_of_image
 from mrfhw.apps.picture_depth import Grey, grey_bytes, grey_range, whites
 from mrfhw.apps.picture_files import check_opaque, converted, decode, is_grey, numbers
 from mrfhw.apps.restored import Source
+from mrfhw.field.given import array_of, unmasked
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["Inputs", "Reading", "Window", "crop", "disparity_of", "filled_where_hidden", "grey_data", "is_path", "load_disparity",
+__all__ = ["Inputs", "Reading", "Window", "crop", "disparity_of", "grey_data", "is_path", "load_disparity",
            "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window",
            "segments_of"]
 
@@ -83,14 +85,19 @@ def _grey_of(given: Any, name: str) -> Grey:
 
 
 def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),
-                also: Mapping[str, Any] = MappingProxyType({})) -> Inputs:
+                also: Mapping[str, Any] = MappingProxyType({}), seen: np.ndarray | None = None) -> Inputs:
     """The pictures of a run, such as a pair, by one scale: `load_grey` says how each file is read, `grey_data` each array.
 
     pictures: paths, arrays or Pillow images by what messages call them. also: further ones, appended to the results, that are read
-    by the same map and do not change it, such as the clean picture behind a noisy one. Raises ProblemError for what `load_grey` and
-    `grey_data` refuse, for pictures without a common scale, and for a stretch of one grey.
+    by the same map and do not change it, such as the clean picture behind a noisy one. seen: bool (H, W), False at pixels of
+    `pictures` that say nothing, neither of the scale.
+    Raises ProblemError for what `load_grey` and `grey_data` refuse, for pictures without a common scale, and for a stretch of one
+    grey.
     """
-    return _inputs([_grey_of(given, name) for name, given in (*pictures.items(), *also.items())], len(pictures), data_bits, reading)
+    greys = [_grey_of(_filled_where_hidden(given, seen), name) for name, given in pictures.items()]
+    if seen is not None:
+        greys = [grey.filled(seen) for grey in greys]
+    return _inputs([*greys, *(_grey_of(given, name) for name, given in also.items())], len(pictures), data_bits, reading)
 
 
 def _inputs(greys: list[Grey], count: int, data_bits: int, reading: Reading) -> Inputs:
@@ -180,24 +187,24 @@ def load_segments(path: str | Path) -> np.ndarray:
 
 
 def load_disparity(path: str | Path, scale: float = 1.0) -> np.ndarray:
-    """True disparities, float64 (H, W), in pixels: value / scale of a grey image of 8 or 16 bits; 0 is unknown.
+    """True disparities, float64 (H, W), in pixels: value / scale of a grey image of 8 or 16 bits, or of floats, such as a PFM
+    file; 0 and what is not finite is unknown, and becomes 0.
 
     Raises ProblemError for what is not such an image, for 32-bit values beyond 65535 and for a scale that is not a positive number.
     """
     _check_scale(scale)
     image = decode(path).image
+    if image.mode == "F":
+        return disparity_of(np.asarray(image), scale, str(path))
     if image.mode not in ("L", "P", "I", "I;16", "I;16B", "I;16L"):
-        raise ProblemError(f"{path} has pixels of mode {image.mode}; true disparities are one grey value of 8 or 16 "
-                           "bits a pixel: convert it to grey")
+        raise ProblemError(f"{path} has pixels of mode {image.mode}; true disparities are one number of 8 or 16 "
+                           "bits, or a float, a pixel: convert it to grey")
     return numbers(image.convert("L") if image.mode == "P" else image, str(path)).astype(np.float64) / scale
 
 
 def _plain(given: Any, name: str, what: str) -> np.ndarray:
     """A (H, W) array of numbers."""
-    try:
-        array = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):
-        array = np.asarray(None)
+    array = array_of(f"the {name}", given)
     if array.dtype.kind not in "biuf" or array.ndim != 2 or array.size == 0:
         raise ProblemError(f"the {name} is of type {array.dtype} and shape {array.shape}; it is {what}: give a path, or an array "
                            "(rows, columns) of numbers")
@@ -214,25 +221,32 @@ def mask_of(given: Any, name: str) -> np.ndarray:
     return array != 0
 
 
-def filled_where_hidden(given: Any, mask: Any) -> Any:
-    """An array of floats with its least number in the place of those that are not finite and that a mask (`mask_of`) hides.
+def _filled_where_hidden(given: Any, seen: np.ndarray | None) -> Any:
+    """A picture in which what a mask hides is the least that is seen, so that nothing follows from what stands there.
 
-    Anything else as it is.
+    given: of a file or a Pillow image nothing is changed (`Grey.filled`), nor of an array without the mask's rows and columns.
+    seen: bool (H, W), of `mask_of`.
     """
-    if mask is None or not isinstance(given, np.ndarray) or given.dtype.kind != "f":
+    if seen is None or is_path(given) or isinstance(given, (Image.Image, np.ma.MaskedArray)):
         return given
-    seen, finite = mask_of(mask, "mask"), np.isfinite(given)
-    if given.shape[:2] != seen.shape:
+    try:
+        array = np.array(given)
+    except (ValueError, TypeError, OverflowError):
         return given
-    hidden = ~seen if given.ndim == 2 else ~seen[..., None]
-    return np.where(hidden & ~finite, given[finite].min() if finite.any() else 0, given).astype(given.dtype)
+    if array.dtype.kind not in "biuf" or array.ndim not in (2, 3) or array.shape[:2] != seen.shape:
+        return given
+    shown = array[seen]
+    shown = shown[np.isfinite(shown).all(-1)] if shown.ndim == 2 else shown[np.isfinite(shown)]
+    array[~seen] = shown.min(0) if len(shown) else 0
+    return array
 
 
 def segments_of(given: Any, name: str) -> np.ndarray:
-    """Numbers of segments, int64 (H, W), 0 where unknown: of a file as `load_segments` reads it, or an array of whole numbers."""
+    """Numbers of segments, int64 (H, W), 0 where unknown: of a file as `load_segments` reads it, or an array of whole numbers, in
+    which what is masked is unknown."""
     if is_path(given):
         return load_segments(given)
-    array = _plain(given, name, "the number of a segment at each pixel, 0 where unknown")
+    array = _plain(unmasked(given, 0), name, "the number of a segment at each pixel, 0 where unknown")
     if array.dtype.kind == "f" or int(array.min()) < 0:
         raise ProblemError(f"the {name} has values of type {array.dtype} from {array.min():g}; numbers of segments are whole and "
                            "not negative: number the segments from 1, 0 where unknown")
@@ -241,11 +255,11 @@ def segments_of(given: Any, name: str) -> np.ndarray:
 
 def disparity_of(given: Any, scale: float, name: str) -> np.ndarray:
     """True disparities in pixels, float64 (H, W), 0 where unknown: of a file as `load_disparity` reads it, or an array of
-    disparities times `scale`, in which what is not finite is unknown as well."""
+    disparities times `scale`, in which what is not finite or masked is unknown as well."""
     if is_path(given):
         return load_disparity(given, scale)
     _check_scale(scale)
-    array = _plain(given, name, "a disparity at each pixel, 0 where unknown").astype(np.float64)
+    array = _plain(unmasked(given, 0), name, "a disparity at each pixel, 0 where unknown").astype(np.float64)
     return np.where(np.isfinite(array), array, 0.0) / scale
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from PIL import Image
 
 from mrfhw.apps.picture_depth import Grey
-from mrfhw.apps.picture_files import Decoded, check_opaque, converted, is_grey, numbers
+from mrfhw.apps.picture_files import Decoded, check_opaque, converted, is_grey, numbers, upright
+from mrfhw.field.given import array_of
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["LUMA", "grey_of_array", "grey_of_image"]
@@ -44,7 +45,7 @@ def grey_of_array(given: Any, name: str) -> Grey:
     """
     if isinstance(given, Image.Image):
         bits = 16 if given.mode.startswith("I;16") else 32 if given.mode == "I" else 8
-        return grey_of_image(Decoded(name=name, image=given, bits=bits))
+        return grey_of_image(Decoded(name=name, image=upright(given), bits=bits))
     array = _array(given, name)
     if array.dtype.kind == "b":
         array = np.where(array, 0xFF, 0).astype(np.uint8)
@@ -62,12 +63,7 @@ def grey_of_array(given: Any, name: str) -> Grey:
 
 
 def _array(given: Any, name: str) -> np.ndarray:
-    if isinstance(given, np.ma.MaskedArray) and np.ma.getmaskarray(given).any():
-        raise ProblemError(f"{name} is an array of which values are masked; all are needed: fill them in")
-    try:
-        array = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):
-        raise ProblemError(f"{name} is no array of numbers; its rows differ, or its values are none: give a NumPy array") from None
+    array = array_of(name, given)
     if array.dtype.kind not in "biuf":
         raise ProblemError(f"{name} has values of type {array.dtype}; a picture has numbers: give an array of them")
     if array.size == 0 or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):

@@ -6,6 +6,7 @@ depth must be given.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,6 +49,16 @@ class Grey:
     @property
     def least(self) -> float:
         return float(self.values.min())
+
+    def filled(self, seen: np.ndarray) -> Grey:
+        """With the least that is seen where `seen`, bool (H, W), is False; as it is if the shape is another or nothing is seen."""
+        if seen.shape != self.values.shape or not seen.any():
+            return self
+        values, colour = self.values.copy(), None if self.colour is None else self.colour.copy()
+        values[~seen] = values[seen].min()
+        if colour is not None:
+            colour[~seen] = colour[seen].min(0)
+        return dataclasses.replace(self, values=values, colour=colour)
 
 
 def whites(pictures: Sequence[Grey], depth: int | None = None) -> list[float]:

@@ -51,7 +51,7 @@ def _stated(image: ImageFile.ImageFile) -> tuple[int, int | None]:
     return (16 if image.mode.startswith("I") or ";16" in str(arguments) else 8), None
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def upright(image: Image.Image) -> Image.Image:
     """The picture turned as its EXIF orientation says, if that can be read; other viewers ignore what cannot, too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -80,7 +80,7 @@ def decode(path: str | Path) -> Decoded:
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
                 bits, white = _stated(image)
                 image.load()
-                return Decoded(name=str(path), image=_upright(image), bits=bits, white=white)
+                return Decoded(name=str(path), image=upright(image), bits=bits, white=white)
     except UnidentifiedImageError:
         raise ProblemError(f"{path} is not an image of a known format: {READABLE}") from None
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):

@@ -117,7 +117,7 @@ def bad_pixels(labels: np.ndarray, min_disparity: int, truth: np.ndarray, thresh
     if truth.shape != labels.shape:
         raise ProblemError(f"the true disparities are {truth.shape[1]}x{truth.shape[0]}; the estimate is "
                            f"{labels.shape[1]}x{labels.shape[0]}: give truth of the left image's size")
-    known = truth > 0
+    known = truth != 0
     if not known.any():
         return None
     error = np.abs(labels.astype(np.float64) + min_disparity - truth)[known]
@@ -137,7 +137,7 @@ class StereoTruth:
 
     def __init__(self, disparity: np.ndarray, min_disparity: int):
         self.disparity, self.min_disparity = disparity, min_disparity
-        self.picture = np.where(disparity > 0, disparity, np.nan)[..., None]
+        self.picture = np.where(disparity != 0, disparity, np.nan)[..., None]
 
     def error(self, labels: np.ndarray) -> np.ndarray:
         """|disparity - truth| in pixels, float64 (H, W), NaN where unknown; labels: (H, W)."""
@@ -145,7 +145,7 @@ class StereoTruth:
 
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the disparity."""
-        known = self.disparity > 0
+        known = self.disparity != 0
         quality: dict[str, float | None] = {
             f"bad_{limit}": bad_pixels(labels, self.min_disparity, self.disparity, limit) for limit in (1, 2)}
         quality["epe"] = float(self.error(labels)[known].mean()) if known.any() else None

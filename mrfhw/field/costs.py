@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.given import finite, whole_number
+from mrfhw.field.given import array_of, finite, whole_number
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["Scaled", "costs_of_probabilities", "scaled_costs"]
@@ -34,8 +34,9 @@ class Scaled:
 
 def _of_labels(name: str, numbers: Any) -> np.ndarray:
     """(H, W, L) float64. Raises ProblemError for anything else."""
+    array = array_of(name, numbers)
     try:
-        given = np.asarray(numbers, np.float64)
+        given = array.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
         raise ProblemError(f"{name} is no array of numbers: give a NumPy array (H, W, L)") from None
     if given.ndim != 3 or 0 in given.shape:

@@ -16,7 +16,7 @@ import numpy as np
 
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["NUMBER_MAX", "finite", "mask", "short", "whole_array", "whole_number"]
+__all__ = ["NUMBER_MAX", "array_of", "finite", "mask", "short", "unmasked", "whole_array", "whole_number"]
 
 NUMBER_MAX = (1 << 31) - 1  # of whole numbers that have no narrower limit
 _LONGEST = 40  # characters of a number in a message
@@ -67,7 +67,7 @@ def finite(name: str, value: Any, low: float, hint: str) -> float:
 
 def mask(name: str, given: Any) -> np.ndarray:
     """A mask as a bool array to keep: from booleans, or from integers of which all are 0 or 1. Else ProblemError."""
-    array = _array(name, given)
+    array = array_of(name, given)
     hint = f"give booleans, such as {name} != 0"
     if array.dtype.kind not in "biu":
         raise ProblemError(f"{name} has values of type {array.dtype}; a mask has booleans, or whole numbers 0 and 1: {hint}")
@@ -84,13 +84,14 @@ def whole_array(name: str, given: Any, bits: int = 32) -> np.ndarray:
 
     Booleans become 0 and 1. Integers whose type has no wider numbers stay in it, others and floats of whole value become int32.
     """
-    array = _array(name, given)
+    array = array_of(name, given)
     kind = array.dtype.kind
     if kind not in "biuf":
         raise ProblemError(f"{name} has values of type {array.dtype}; they are whole numbers: give an array of integers")
     if kind == "b":
         return _frozen(array.astype(np.uint8))
     if kind == "f":
+        array = array.astype(np.float64)  # narrow ones have no such limits
         strange = array[~np.isfinite(array)] if not np.isfinite(array).all() else array[array != np.trunc(array)]
         if strange.size:
             raise ProblemError(f"{name} has the value {strange.flat[0]}; values are finite whole numbers: scale them, and "
@@ -103,13 +104,19 @@ def whole_array(name: str, given: Any, bits: int = 32) -> np.ndarray:
     return _kept(array) if array.dtype == np.int32 else _frozen(array.astype(np.int32))
 
 
-def _array(name: str, given: Any) -> np.ndarray:
+def array_of(name: str, given: Any) -> np.ndarray:
+    """As NumPy takes it, of any type and shape. Raises ProblemError for rows that differ and for masked values."""
     if isinstance(given, np.ma.MaskedArray) and np.ma.getmaskarray(given).any():
         raise ProblemError(f"{name} is an array of which values are masked; all are needed: fill them in")
     try:
         return np.asarray(given)
     except (ValueError, TypeError, OverflowError):
         raise ProblemError(f"{name} is no array of numbers; its rows differ, or its values are none: give a NumPy array") from None
+
+
+def unmasked(given: Any, unknown: float) -> Any:
+    """A masked array with `unknown` where it is masked; anything else as it is."""
+    return given.filled(unknown) if isinstance(given, np.ma.MaskedArray) else given
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

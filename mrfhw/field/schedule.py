@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mrfhw.field.given import finite, whole_number
+from mrfhw.field.given import finite, short, whole_number
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["Schedule"]
@@ -55,8 +56,12 @@ class Schedule:
         return cls("geometric", start=start, ratio=ratio, limit=limit)
 
     @classmethod
-    def of_table(cls, table: tuple[float, ...], stride: int = 1) -> Schedule:
-        return cls("table", table=tuple(table), stride=stride)
+    def of_table(cls, table: Iterable[float], stride: int = 1) -> Schedule:
+        try:
+            return cls("table", table=tuple(table), stride=stride)
+        except TypeError:
+            raise ProblemError(f"table is {short(repr(table))}; it has temperatures one after the other: "
+                               "give such as (9, 5, 2)") from None
 
     @property
     def hottest(self) -> float:

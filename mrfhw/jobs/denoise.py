@@ -18,7 +18,7 @@ from mrfhw.apps.denoising import (
     noise_deviation,
     weights_for_noise,
 )
-from mrfhw.apps.images import filled_where_hidden, load_inputs, mask_of, name_of
+from mrfhw.apps.images import load_inputs, mask_of, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.restored import Restoring
 from mrfhw.field.problem import ProblemError
@@ -41,11 +41,11 @@ def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None =
         raise ProblemError(f"noise is {noise}; a deviation of 8-bit grey is 0 to 255: give a number between them")
     bits = common.config.data_bits
     values = grey_levels(levels, bits)
-    image = filled_where_hidden(image, mask)
-    inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth})
+    seen = None if mask is None else mask_of(mask, "mask")
+    inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth}, seen=seen)
     images = {"image": inputs.data[0], "picture": inputs.pictures[0]}
-    if mask is not None:
-        images["mask"] = mask_of(mask, "mask")
+    if seen is not None:
+        images["mask"] = seen
     if truth is not None:
         images["truth image"] = inputs.data[1]
     cut = dict(zip(images, same_size(images, common.window), strict=True))

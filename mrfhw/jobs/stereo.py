@@ -32,6 +32,8 @@ def job(*, left: Any, right: Any, labels: int = 64, min_disparity: int = 0, trut
                         others, data, label_machine("labels", labels), more, given,
                         changes=stereo.ONE_WAY_ENERGY if one_way or others["anneal"] else None)
     common, (left_data, right_data, *true) = found.common, found.data
+    if more:
+        _check_unit(more["truth image"], name_of(truth, "the truth image"))
     problem = stereo_problem(left_data, right_data, labels=labels, min_disparity=min_disparity, schedule=found.schedule,
                              **found.energy)
     two_ways = found.by_census and not one_way and not common.anneal
@@ -44,6 +46,14 @@ def job(*, left: Any, right: Any, labels: int = 64, min_disparity: int = 0, trut
         settings=found.settings("stereo", problem.shape, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
                                 min_disparity=min_disparity, truth=None if truth is None else name_of(truth, "array"),
                                 truth_scale=truth_scale, both_ways=two_ways))
+
+
+def _check_unit(truth: np.ndarray, name: str) -> None:
+    """Most true disparities are less than the picture is wide. Raises ProblemError."""
+    middle = float(np.median(np.abs(truth[truth != 0]))) if truth.any() else 0.0
+    if middle > truth.shape[1]:
+        raise ProblemError(f"{name} has disparities of {middle:g} pixels, and {truth.shape[1]} columns: give truth-scale, the grey "
+                           "value that one pixel of disparity has")
 
 
 TASK = Task(verb="stereo", summary="Match LEFT with RIGHT: a disparity for each pixel of LEFT, and how sure it is.",

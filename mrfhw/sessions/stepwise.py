@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from mrfhw.analysis.convergence import energy_rhat
 from mrfhw.analysis.solution import Solution
+from mrfhw.field.given import short
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
@@ -52,6 +53,14 @@ def up_to(run: Run, sweeps: int) -> Run:
     """A run that was ended after so many sweeps, 1 at least; where that is within its burn-in, all but the last."""
     sweeps = max(1, sweeps)
     return dataclasses.replace(run, sweeps=sweeps, burn_in=min(run.burn_in, sweeps - 1))
+
+
+def _asked(value: Any) -> bool:
+    """Whether what a callback returned asks for the end. Raises ProblemError for what is neither true nor false."""
+    try:
+        return bool(value)
+    except ValueError:
+        raise ProblemError(f"callback gave {short(repr(value))}; what is true ends the run: give True or False") from None
 
 
 class Chains:
@@ -120,7 +129,7 @@ class Chains:
                 for chain in group:
                     if not self.stopped and not chain.finished:
                         chain.advance()
-                        self.stopped = callback is not None and bool(callback(self._look(chain, total)))
+                        self.stopped = callback is not None and _asked(callback(self._look(chain, total)))
             for chain in group:
                 if chain.active is not None:  # results are fetched in the order of the runs
                     self._states[chain.number] = chain.active.state()
