@@ -7,14 +7,15 @@ from typing import Any
 
 import click
 
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
-from mrfhw.generation.files import TOPS, Top, generate, left_by_another
+from mrfhw.generation.files import TOPS, Top, check_folder, generate, left_by_another
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
-from mrfhw.system.files import check_writable, staged
+from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 
 __all__ = ["command"]
@@ -48,7 +49,7 @@ def _driver() -> Any:
               help="Name of the top module and the files, and before every other module's and macro's.  [default: mrfhw_top]")
 @click.option("--testbench", is_flag=True,
               help="Write a self-checking testbench too: small problems, and what the bit-exact model says of them.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
+@click.option("-o", "--output", type=Folder(), metavar="DIR",
               help="Directory for the files.  [default: rtl_out/NAME, another for each machine]")
 def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_address_bits: int | None, name: str | None,
             testbench: bool, **options: Any) -> None:
@@ -59,10 +60,10 @@ def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_addre
     check_writable(directory)
     with working("generating"):
         files = generate(config, top, _driver() if testbench else None)
+    check_folder(directory, files)
     former = left_by_another(directory, files)
     with staged(directory) as scratch:
-        for file, text in files.items():
-            (scratch / file).write_text(text)
+        write_files(scratch, files)
     for path in former:
         path.unlink(missing_ok=True)
     remember(config)

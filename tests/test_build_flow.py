@@ -65,6 +65,32 @@ def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeyp
     assert has() & {"top.xdc", "top.pcf", "top.ys", *mine} == {"top.xdc", "top.pcf", *mine}
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "registers.md", "top.ys", "build_top.sh"])
+def test_a_project_goes_over_nobody_s_files(tmp_path, name):
+    folder, mine = tmp_path / "mine", {name: "mine", RECORD: "{}", "top.bin": "bits"}
+    folder.mkdir()
+    for file, text in mine.items():
+        (folder / file).write_text(text)
+    result = invoke("--no-build", "--board", "icebreaker", "-o", str(folder))
+    assert result.exit_code == 2
+    assert result.stderr == (f"Error: output is {folder}, which has a {name} that neither generate nor build wrote there: give "
+                             "another folder\n")
+    assert {path.name: path.read_text() for path in folder.iterdir()} == mine
+
+
+def test_a_project_goes_through_no_link(tmp_path):
+    """A record and a bitstream of a folder without a manifest stay; a link is replaced and not followed."""
+    folder, target = tmp_path / "project", tmp_path / "target"
+    target.write_text("mine")
+    result = invoke("--no-build", "--board", "icebreaker", "-o", str(folder))
+    assert result.exit_code == 0, result.output
+    (folder / "top.ys").unlink()
+    (folder / "top.ys").symlink_to(target)
+    assert invoke("--no-build", "--board", "icebreaker", "-o", str(folder)).exit_code == 0
+    assert target.read_text() == "mine"
+    assert not (folder / "top.ys").is_symlink()
+
+
 def test_lanes_that_share_a_site_have_the_usual_mapping():
     """With fewer tables the ULX3S' three tiles of 16 lanes are not routed; of a lane a site both boards have fewer."""
     boards = {board.name: board for board in BOARDS.values() if board.mapping}

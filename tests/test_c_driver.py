@@ -150,6 +150,10 @@ def test_export_command(tmp_path: Path) -> None:
         wanted = {name: text.encode() for name, text in {**driver_files(smallest(), port), "mrfhw_image.h": c_array(image)}.items()}
         assert {path.name: path.read_bytes() for path in out.iterdir()} == {**wanted, "mrfhw_image.bin": image}
         subprocess.run([*STRICT, "-c", "mrfhw_driver.c", "example.c"], cwd=out, check=True)
+    example = tmp_path / "0" / "example.c"
+    example.write_text(f"/* changed */\n{example.read_text()}")
+    assert f"kept {example}, which is another" in export("--preset", "smallest", "--seed", "9", "-o", str(example.parent))
+    assert example.read_text().startswith("/* changed */")
     words = ("--preset", "smallest", "-o", str(tmp_path / "seed"))
     assert " 40 sweeps, " in export(*words, "--sweeps", "40", "--burn-in", "3", "--seed", "8", "--initial", "minimum")
     run = Run(sweeps=40, burn_in=3, seed=8, initial="minimum")

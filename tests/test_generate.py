@@ -14,6 +14,7 @@ import pyslang.driver
 import pytest
 from click.testing import CliRunner
 
+from mrfhw.cli import main
 from mrfhw.gateware.common.leaves import port_name
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.soc.axi_top import AxiTop
@@ -192,6 +193,25 @@ def test_unlike_machines_have_unlike_cores():
     assert vlnv(smallest, Top()).startswith("::mrfhw_1x1_race:")
     assert vlnv(smallest, Top(prefix="left")).startswith(":left:mrfhw_1x1_race:")
     assert f"\nname: {vlnv(smallest, Top())}\n" in generate(smallest)[f"{TOP}.core"]
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "registers.md", "mrfhw_top.v"])
+def test_files_go_over_nobody_s(tmp_path: Path, name: str):
+    (tmp_path / name).write_text("mine")
+    result = CliRunner().invoke(main, ["generate", "--preset", "smallest", "-o", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.stderr == (f"Error: output is {tmp_path}, which has a {name} that neither generate nor build wrote there: give "
+                             "another folder\n")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("words", [["generate", "--preset", "smallest"], ["build", "--board", "icebreaker", "--no-build"],
+                                   ["demo-scene"], ["scaling"], ["asic"]])
+def test_a_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, [*words, "-o", ""])
+    assert (result.exit_code, result.stderr) == (2, "Error: output is empty: give a folder, or . for this one\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_another_machine_left_goes_unless_somebody_changed_it(tmp_path: Path):

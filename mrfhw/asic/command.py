@@ -16,6 +16,7 @@ from mrfhw.asic.libraries import LIBRARIES, library_named
 from mrfhw.asic.report import HEAD, PUBLISHED, RECORD, kept, line_of, report_of
 from mrfhw.asic.study import LABELS, STATUS, study
 from mrfhw.asic.synthesis import NETLIST
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
 from mrfhw.fpga.boards import BuildError
 from mrfhw.fpga.report import markdown
@@ -59,7 +60,7 @@ def _directory() -> Iterator[Path]:
 @click.option("--goal", type=float, metavar="MHZ", help="Clock that synthesis aims at, 1 to 10000 MHz.  [default: the library's]")
 @click.option("--labels", type=int, default=32, show_default=True, metavar="L",
               help=f"Of the stereo scene whose toggles are counted, {LABELS[0]} to {LABELS[1]}.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out/asic"), show_default=True, metavar="DIR",
+@click.option("-o", "--output", type=Folder(), default=Path("out/asic"), show_default=True, metavar="DIR",
               help=f"Directory for asic.csv, asic.png and asic.txt, and for {RECORD} and {NETLIST} of a new one.")
 @machine_options
 def command(records: tuple[Path, ...], liberty: Path | None, library: str, goal: float | None, labels: int, output: Path,

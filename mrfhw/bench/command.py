@@ -13,6 +13,7 @@ from tqdm import tqdm
 from mrfhw.bench.roofline import draw
 from mrfhw.bench.rows import Row, built, elsewhere, in_cells, measured, measurements
 from mrfhw.bench.software import problem
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.fpga.rates import RUN_SWEEPS
 from mrfhw.fpga.report import kept_records, markdown
@@ -61,7 +62,7 @@ def _values(row: Row) -> dict[str, Any]:
 @click.option("--labels", type=int, default=56, show_default=True, help="Of the stereo scene that software is measured with.")
 @click.option("--repeats", type=int, default=5, show_default=True, help="Runs of each; their median is taken.")
 @click.option("--no-measure", is_flag=True, help="Leave software out.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out/bench"), show_default=True, metavar="DIR",
+@click.option("-o", "--output", type=Folder(), default=Path("out/bench"), show_default=True, metavar="DIR",
               help="Directory for bench.csv, bench.png and bench.txt.")
 def command(records: tuple[Path, ...], labels: int, repeats: int, no_measure: bool, output: Path) -> None:
     """Label evaluations a second of builds, of published machines and of software on this computer: a table and a roofline.

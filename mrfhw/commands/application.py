@@ -17,6 +17,7 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import describe
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, backend_address, board_machine, clock_hz, given_options, machine_options
 from mrfhw.commands.options import common_options
 from mrfhw.field.problem import ProblemError
@@ -57,15 +58,6 @@ class Application:
         for option in reversed([*map(click.argument, self.task.arguments), *self.options, *run, *common]):
             function = option(function)
         return function
-
-
-class Folder(click.Path):
-    """A folder, which has a name."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "":
-            raise ProblemError("output is empty: give a folder, or . for this one")
-        return super().convert(value, param, ctx)
 
 
 VISIT = click.option("--visit", type=int, metavar="K",
@@ -189,7 +181,7 @@ def run_command(app: Application) -> click.Command:
                      help="Independent chains.  [default: 2; with --estimate last or --anneal, 1]"),
         VISIT,
         click.option("--clock", type=float, metavar="MHZ", help="Clock at which report.html has the machine's cycles as time."),
-        click.option("-o", "--output", type=Folder(path_type=Path), default=Path("out") / app.verb, show_default=True,
+        click.option("-o", "--output", type=Folder(), default=Path("out") / app.verb, show_default=True,
                      metavar="DIR", help="Directory for the files; made where it is missing."),
         click.option("--no-report", is_flag=True, help="Write numbers and arrays alone, without figures and report.html."),
         click.option("--save-problem", type=click.Path(path_type=Path), metavar="FILE",
@@ -223,7 +215,7 @@ def verify_command(app: Application) -> click.Command:
         _say_notes(job)
         click.get_current_context().exit(0 if difference is None else 1)
 
-    kept = click.option("-o", "--output", type=Folder(path_type=Path), metavar="DIR",
+    kept = click.option("-o", "--output", type=Folder(), metavar="DIR",
                         help="Where to write the hardware's answer, should it be kept.")
     summary = f"{app.task.summary} By rtl and by model; exit code 1 where they differ."
     return click.command(app.verb, cls=OneLineCommand, help=summary)(app.options_on(command, (VISIT, kept)))

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options, of_board
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.devices import device_of, largest, link_memories, too_much
@@ -16,12 +17,12 @@ from mrfhw.fpga.flow import BITSTREAMS, Flow
 from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
 from mrfhw.fpga.report import critical_path, seed_range
-from mrfhw.generation.files import MANIFEST, beside, left_by_another
+from mrfhw.generation.files import MANIFEST, beside, check_folder, left_by_another
 from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.system.files import check_writable
+from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 
 __all__ = ["command"]
@@ -33,16 +34,18 @@ def _write_project(flow: Flow, directory: Path) -> list[str]:
     """The tools' project, and manifest and header beside it, from which a host knows the machine; their names.
 
     The files of an earlier project of the folder, its record and its bitstream are removed, unless it was the same.
+    Raises ConfigError where a file of theirs is somebody else's.
     """
-    project = flow.write()
+    project = flow.files()
     files = beside(flow.config, project)
-    manifest = directory / MANIFEST
-    if not manifest.is_file() or manifest.read_bytes() != files[MANIFEST].encode():
-        built = [directory / name for name in (RECORD, *BITSTREAMS.values())]
-        for path in (*left_by_another(directory, {*project, *files}), *built):
-            path.unlink(missing_ok=True)
-    for name, text in files.items():
-        (directory / name).write_text(text)
+    check_folder(directory, [*project, *files])
+    manifest, built = directory / MANIFEST, [directory / name for name in (RECORD, *BITSTREAMS.values())]
+    another = manifest.is_file() and manifest.read_bytes() != files[MANIFEST].encode()
+    former = [*left_by_another(directory, {*project, *files}), *built] if another else []
+    with staged(directory) as scratch:
+        write_files(scratch, project | files)
+    for path in former:
+        path.unlink(missing_ok=True)
     return [*project, *sorted(files)]
 
 
@@ -88,7 +91,7 @@ def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | 
               help="Time of place and route after which a seed is given up.")
 @click.option("--force", is_flag=True, help="Also where the estimate says that the device cannot hold the machine.")
 @click.option("--no-build", is_flag=True, help="Write the tools' project and do not run them.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=None, metavar="DIR",
+@click.option("-o", "--output", type=Folder(), default=None, metavar="DIR",
               help="Directory for project and bitstream.  [default: build/NAME, and a digest of a machine that is not its own]")
 @machine_options
 def command(name: str, clock: float | None, baud: int | None, ip: str | None, log_bytes: int | None, seeds: int, every_seed: bool,

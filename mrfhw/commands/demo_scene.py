@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.problem import ProblemError
 from mrfhw.scenes import (
@@ -51,7 +52,7 @@ def _scene(application: str, rows: int, cols: int, labels: int, noise: float,
 @click.option("--labels", type=int, default=24, show_default=True, help="Disparities run from 0 to one less (stereo).")
 @click.option("--noise", type=float, default=20.0, show_default=True, help="Deviation of the noise, in 8-bit grey (denoise).")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the scene.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="DIR",
+@click.option("-o", "--output", type=Folder(), required=True, metavar="DIR",
               help="Directory for the files; made where it is missing.")
 def command(application: str, rows: int, cols: int, labels: int, noise: float, seed: int, output: Path) -> None:
     """Write a scene of known truth for APPLICATION: stereo (if none is named), motion, segment or denoise."""

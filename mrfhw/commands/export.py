@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, given_options, machine_options
-from mrfhw.csupport.driver_files import driver_files
+from mrfhw.csupport.driver_files import EXAMPLE, driver_files
 from mrfhw.csupport.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES
 from mrfhw.generation.register_map import MemoryPort
@@ -16,7 +17,7 @@ from mrfhw.jobs.machine import MANIFEST_HINT, read_manifest
 from mrfhw.jobs.problem import SWEEPS, job
 from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
-from mrfhw.system.files import check_writable, staged
+from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 
 __all__ = ["command"]
@@ -43,7 +44,7 @@ def _port(manifest: str | None) -> MemoryPort | None:
 @click.option("--initial", metavar="NAME", help="Labels to start from: random or minimum.  [default: the file's, or random]")
 @click.option("--estimate", type=click.Choice(ESTIMATES),
               help="What is kept of the samples: mode, mean or last.  [default: the file's, or mode]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", default=Path("mrfhw_export"), show_default=True,
+@click.option("-o", "--output", type=Folder(), metavar="DIR", default=Path("mrfhw_export"), show_default=True,
               help="Directory for the files.")
 @machine_options
 def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None, initial: str | None,
@@ -58,12 +59,18 @@ def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None
     port = _port(options["machine"])
     with working("generating"):
         image = load_image(task.config, task.problem, task.run)
-        files = driver_files(task.config, port)
+        files: dict[str, str | bytes] = {**driver_files(task.config, port)}
+    files |= {"mrfhw_image.h": c_array(image), "mrfhw_image.bin": image}
+    # The example is there to be changed, for the addresses of a system.
+    mine, example = files[EXAMPLE], output / EXAMPLE
+    kept = example.is_file() and example.read_text(errors="replace") != mine
+    if kept:
+        del files[EXAMPLE]
     with staged(output) as scratch:
-        for name, text in {**files, "mrfhw_image.h": c_array(image)}.items():
-            (scratch / name).write_text(text)
-        (scratch / "mrfhw_image.bin").write_bytes(image)
+        write_files(scratch, files)
     config, (rows, cols) = Derived.of(task.config), task.problem.shape
-    click.echo(f"wrote {', '.join(sorted([*files, 'mrfhw_image.bin', 'mrfhw_image.h']))} to {output}\n"
+    if kept:
+        click.echo(f"kept {example}, which is another than this export's: move it away for a new one", err=True)
+    click.echo(f"wrote {', '.join(sorted(files))} to {output}\n"
                f"{cols}x{rows} sites, {task.problem.labels} labels, {task.run.sweeps} sweeps, image of {len(image)} bytes, "
                f"for {config.name}")

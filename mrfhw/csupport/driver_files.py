@@ -9,9 +9,10 @@ from mrfhw.generation.register_map import MemoryPort, c_header
 from mrfhw.generation.verilog import AXI_TOP, TOP
 from mrfhw.machine.config import Config
 
-__all__ = ["TEMPLATES", "driver_files"]
+__all__ = ["EXAMPLE", "TEMPLATES", "driver_files"]
 
-TEMPLATES = ("mrfhw_driver.h", "mrfhw_driver.c", "example.c")
+EXAMPLE = "example.c"
+TEMPLATES = ("mrfhw_driver.h", "mrfhw_driver.c", EXAMPLE)
 
 
 def driver_files(config: Config, port: MemoryPort | None = None) -> dict[str, str]:

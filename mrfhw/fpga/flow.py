@@ -25,6 +25,7 @@ from mrfhw.gateware.link.usb_core import check_core
 from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.system.files import staged, write_files
 
 __all__ = ["BITSTREAMS", "STATISTICS", "Attempt", "Flow", "Placed"]
 
@@ -83,15 +84,20 @@ class Flow:
             raise BuildError(str(error)) from None
         self.commands: list[list[str]] = []
 
-    def write(self) -> dict[str, str | bytes]:
-        """Write the project's files; returns them by name."""
+    def files(self) -> dict[str, str | bytes]:
+        """The project's files by name."""
         with _no_environment(), warnings.catch_warnings():
             plan = self.platform.prepare(self.design(), NAME, emit_src=False, **self._options())
-        self.directory.mkdir(parents=True, exist_ok=True)
-        plan.extract(str(self.directory))
         if self.board.open_flow:
             self.commands = [self._adapted(command) for command in json.loads(plan.files[f"build_{NAME}.json"])["commands"]]
         return dict(sorted(plan.files.items()))
+
+    def write(self) -> dict[str, str | bytes]:
+        """Write the project's files, all or none; returns them by name."""
+        files = self.files()
+        with staged(self.directory) as scratch:
+            write_files(scratch, files)
+        return files
 
     def design(self) -> Elaboratable:
         """What is built: the machine and its link. A subclass may build something else with the board's tools."""

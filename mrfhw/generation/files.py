@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,8 +23,9 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
+from mrfhw.system.files import check_writable
 
-__all__ = ["TOPS", "Top", "beside", "generate", "left_by_another", "manifest", "vlnv"]
+__all__ = ["TOPS", "Top", "beside", "check_folder", "generate", "left_by_another", "manifest", "vlnv"]
 
 MANIFEST = "manifest.json"
 DERIVED = (
@@ -158,14 +160,30 @@ def manifest(config: Config, files: Mapping[str, str | bytes], top: Top | None =
     }
 
 
-def left_by_another(directory: Path, files: Iterable[str]) -> list[Path]:
-    """The files in a folder that its manifest lists, that nobody has changed since, and that are not among `files`."""
+def check_folder(directory: Path, files: Iterable[str]) -> None:
+    """Raise ConfigError for a folder with a file of these names that no manifest there lists, and OSError where it cannot be
+    written."""
+    check_writable(directory)
+    listed = _listed(directory)
+    for name in files:
+        if os.path.lexists(directory / name) and name not in listed and (name != MANIFEST or not listed):
+            raise ConfigError(f"output is {directory}, which has a {name} that neither generate nor build wrote there: give "
+                              "another folder")
+
+
+def _listed(directory: Path) -> dict[str, str]:
+    """The files that a folder's manifest lists, and their digests; none without such a manifest."""
     try:
         listed = json.loads((directory / MANIFEST).read_bytes())["files"]
-        known = {str(name): str(digest) for name, digest in listed.items() if Path(name).name == name and name not in set(files)}
+        return {str(name): str(digest) for name, digest in listed.items() if Path(name).name == name}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
-    return [directory / name for name, digest in known.items() if (directory / name).is_file()
+        return {}
+
+
+def left_by_another(directory: Path, files: Iterable[str]) -> list[Path]:
+    """The files in a folder that its manifest lists, that nobody has changed since, and that are not among `files`."""
+    known = set(files)
+    return [directory / name for name, digest in _listed(directory).items() if name not in known and (directory / name).is_file()
             and hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest]
 
 

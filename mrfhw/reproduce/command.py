@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.problem import ProblemError
 from mrfhw.reproduce.context import Context
@@ -60,7 +61,7 @@ def asked_for(what: str, context: Context) -> list[str]:
               help="Published pictures: stereo/teddy/left.png, flow/Dimetrodon/frame10.png and so on, "
               f"{FOLDER}/images/NAME.jpg with segmentations by hand {FOLDER}/labels/NAME_K.png. Built-in scenes stand in for those "
               "that are missing.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out/reproduce"), show_default=True,
+@click.option("-o", "--output", type=Folder(), default=Path("out/reproduce"), show_default=True,
               metavar="DIR", help="Directory for WHAT.csv, WHAT.png and WHAT.txt; made where it is missing.")
 @click.option("--iterations", type=int, metavar="N",
               help="Sweeps of every chain, 4 to 65535; by default Table 3.2's, of figures 4.9, 4.15 and 4.17 those of mrfhw run.")

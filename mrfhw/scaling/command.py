@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.reproduce.report import Report, write_report, write_table
 from mrfhw.scaling.cycles import LABELS, Log, measure_log, read_log, sweeps
@@ -54,7 +55,7 @@ def _lines(found: list[Synthesis], yosys: str, log: Log) -> list[str]:
 @click.option("--measure", "measured", type=click.Path(path_type=Path), metavar="DIR",
               help=f"Synthesize again, and run the model with its log again (an hour or two), into {LOGIC} and {LOG} there; what "
               "they have already is not done again. Without it, the records that are kept with the program are shown.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("out/scaling"), show_default=True, metavar="DIR",
+@click.option("-o", "--output", type=Folder(), default=Path("out/scaling"), show_default=True, metavar="DIR",
               help="Directory for scaling.csv, scaling-cycles.csv, scaling.png and scaling.txt.")
 def command(measured: Path | None, output: Path) -> None:
     """Logic and cycles of machines from 1 tile to 1,024 and from 1 lane a tile to 16.

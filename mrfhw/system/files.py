@@ -7,11 +7,11 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-__all__ = ["cache_directory", "check_replaceable", "check_writable", "replaced", "staged"]
+__all__ = ["cache_directory", "check_replaceable", "check_writable", "replaced", "staged", "write_files"]
 
 
 def cache_directory() -> Path:
@@ -49,6 +49,12 @@ def staged(directory: Path) -> Iterator[Path]:
     finally:
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_files(directory: Path, files: Mapping[str, str | bytes]) -> None:
+    """Texts and bytes into a directory that is there, such as a scratch one of `staged`."""
+    for name, data in files.items():
+        (directory / name).write_bytes(data if isinstance(data, bytes) else data.encode())
 
 
 @contextlib.contextmanager
