@@ -168,3 +168,9 @@ def test_what_the_primitive_is_told(family: str, mhz: int):
             assert "\\BUFG" in text
         assert "\\clock" in text
         assert "\\locked" in text
+
+
+def test_an_oscillator_of_which_no_clock_beside_usb_is_made():
+    with pytest.raises(BuildError, match=r"^clock is 45 MHz; this board's PLL makes no such clock from 33\.3333 MHz beside USB's "
+                                         "48 MHz: give another oscillator$"):
+        pll_for("ecp5", 33_333_333, 45_000_000, beside_hz=48_000_000)

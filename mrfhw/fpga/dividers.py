@@ -110,8 +110,10 @@ def pll_for(family: str, input_hz: int, output_hz: int, others: bool = False, be
         also = f" beside USB's {beside_hz / 1e6:g} MHz" if beside_hz else ""
         megahertz = (m for m in sorted(range(1, 1001), key=lambda m: abs(m * 10 ** 6 - output_hz))
                      if (m * 10 ** 6 == input_hz and not beside_hz) or _within(LIMITS[family], input_hz, m * 10 ** 6, beside_hz))
+        none = "give another oscillator" if beside_hz else "give another, such as the oscillator's"
+        way_out = next((f"give another, such as {nearest}" for nearest in megahertz), none)
         raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's PLL makes no such clock from {input_hz / 1e6:g} MHz"
-                         f"{also}: give another, such as {next(megahertz)}")
+                         f"{also}: {way_out}")
     return min(found, key=lambda pll: (abs(pll.output_hz - output_hz), pll.divide, pll.oscillator_hz))
 
 
