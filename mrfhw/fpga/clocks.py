@@ -12,7 +12,7 @@ from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
 from mrfhw.fpga.boards import Board, BuildError
-from mrfhw.fpga.dividers import Pll, pll_for
+from mrfhw.fpga.dividers import LIMITS, Pll, pll_for
 from mrfhw.fpga.plls import PLLS, gated_clock
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.gateware.board.clock_crossing import MACHINE
@@ -78,8 +78,11 @@ def _rates_of_ethernet(pll: Pll | None, hz: float, link_hz: int | None) -> Rates
 
 def _rates_of_two_clocks(pll: Pll, link_hz: int, baud: int) -> Rates:
     """The fastest clock of the link up to `link_hz` that has the serial rate, not below half of that."""
-    first = math.ceil(pll.oscillator_hz / link_hz)
-    for post in range(first, 2 * first + 1):
+    first, most = math.ceil(pll.oscillator_hz / link_hz), LIMITS["ecp5"].post[-1]  # no other PLL here makes a second clock
+    if first > most:
+        raise BuildError(f"link_hz is {link_hz}; beside the machine's {pll.output_hz / 1e6:g} MHz this board's PLL makes "
+                         f"{pll.oscillator_hz / most:.0f} Hz or more: give as many")
+    for post in range(first, min(2 * first, most) + 1):
         with contextlib.suppress(ValueError):
             return Rates(pll, pll.output_hz, post, baud, divisor_for(round(pll.oscillator_hz / post), baud))
     raise BuildError(f"baud is {baud}; no clock of {link_hz / 2e6:g} to {link_hz / 1e6:g} MHz that this board's PLL makes beside "
