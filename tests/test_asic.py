@@ -160,6 +160,12 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
             (("--liberty", str(tmp_path / "none")), "it has no cells: give a Liberty file"),
             (("--library", "gf180"), "library is 'gf180'; the libraries are asap7, sky130hd: choose one"),
             (("--goal", "0"), "goal is 0 MHz; the limits are 1 to 10000: give a number between them"),
+            (("--spes", "99999"), "--spes is given, but no --liberty, and records are shown as they are: give --liberty DIR, or "
+                                  "leave it out"),
+            (("--machine", "missing"), "--machine is given, but no --liberty"),
+            (("--label-bits", "4", "--preset", "none"), "--label-bits is given, but no --liberty"),
+            (("--goal", "500", "--labels", "32"), "--goal is given, but no --liberty"),
+            (("--library", "asap7"), "--library is given, but no --liberty"),
             (("--liberty", str(tmp_path), "--labels", "65"), "labels is 65; the limits are 2 to 64: give a number between them"),
             ((str(tmp_path / "no.json"),), "no.json is no record of a machine in cells ('config'): give an asic.json")):
         result = asic(*arguments, "-o", str(tmp_path / "out"))

@@ -17,7 +17,7 @@ from mrfhw.asic.report import HEAD, PUBLISHED, RECORD, kept, line_of, report_of
 from mrfhw.asic.study import LABELS, STATUS, study
 from mrfhw.asic.synthesis import NETLIST
 from mrfhw.commands.folder import Folder
-from mrfhw.commands.machine_options import OneLineCommand, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, given_options, machine_options
 from mrfhw.fpga.boards import BuildError
 from mrfhw.fpga.report import markdown
 from mrfhw.jobs.machine import config_from_options
@@ -74,6 +74,10 @@ def command(records: tuple[Path, ...], liberty: Path | None, library: str, goal:
     if goal is not None and not GOAL[0] <= goal <= GOAL[1]:
         raise ProblemError(f"goal is {goal:g} MHz; the limits are {GOAL[0]:g} to {GOAL[1]:g}: give a number between them")
     cells = library_named(library)
+    unused = sorted(given_options() - {"records", "output"}) if liberty is None else []
+    if unused:
+        raise ProblemError(f"--{unused[0].replace('_', '-')} is given, but no --liberty, and records are shown as they are: give "
+                           "--liberty DIR, or leave it out")
     shown = kept(records) if records or liberty is None else []
     with staged(output) as scratch:
         if liberty is not None:
