@@ -154,6 +154,9 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     library_files(tmp_path / "few", CELLS.replace("BUFx4", "BUFx9"))
     library_files(tmp_path / "none", "")
     (tmp_path / "no.json").write_text("{}")
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "config.json").write_text(json.dumps({**kept()[0], "config": []}))
+    (tmp_path / "bits.json").write_text(json.dumps({**kept()[0], "config": {"label_bits": 99}}))
     for arguments, message in (
             (("--liberty", str(tmp_path)), f"liberty is {tmp_path}; it has no asap7sc7p5t_*_RVT_TT_*.lib*"),
             (("--liberty", str(tmp_path / "few")), "have no cell BUFx4_ASAP7_75t_R: give all files of it"),
@@ -167,7 +170,10 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
             (("--goal", "500", "--labels", "32"), "--goal is given, but no --liberty"),
             (("--library", "asap7"), "--library is given, but no --liberty"),
             (("--liberty", str(tmp_path), "--labels", "65"), "labels is 65; the limits are 2 to 64: give a number between them"),
-            ((str(tmp_path / "no.json"),), "no.json is no record of a machine in cells ('config'): give an asic.json")):
+            ((str(tmp_path / "no.json"),), "no.json is no record of a machine in cells (it has no config): give an asic.json"),
+            ((str(tmp_path / "list.json"),), "list.json is no record of a machine in cells (it is no JSON object): give an"),
+            ((str(tmp_path / "config.json"),), "(its config has parameters of no machine): give an asic.json"),
+            ((str(tmp_path / "bits.json"),), "(label_bits is 99; the limits are 1 to 8: give a value between them): give an")):
         result = asic(*arguments, "-o", str(tmp_path / "out"))
         assert (result.exit_code, result.output.count("\n")) == (2, 1), result.output
         assert message in result.output

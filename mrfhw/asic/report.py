@@ -55,16 +55,29 @@ def read_record(path: Path) -> dict[str, Any]:
     way_out = f"give an {RECORD} that mrfhw asic wrote"
     try:
         record = json.loads(read_plain(path, way_out, _RECORD_BYTES, ProblemError))
-        Config.from_dict(record["config"])
-        missing = [name for name in ("library", "status", "tile_w", "areas_um2", "powers_w", *COLUMNS)
-                   if name not in record and name != "name"]
+        wrong = _wrong(record)
     except ProblemError:
         raise
-    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise ProblemError(f"{path} is no record of a machine in cells ({error}): {way_out}") from None
-    if missing:
-        raise ProblemError(f"{path} is no record of a machine in cells (it has no {missing[0]}): {way_out}")
+    except (ValueError, RecursionError) as error:
+        wrong = str(error)
+    if wrong:
+        raise ProblemError(f"{path} is no record of a machine in cells ({wrong}): {way_out}")
     return dict(record)
+
+
+def _wrong(record: object) -> str | None:
+    """What keeps a file's content from being a record, or None. Raises ConfigError for a parameter that no machine can have."""
+    if not isinstance(record, dict):
+        return "it is no JSON object"
+    missing = [name for name in ("config", "library", "status", "tile_w", "areas_um2", "powers_w", *COLUMNS)
+               if name not in record and name != "name"]
+    if missing:
+        return f"it has no {missing[0]}"
+    try:
+        Config.from_dict(record["config"])
+    except (TypeError, AttributeError, KeyError):
+        return "its config has parameters of no machine"
+    return None
 
 
 def kept(paths: Iterable[Path] = ()) -> list[dict[str, Any]]:
