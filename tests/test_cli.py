@@ -342,6 +342,13 @@ def test_help(command):
     assert "Usage: mrfhw" in result.stdout
 
 
+def test_help_says_values_as_they_are_given():
+    text = " ".join(invoke("generate", "--help").stdout.split())
+    for parameter in Config.space():
+        if parameter.choices:
+            assert f" One of {', '.join(map(str, parameter.choices))}." in text
+
+
 def test_as_a_program(pictures, tmp_path):
     """The real thing once: exit codes and streams of a process, good and bad."""
     program = [sys.executable, "-W", "error", "-m", "mrfhw"]

@@ -42,8 +42,7 @@ PARAMETERS: tuple[Parameter, ...] = tuple(p for p in Config.space() if p.name no
 
 def _help(parameter: Parameter) -> str:
     only = f" For --sampler {parameter.sampler}." if parameter.sampler else ""
-    limits = f"{parameter.limits[:1].upper()}{parameter.limits[1:]}"
-    return f"{parameter.text} {limits}.{only} The default machine has {parameter.default}."
+    return f"{parameter.sentences}{only} The default machine has {parameter.default}."
 
 
 def machine_options(function: F) -> F:

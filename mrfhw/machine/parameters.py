@@ -45,6 +45,11 @@ class Parameter:
         """The values that it may have, in words."""
         return ", ".join(map(str, self.choices)) if self.choices else f"{self.low} to {self.high}"
 
+    @property
+    def sentences(self) -> str:
+        """Its text and its values, as they are given."""
+        return f"{self.text} {'One of ' if self.choices else ''}{self.limits}."
+
     def checked(self, value: Any) -> Any:
         """`value` as int or str. Raises ConfigError for one that it may not have."""
         where = f"{self.field} of the {self.sampler} sampler" if self.sampler else self.field
@@ -86,6 +91,6 @@ def check(values: Any) -> None:
 
 def described(cls: type) -> type:
     """Add a line for each parameter to a dataclass's docstring."""
-    lines = [f"    {p.field}: {p.text} {p.limits[:1].upper()}{p.limits[1:]}." for p in parameters(cls)]
+    lines = [f"    {p.field}: {p.sentences}" for p in parameters(cls)]
     cls.__doc__ = "\n".join([(cls.__doc__ or "").rstrip(), "", *lines, "    "])
     return cls
