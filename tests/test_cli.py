@@ -349,6 +349,12 @@ def test_help_says_values_as_they_are_given():
             assert f" One of {', '.join(map(str, parameter.choices))}." in text
 
 
+@pytest.mark.parametrize(("command", "preset"), [
+    ("build", "the board's own"), ("estimate", "default, or with --board the board's own"), ("generate", "default")])
+def test_help_says_which_preset_is_changed(command, preset):
+    assert f"{list(PRESETS)[-1]}. [default: {preset}] --spes" in " ".join(invoke(command, "--help").stdout.split())
+
+
 def test_as_a_program(pictures, tmp_path):
     """The real thing once: exit codes and streams of a process, good and bad."""
     program = [sys.executable, "-W", "error", "-m", "mrfhw"]

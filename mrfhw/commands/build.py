@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | 
 @click.option("--no-build", is_flag=True, help="Write the tools' project and do not run them.")
 @click.option("-o", "--output", type=Folder(), default=None, metavar="DIR",
               help="Directory for project and bitstream.  [default: build/NAME, and a digest of a machine that is not its own]")
-@machine_options
+@partial(machine_options, preset="the board's own")
 def command(name: str, clock: float | None, baud: int | None, ip: str | None, log_bytes: int | None, seeds: int, every_seed: bool,
             minutes: float, force: bool, no_build: bool, output: Path | None, **options: Any) -> None:
     """Build a board's bitstream with the open tools and record what it came to in build.json.

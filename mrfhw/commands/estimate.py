@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import partial
 from typing import Any
 
 import click
@@ -31,7 +32,7 @@ SITES_MAX = 1 << 24  # of a picture that is asked for
 @click.option("--board", metavar="NAME", help="Whether the board's device holds the machine, and the largest that it would.")
 @click.option("--device", metavar="NAME", help="The same of a device, such as LFE5U-45F.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@machine_options
+@partial(machine_options, preset="default, or with --board the board's own")
 def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int, board: str | None, device: str | None,
             as_json: bool, **options: Any) -> None:
     """Print a machine's memory and multipliers by use, and the cycles of a problem, without synthesis.

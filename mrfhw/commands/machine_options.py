@@ -42,14 +42,14 @@ PARAMETERS: tuple[Parameter, ...] = tuple(p for p in Config.space() if p.name no
 
 def _help(parameter: Parameter) -> str:
     only = f" For --sampler {parameter.sampler}." if parameter.sampler else ""
-    return f"{parameter.sentences}{only} The default machine has {parameter.default}."
+    return f"{parameter.sentences}{only} The preset default has {parameter.default}."
 
 
-def machine_options(function: F) -> F:
+def machine_options(function: F, preset: str = DEFAULTS["preset"]) -> F:
     """Add to a click command every option of a machine: --machine, --preset, --spes, --mesh and the parameters of `Config.space`.
 
     The command receives them by the names of `mrfhw.jobs.machine.DEFAULTS`, None where not given, as `config_from_options` takes
-    them.
+    them. preset: what its help says of the preset where none is given, in a command that takes a board's by `of_board`.
     """
     for parameter in reversed(PARAMETERS):
         function = click.option("--" + parameter.name.replace("_", "-"), parameter.name, default=None, type=parameter.type,
@@ -57,8 +57,8 @@ def machine_options(function: F) -> F:
     function = click.option("--mesh", type=Mesh(), default=None, help="Rows and columns of SPEs.")(function)
     function = click.option("--spes", type=int, default=None, metavar="N",
                             help="SPEs, in the mesh nearest to a square.")(function)
-    function = click.option("--preset", default=DEFAULTS["preset"], show_default=True, metavar="NAME",
-                            help=f"The machine that the other options change: {', '.join(PRESETS)}.")(function)
+    function = click.option("--preset", default=DEFAULTS["preset"], metavar="NAME",
+                            help=f"The machine that the other options change: {', '.join(PRESETS)}.  [default: {preset}]")(function)
     return click.option("--machine", type=click.Path(), default=None, metavar="MANIFEST",
                         help="The machine of a manifest.json that generate or build wrote, in place of all other options of a "
                         "machine.")(function)
