@@ -9,7 +9,7 @@ import click
 
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, machine_options
-from mrfhw.generation.files import TOPS, Top, check_folder, generate, left_by_another
+from mrfhw.generation.files import TOPS, WIDTHS, Top, check_folder, generate, left_by_another
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
@@ -25,8 +25,8 @@ def _top(kind: str, prefix: str | None, **widths: int | None) -> Top:
     """The top that the options describe. Raises ConfigError in one line."""
     given = {name: value for name, value in widths.items() if value is not None}
     if given and kind == "chip":
-        option = {"data_bits": "--axi-data-bits", "memory_address_bits": "--axi-address-bits"}[next(iter(given))]
-        raise ConfigError(f"{option} is given, and top is chip, which has no AXI memory port: give --top axi, or leave it out")
+        option = WIDTHS[next(iter(given))].replace("_", "-")
+        raise ConfigError(f"--{option} is given, and top is chip, which has no AXI memory port: give --top axi, or leave it out")
     return Top(kind, **given, prefix=prefix)
 
 

@@ -25,7 +25,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.files import check_writable
 
-__all__ = ["TOPS", "Top", "beside", "check_folder", "generate", "left_by_another", "manifest", "vlnv"]
+__all__ = ["TOPS", "WIDTHS", "Top", "beside", "check_folder", "generate", "left_by_another", "manifest", "vlnv"]
 
 MANIFEST = "manifest.json"
 DERIVED = (
@@ -128,6 +128,8 @@ class Top:
 
 
 TOPS = ("chip", "axi")
+# The command line's names of the memory port's widths; a machine has data_bits, too.
+WIDTHS = {"data_bits": "axi_data_bits", "memory_address_bits": "axi_address_bits"}
 AXI_PROTOCOLS = {"s_axi": "AXI4-Lite slave, byte addresses", "m_axi": "AXI4 master, write bursts", "m_axis": "AXI4-Stream master"}
 
 
@@ -137,7 +139,8 @@ def _one_line() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise ConfigError(str(error)) from None
+        name, verb, rest = str(error).partition(" is ")
+        raise ConfigError(f"{WIDTHS.get(name, name)}{verb}{rest}") from None
 
 
 def manifest(config: Config, files: Mapping[str, str | bytes], top: Top | None = None) -> dict[str, Any]:
