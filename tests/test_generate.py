@@ -272,6 +272,9 @@ def test_tiles_are_one_module_and_1024_fit(rows: int, most: int):
     (("--name", "1st"), ("name is '1st'", "no digit first")), (("--name", "a-b"), ("name is 'a-b'",)),
     (("--name", "module"), ("name is 'module'", "keyword")), (("--name", ""), ("name is ''",)),
     (("--name", "a\nb"), ("name is 'a\\nb'",)),
+    (("--preset", "smallest", "--name", "clk"), ("name is 'clk'; the top module has a port of that name: give another",)),
+    (("--preset", "smallest", "--name", "bus_cyc"), ("name is 'bus_cyc'",)),
+    (("--preset", "smallest", "--top", "axi", "--name", "s_axi_awaddr"), ("name is 's_axi_awaddr'",)),
 ])
 def test_wrong_parameter_one_line_no_file(arguments, words, tmp_path: Path):
     result = invoke(*arguments, "-o", str(tmp_path / "out"))

@@ -43,7 +43,7 @@ class Top:
     kind: "chip", the machine with its own bus and log, or "axi", `mrfhw.gateware.soc.axi_top.AxiTop` with a memory port of these
     widths. prefix: the top module's name, before those of all other modules and of the header's macros, so that several machines
     fit into one design; None for the usual names. Raises ConfigError for another kind and for a prefix that is no name; its methods
-    do for widths that the port cannot have.
+    do for widths that the port cannot have, and `verilog` for a prefix that is one of the module's ports.
     """
 
     kind: str = "chip"
@@ -86,6 +86,9 @@ class Top:
         """The file's text."""
         from mrfhw.generation.verilog import axi_text, verilog_text, with_prefix
 
+        # Verilator refuses a module with a port of its own name.
+        if self.prefix in {port["name"] for port in self.ports(config)}:
+            raise ConfigError(f"name is {self.prefix!r}; the top module has a port of that name: give another")
         with _one_line():
             text = verilog_text(config) if self.kind == "chip" else axi_text(config, self.data_bits, self.memory_address_bits)
         return text if self.prefix is None else with_prefix(text, self._usual_name, self.prefix)
