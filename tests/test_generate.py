@@ -110,7 +110,7 @@ def test_axi_files(verilog_axi: Path):
         assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest
     assert manifest["memory_port"] == {"data_bits": 64, "address_bits": 32, "block_bytes": 128}
     core = (directory / f"{AXI_TOP}.core").read_text()
-    assert core.count(f"toplevel: {AXI_TOP}\n") == 2
+    assert core.count(f'toplevel: "{AXI_TOP}"\n') == 2
     assert TOP not in core
     ports = {p["name"]: p for p in manifest["ports"]}
     # What block-design tools and other generators know an interface by.
@@ -212,6 +212,12 @@ def test_a_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wo
     result = CliRunner().invoke(main, [*words, "-o", ""])
     assert (result.exit_code, result.stderr) == (2, "Error: output is empty: give a folder, or . for this one\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["off", "True", "yes", "Null"])
+def test_a_name_that_yaml_has_is_a_name_in_the_core(name: str):
+    core = generate(Config.preset("smallest"), Top(prefix=name))[f"{name}.core"]
+    assert re.findall("^    toplevel: (.*)$", core, re.M) == [f'"{name}"'] * 2
 
 
 def test_what_another_machine_left_goes_unless_somebody_changed_it(tmp_path: Path):

@@ -199,7 +199,7 @@ def vlnv(config: Config, top: Top) -> str:
 
 
 def _core(config: Config, top: Top, tested: bool) -> str:
-    """FuseSoC description. tested: with the testbench."""
+    """FuseSoC description. tested: with the testbench. The top's name is quoted, since YAML takes such as off for no text."""
     config = Derived.of(config)
     from mrfhw.generation.verilog import LINT_EXPLAINED
 
@@ -218,12 +218,12 @@ filesets:
 {files.format(top=top.name)}targets:
   default:
     filesets: [rtl, header]
-    toplevel: {top.name}
+    toplevel: "{top.name}"
   lint:
     default_tool: verilator
     filesets: [rtl]
     tools: {{verilator: {{mode: lint-only, verilator_options: [{options}]}}}}
-    toplevel: {top.name}
+    toplevel: "{top.name}"
 {target.format(top=top.name)}"""
 
 
