@@ -67,8 +67,8 @@ def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_addre
     for path in former:
         path.unlink(missing_ok=True)
     remember(config)
-    click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{config.all_lanes} lanes, {config.sites} sites, "
-               f"circuit {circuit_digest(config)[:16]}")
+    click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{config.all_lanes} lane{'s' * (config.all_lanes > 1)}, "
+               f"{config.sites} sites, circuit {circuit_digest(config)[:16]}")
 
 
 if __name__ == "__main__":

@@ -108,6 +108,13 @@ def test_the_command(tmp_path):
         assert words in refused.stderr
 
 
+@pytest.mark.parametrize(("device", "mesh"), [("iCE40UP5K", "1x1, 1 lane"), ("LFE5U-85F", "4x13, 52 lanes")])
+def test_the_largest_mesh(device, mesh):
+    result = CliRunner().invoke(main, ["estimate", "--preset", "smallest", "--device", device])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith(f"largest mesh of these tiles: {mesh}\n")
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_estimated(preset):
     """The field that is taken where none is given fits whatever machine."""

@@ -127,6 +127,7 @@ def test_axi_widths(tmp_path: Path):
     result = invoke("--preset", "smallest", "--top", "axi", *widths, "-o", str(tmp_path))
     assert result.exit_code == 0, result.output
     assert ports_of(tmp_path / f"{AXI_TOP}.v")["m_axi_awaddr"] == ("output", 40)
+    assert "\n1 lane, 256 sites, circuit " in result.output
 
 
 def test_a_name_stands_before_everything(tmp_path: Path):

@@ -114,6 +114,7 @@ def _text(config: Config, device: Device) -> str:
                      f"{error['median']:.0%} in the median, at most {error['largest']:.0%})")
     lines.append("it fits by count" if found["too_much"] is None else f"it does not fit: {found['too_much']}")
     mesh = found["largest_mesh"]
+    lanes = 0 if mesh is None else mesh[0] * mesh[1] * config.spus * config.lanes
     lines.append("not even one tile of these parameters fits" if mesh is None else
-                 f"largest mesh of these tiles: {mesh[0]}x{mesh[1]}, {mesh[0] * mesh[1] * config.spus * config.lanes} lanes")
+                 f"largest mesh of these tiles: {mesh[0]}x{mesh[1]}, {lanes} lane{'s' * (lanes > 1)}")
     return "\n".join(lines)
