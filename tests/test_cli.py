@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -369,6 +370,16 @@ def test_as_a_program(pictures, tmp_path):
     bad = subprocess.run([*command, "--temperature", "nan"], capture_output=True, text=True, check=False)
     assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("name", "locale", "way_out"), [
+    ("ä".encode(), "C", "set LC_ALL=C.UTF-8"), (b"\xe4", "C.UTF-8", "rename the file")])
+def test_words_that_are_no_text(name, locale, way_out):
+    """In a locale without UTF-8, which Python would mend by itself, and in one with it."""
+    done = subprocess.run([sys.executable, "-m", "mrfhw", "generate", "-o", name], capture_output=True, text=True, check=False,
+                          env={**os.environ, "LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.endswith(f"; arguments are text in UTF-8: {way_out}\n")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

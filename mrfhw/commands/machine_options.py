@@ -121,7 +121,8 @@ def _check_words(words: Sequence[str]) -> None:
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise ProblemError(f"an argument is {word!r}; arguments are text in UTF-8: rename the file") from None
+            way_out = "rename the file" if sys.getfilesystemencoding() == "utf-8" else "set LC_ALL=C.UTF-8"
+            raise ProblemError(f"an argument is {word!r}; arguments are text in UTF-8: {way_out}") from None
 
 
 class _OneLine(click.Command):
