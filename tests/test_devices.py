@@ -106,6 +106,23 @@ def test_every_board_of_ours_fits_its_device() -> None:
         assert most.mesh_rows * most.mesh_cols >= Config.preset(board.preset).mesh_rows * Config.preset(board.preset).mesh_cols
 
 
+def test_what_may_be_too_much_is_said(tmp_path: Path) -> None:
+    """Between what there is and the model's error; and by the board's link, as build counts it."""
+    for board, options, words in (
+            ("icebreaker", ["--mesh", "1x2"], r"(34 memory blocks, and iCE40UP5K has 30|about \d+ LUTs, and iCE40UP5K has 5280)"),
+            ("tang-nano-20k", ["--mesh", "1x3", "--tile-rows", "32"], "49 memory blocks, and GW2AR-18C has 46")):
+        said = CliRunner().invoke(main, ["estimate", "--board", board, *options]).stdout
+        assert re.search(f"^it may not fit: {words}$", said, re.M), said
+        built = CliRunner().invoke(main, ["build", "--board", board, *options, "--no-build", "-o", str(tmp_path / board)])
+        assert built.exit_code == 0
+        assert re.fullmatch(f"machine and link may not fit: {words}\n", built.stderr), built.stderr
+    words = ["--board", "ecpix5-85f", "--lanes", "8", "--mesh", "12x1", "--tile-rows", "32"]
+    estimated, built = (CliRunner().invoke(main, [*verb, *words])
+                        for verb in (["estimate"], ["build", "--no-build", "-o", "never"]))
+    assert "it does not fit: 211 memory blocks, and LFE5UM5G-85F has 208" in estimated.stdout
+    assert "211 memory blocks, and LFE5UM5G-85F has 208" in built.stderr
+
+
 def test_more_than_there_is() -> None:
     config = Config(mesh_rows=2, mesh_cols=32)
     found = too_much(config, DEVICES["xc7a35t"])

@@ -51,7 +51,8 @@ def _write_project(flow: Flow, directory: Path) -> list[str]:
 
 
 def _check_room(config: Config, board: Board) -> None:
-    """Refuse what is estimated to be more than the board's device has, by more than the estimate may be wrong."""
+    """Refuse what is estimated to be more than the board's device has, by more than the estimate may be wrong; say where it is more
+    by less."""
     device = device_of(board.device)
     link = link_memories(board)
     found = None if device is None else too_much(config, device, link)
@@ -61,6 +62,9 @@ def _check_room(config: Config, board: Board) -> None:
                 else f"--mesh {most.mesh_rows}x{most.mesh_cols} would fit by count")
         raise BuildError(f"machine and link take {found}; {room}: give fewer SPEs, smaller tiles or fewer --log-bytes, or "
                          "--force to try")
+    perhaps = None if device is None else too_much(config, device, link, margin=False, small=True)
+    if perhaps is not None:
+        click.echo(f"machine and link may not fit: {perhaps}", err=True)
 
 
 def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | None) -> Board:

@@ -13,7 +13,7 @@ import numpy as np
 from mrfhw.commands.machine_options import OneLineCommand, machine_options, of_board
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.fpga.boards import board_named
-from mrfhw.fpga.devices import Device, device_named, largest, needs, too_much
+from mrfhw.fpga.devices import FAMILIES, Device, device_named, largest, link_memories, needs, too_much
 from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -40,7 +40,7 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
     The cycles are the machine's where its log never waits; a problem of constants for labels is loaded and read. With --board or
     --device, what it takes of that FPGA: memory blocks, multipliers, and logic by a model that was fitted to synthesized machines.
     """
-    place, machine = _place_and_machine(board, device, options)
+    place, machine, link = _place_and_machine(board, device, options)
     config = Derived.of(machine)
     shape = (config.mesh_rows * config.tile_rows if rows is None else rows,
              config.mesh_cols * config.tile_cols if cols is None else cols)
@@ -59,10 +59,10 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
         click.echo(json.dumps({
             "parameters": config.to_dict(), "problem": {"rows": shape[0], "cols": shape[1], "labels": labels, "sweeps": sweeps},
             "cycles": dataclasses.asdict(found), "memory_bits": memories,
-            **({} if place is None else {"device": _on(machine, place)}),
+            **({} if place is None else {"device": _on(machine, place, link)}),
             "multipliers": {use: {"count": count, "bits": [a, b]} for use, (count, a, b) in products.items()}}, indent=1))
         return
-    on_it = None if place is None else _text(machine, place)
+    on_it = None if place is None else _text(machine, place, link)
     click.echo(f"{shape[1]}x{shape[0]} sites, {labels} labels, {sweeps} sweeps: {found.running} cycles without stalls, "
                f"{found.loading} to load, {found.reading} to read")
     click.echo(f"memory: {sum(memories.values())} bits")
@@ -75,46 +75,49 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
         click.echo(on_it)
 
 
-def _place_and_machine(board: str | None, device: str | None, options: dict[str, Any]) -> tuple[Device | None, Config]:
-    """Where the machine is to be, and which it is: that of the options, or a board's own."""
+def _place_and_machine(board: str | None, device: str | None,
+                       options: dict[str, Any]) -> tuple[Device | None, Config, list[estimate.Memory]]:
+    """Where the machine is to be, which it is, that of the options or a board's own, and the memories of a board's link."""
     if board is None:
-        return None if device is None else device_named(device), config_from_options(**options)
+        return None if device is None else device_named(device), config_from_options(**options), []
     if device is not None:
         raise ProblemError("board and device are both given; a machine is estimated on one device: drop one of them")
     found = board_named(board)
-    return device_named(found.device), config_from_options(**of_board(options, found.preset))
+    return device_named(found.device), config_from_options(**of_board(options, found.preset)), link_memories(found)
 
 
-def _on(config: Config, device: Device) -> dict[str, Any]:
-    """What the machine takes of a device, for --json."""
-    found, most = needs(config, device), largest(config, device)
+def _on(config: Config, device: Device, link: list[estimate.Memory]) -> dict[str, Any]:
+    """What the machine takes of a device, with those memories of a link, for --json."""
+    found, most = needs(config, device, link), largest(config, device, link)
     return {
         "name": device.name, "family": device.family,
         "needed": {kind: {"used": used, "available": there} for kind, (used, there) in found.shares(device).items()},
         "logic_error": None if found.logic is None else {"median": found.logic.median_error, "largest": found.logic.largest_error},
-        "too_much": too_much(config, device),
+        "too_much": too_much(config, device, link), "perhaps_too_much": too_much(config, device, link, margin=False, small=True),
         "largest_mesh": None if most is None else [most.mesh_rows, most.mesh_cols]}
 
 
-NAMES = {"lut": "LUTs", "ff": "flip-flops", "ram": "memory blocks", "dsp": "multipliers"}
+NAMES = {"ff": "flip-flops", "ram": "memory blocks", "dsp": "multipliers"}
 
 
-def _text(config: Config, device: Device) -> str:
-    found = _on(config, device)
-    lines = [f"{device.name}, without a link:"]
+def _text(config: Config, device: Device, link: list[estimate.Memory]) -> str:
+    found = _on(config, device, link)
+    names = {**NAMES, "lut": FAMILIES[device.family].logic}
+    lines = [f"{device.name}, {'with the memories of the link and without its logic' if link else 'without a link'}:"]
     for kind, share in found["needed"].items():
         about = "~" if kind in ("lut", "ff") else " "
-        lines.append(f"  {NAMES[kind]:18} {about}{share['used']:>7} of {share['available']:>7}")
+        lines.append(f"  {names[kind]:18} {about}{share['used']:>7} of {share['available']:>7}")
     error = found["logic_error"]
     if error is None:
-        lines.append("  logic is not modelled for " + (
-            "lanes that share a site" if config.lanes > 1 else "subsets of slots" if config.subset_slots else "this family"))
+        what = "lanes that share a site" if config.lanes > 1 else "subsets of slots" if config.subset_slots else "machines"
+        lines.append(f"  logic of {what} is not modelled for this family")
     else:
         lines.append("  (logic: fitted to synthesized machines; of others it was wrong by "
                      f"{error['median']:.0%} in the median, at most {error['largest']:.0%})")
-    lines.append("it fits by count" if found["too_much"] is None else f"it does not fit: {found['too_much']}")
+    lines.append(f"it does not fit: {found['too_much']}" if found["too_much"] is not None else "it fits by count"
+                 if found["perhaps_too_much"] is None else f"it may not fit: {found['perhaps_too_much']}")
     mesh = found["largest_mesh"]
     lanes = 0 if mesh is None else mesh[0] * mesh[1] * config.spus * config.lanes
-    lines.append("not even one tile of these parameters fits" if mesh is None else
+    lines.append("not even one tile of these parameters is estimated to fit" if mesh is None else
                  f"largest mesh of these tiles: {mesh[0]}x{mesh[1]}, {lanes} lane{'s' * (lanes > 1)}")
     return "\n".join(lines)

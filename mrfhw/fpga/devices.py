@@ -19,13 +19,14 @@ class Blocks:
     """Memory blocks and multipliers of a family.
 
     modes: (width, depth) of a block. least_bits: memories of fewer bits are made of logic. factors: widths of a multiplier's
-    unsigned factors. least_product: narrower products are made of logic.
+    unsigned factors. least_product: narrower products are made of logic. logic: what its units of logic are called.
     """
 
     modes: tuple[tuple[int, int], ...]
     least_bits: int
     factors: tuple[int, int]
     least_product: int
+    logic: str = "LUTs"
 
 
 def _modes(*widths_at_most: tuple[int, int], narrowest: int = 1) -> tuple[tuple[int, int], ...]:
@@ -44,14 +45,14 @@ FAMILIES: dict[str, Blocks] = {
     "ice40": Blocks(_modes((16, 256), narrowest=2), 64, (16, 16), 11),
     "gowin": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 192, (18, 18), 9),
     "xilinx": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 3072, (24, 17), 10),
-    "cyclone5": Blocks(_modes((40, 256), (20, 512), (10, 1024)), 640, (18, 18), 9),
-    "arria10": Blocks(_modes((40, 512), (20, 1024), (10, 2048)), 640, (18, 18), 9),
+    "cyclone5": Blocks(_modes((40, 256), (20, 512), (10, 1024)), 640, (18, 18), 9, "ALMs"),
+    "arria10": Blocks(_modes((40, 512), (20, 1024), (10, 2048)), 640, (18, 18), 9, "ALMs"),
 }
 
 
 @dataclass(frozen=True)
 class Device:
-    """lut: look-up tables of the size that the family has, 0 where they cannot be compared; ff: flip-flops; ram: blocks of
+    """lut: look-up tables of the size that the family has, or Intel's adaptive logic modules; ff: flip-flops; ram: blocks of
     `FAMILIES`; dsp: multipliers."""
 
     name: str
@@ -71,7 +72,7 @@ _LIST = (
     Device("xc7a35t", "xilinx", 20_800, 41_600, 100, 90), Device("xc7a100t", "xilinx", 63_400, 126_800, 270, 240),
     Device("xc7a200t", "xilinx", 134_600, 269_200, 730, 740), Device("xc7z010", "xilinx", 17_600, 35_200, 120, 80),
     Device("xc7z020", "xilinx", 53_200, 106_400, 280, 220),
-    Device("5CSEBA6", "cyclone5", 0, 0, 553, 224), Device("10AX115", "arria10", 0, 0, 2713, 3036),
+    Device("5CSEBA6", "cyclone5", 41_910, 167_640, 553, 224), Device("10AX115", "arria10", 427_200, 1_708_800, 2713, 3036),
 )
 DEVICES: dict[str, Device] = {device.name: device for device in _LIST}
 
@@ -146,20 +147,20 @@ def needs(config: Config, device: Device, link: Sequence[Memory] = ()) -> Needs:
     return Needs(ram, least, _multipliers(config, blocks), logic_of(config, device.family))
 
 
-def too_much(config: Config, device: Device, link: Sequence[Memory] = ()) -> str | None:
+def too_much(config: Config, device: Device, link: Sequence[Memory] = (), margin: bool = True, small: bool = False) -> str | None:
     """What a machine, with those memories of a link, needs more of than there is, in words; None where it fits by count.
 
-    Multipliers and small memories that are too many become logic, so that only what is too much for that, too, is meant. Logic
-    counts as too much beyond the model's largest error.
+    Multipliers and small memories that are too many become logic, so that only what is too much for that, too, is meant; small:
+    small memories are blocks. margin: logic counts as too much beyond the model's largest error, else beyond what there is.
     """
     found = needs(config, device, link)
-    if found.ram_least > device.ram:
+    if (found.ram if small else found.ram_least) > device.ram:
         return f"{found.ram} memory blocks, and {device.name} has {device.ram}"
     if found.logic is not None:
-        shares, margin = found.shares(device), 1 + found.logic.largest_error
-        for kind, name in (("lut", "LUTs"), ("ff", "flip-flops")):
+        shares, most = found.shares(device), 1 + found.logic.largest_error * margin
+        for kind, name in (("lut", FAMILIES[device.family].logic), ("ff", "flip-flops")):
             needed, there = shares[kind]
-            if needed > there * margin:
+            if needed > there * most:
                 return f"about {needed} {name}, and {device.name} has {there}"
     if found.dsp > 4 * max(1, device.dsp):
         return f"{found.dsp} multipliers, and {device.name} has {device.dsp}"
@@ -167,7 +168,7 @@ def too_much(config: Config, device: Device, link: Sequence[Memory] = ()) -> str
 
 
 def largest(config: Config, device: Device, link: Sequence[Memory] = ()) -> Config | None:
-    """The machine of these parameters with as many SPEs as fit by count, one after the other; None where not even one does."""
+    """The machine of these parameters with as many SPEs as are estimated to fit, one after the other; None where none is."""
     found = None
     for spes in range(1, 1025):
         try:
@@ -178,7 +179,7 @@ def largest(config: Config, device: Device, link: Sequence[Memory] = ()) -> Conf
             machine = config.changed(mesh_rows=rows, mesh_cols=cols)
         except ConfigError:  # such as addresses that are too narrow for so many sites
             break
-        if too_much(machine, device, link) is not None:
+        if too_much(machine, device, link, margin=False) is not None:
             break
         found = machine
     return found

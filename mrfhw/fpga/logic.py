@@ -4,8 +4,9 @@
     python -m mrfhw.fpga.logic --measure 20 --lanes     # of lanes that share a site
     python -m mrfhw.fpga.logic                          # fit, print the errors, and write logic.json
 
-What synthesis makes is not yet what a device has: nextpnr packs look-up tables, carries and flip-flops into its cells. Of families
-that it packs, the cells that it takes are a linear function of the three, fitted to machines that were packed.
+What synthesis makes is not yet what a device has: nextpnr packs look-up tables, carries and flip-flops into its cells, and an
+adaptive logic module holds two small functions or a large one. Of families that are packed or counted so, what is taken is a linear
+function of the three, fitted to machines that were.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.fpga.synthesis import PACKERS, SCRIPTS, packed, synthesized
+from mrfhw.fpga.synthesis import COUNTED, PACKERS, SCRIPTS, packed, synthesized
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf, Race
@@ -31,6 +32,7 @@ __all__ = ["KINDS", "Logic", "features", "fit", "logic_of"]
 HERE = Path(__file__).parent
 MODEL, SAMPLES = HERE / "logic.json", HERE / "logic_samples.json"
 KINDS = ("lut", "ff", "carry")
+ALIKE = {"arria10": "cyclone5"}  # families with the logic of another, which Yosys does not synthesize
 LEAST_MACHINES = 12  # of a family and group, from which a model is made
 
 
@@ -125,7 +127,7 @@ def _measure(number: int, seed: int, families: tuple[str, ...], lanes: bool) -> 
         config = _random_of_lanes(rng) if lanes else _random(rng)
         for family in families:
             with tempfile.TemporaryDirectory() as folder:
-                cells = (packed if family in PACKERS else synthesized)(verilog_text(config), TOP, family, Path(folder))
+                cells = (packed if family in (*PACKERS, *COUNTED) else synthesized)(verilog_text(config), TOP, family, Path(folder))
             held.append({"family": family, "parameters": config.to_dict(), "cells": cells})
             click.echo(f"{n + 1}/{number} {family} {config.mesh_rows * config.mesh_cols}x{config.spus}x{config.lanes}: {cells}")
             SAMPLES.write_text("[\n" + ",\n".join(json.dumps(one) for one in held) + "\n]\n")
@@ -170,7 +172,7 @@ def _errors(found: np.ndarray, true: np.ndarray) -> dict[str, float]:
 
 
 def _packing(samples: list[_Sample]) -> np.ndarray:
-    """Coefficients of the KINDS whose sum is what nextpnr packs."""
+    """Coefficients of the KINDS whose sum is what a device has."""
     return _fitted(np.array([one.kinds() for one in samples]), np.array([one.cells["logic"] for one in samples], float))
 
 
@@ -182,7 +184,7 @@ def _without(samples: list[_Sample], n: int, kind: str) -> float:
 
 
 def _fit_group(samples: list[_Sample], packed_ones: list[_Sample]) -> dict[str, Any]:
-    """The model of one family's machines of one group. packed_ones: of the family, that nextpnr packed."""
+    """The model of one family's machines of one group. packed_ones: of the family, whose logic is known as the device has it."""
     rows = np.array([one.row for one in samples])
     kinds = [kind for kind in KINDS if all(one.cells[kind] for one in samples)]
     model: dict[str, Any] = {"machines": len(samples), "kinds": {}}
@@ -202,7 +204,7 @@ def _fit_group(samples: list[_Sample], packed_ones: list[_Sample]) -> dict[str, 
 
 def fit(held: list[dict[str, Any]]) -> dict[str, Any]:
     """The model of machines that were synthesized: by group and family, of each kind the coefficients of the features and the
-    errors; and by family how nextpnr packs the kinds."""
+    errors; and by family how the kinds are packed."""
     samples = [_Sample.of(one) for one in held]
     model: dict[str, Any] = {"packing": {}, "groups": {}}
     for family in SCRIPTS:
@@ -219,7 +221,7 @@ def fit(held: list[dict[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Logic:
-    """Estimated cells by kind of KINDS, with `logic` where it is known how nextpnr packs them, and the errors of machines that the
+    """Estimated cells by kind of KINDS, with `logic` where it is known how they are packed, and the errors of machines that the
     model had not seen, as shares: median and largest."""
 
     cells: dict[str, int]
@@ -235,7 +237,7 @@ def _model() -> dict[str, Any]:
 def logic_of(config: Config, family: str) -> Logic | None:
     """The machine's logic on a family, without link and ports around it; None where no machine like it was measured: of another
     family, or with lanes that share a site or subsets on one where none of these was."""
-    group = _group(config)
+    group, family = _group(config), ALIKE.get(family, family)
     found = _model()["groups"][group]["families"].get(family)
     if found is None:
         return None

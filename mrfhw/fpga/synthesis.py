@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.cells import cells_of, types_of
+from mrfhw.fpga.cells import cells_of, occupied, types_of
 from mrfhw.fpga.tools import find_tool, run_step
 
-__all__ = ["PACKERS", "SCRIPTS", "cell_types", "packed", "synthesized"]
+__all__ = ["COUNTED", "PACKERS", "SCRIPTS", "cell_types", "packed", "synthesized"]
 
 
 def _of_board(name: str, command: str) -> str:
@@ -80,12 +80,20 @@ PACKERS = {
 }
 
 
-def packed(verilog: str, top: str, family: str, directory: Path) -> dict[str, int]:
-    """The same with `logic`: cells of the device that nextpnr packs the module's logic into, before it is placed.
+# Families whose unit of logic several cells share, as `mrfhw.fpga.cells.occupied` counts.
+COUNTED = ("cyclone5",)
 
-    Of a family of PACKERS. A module needs no more pins than it has to be packed. Raises BuildError.
+
+def packed(verilog: str, top: str, family: str, directory: Path) -> dict[str, int]:
+    """The same with `logic`: units of the device that the module's logic takes.
+
+    Of a family of PACKERS cells as nextpnr packs them, before they are placed (a module needs no more pins than it has for that);
+    of COUNTED cells by type. Raises BuildError.
     """
-    cells = synthesized(verilog, top, family, directory)
+    statistics = _statistics(verilog, top, family, directory)
+    cells = cells_of(statistics)
+    if family in COUNTED:
+        return {**cells, "logic": occupied(types_of(statistics)[0], family)["logic"]}
     tool, arguments, kind = PACKERS[family]
     run_step(find_tool(tool), ["--json", "module.json", "--pack-only", *arguments], directory)
     said = re.findall(rf"^Info:\s+{kind}:\s+(\d+)/", (directory / f"{tool}.log").read_text(), re.M)

@@ -27,7 +27,6 @@ class Family:
 
 
 _LATTICE, _INTEL = DEVICES["LFE5U-85F"], DEVICES["5CSEBA6"]
-_ALMS = 41_910
 
 FAMILIES: dict[str, Family] = {
     "ecp5": Family(
@@ -36,7 +35,7 @@ FAMILIES: dict[str, Family] = {
         "Lattice FPGA-DS-02012, ECP5 and ECP5-5G Family, and the counts of nextpnr"),
     "cyclone5": Family(
         "Cyclone V", "ALMs, estimated", "M10K blocks", "18x18 multipliers", _INTEL.name,
-        {"logic": _ALMS, "ff": 4 * _ALMS, "ram": _INTEL.ram, "dsp": _INTEL.dsp},
+        {"logic": _INTEL.lut, "ff": _INTEL.ff, "ram": _INTEL.ram, "dsp": _INTEL.dsp},
         "Intel CV-51001, Cyclone V Device Overview, and the counts of Quartus' fitter"),
     "ultrascale": Family(
         "UltraScale+", "LUT6s", "halves of 36 kbit blocks", "DSP48E2s", "XCVU9P",
