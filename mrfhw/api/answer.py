@@ -177,7 +177,8 @@ class Disparity(Answer):
     @property
     def disparity(self) -> np.ndarray:
         """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the median of the
-        posterior, between whole pixels; with estimate="mean" the mean; of the last sample whole pixels."""
+        posterior, between whole pixels; with estimate="mean" the mean; of the last sample, or where the run annealed, whole
+        pixels."""
         return self._answer()[..., 0].astype(np.float32)
 
     @property

@@ -61,7 +61,7 @@ class Problem(Recorded):
     an edge by the label to the left or above (first) and that to the right or below. beta: whole weight. tau: truncation of each
     doubleton, None for none. edges: (H, W, 2) whole weights 0..15 of each site's edge to the right and of the one below, each
     doubleton times its edge's; None for 1 everywhere.
-    energy_shift: bits dropped from the sum.
+    energy_shift: bits dropped from the sum by machines; float64 and `cpu` drop none.
     observed: (H, W) bool; False takes E_singleton = 0 for all labels. None: all observed.
     clamped: (H, W) bool; True keeps the initial label. None: none.
     schedule: temperature by sweep.

@@ -97,7 +97,8 @@ def check_schedule(config: Config, problem: Problem) -> None:
     for value in (problem.schedule.coldest, problem.schedule.hottest):
         if not coldest <= value <= hottest:
             raise ProblemError(f"temperature is {value:g}; this machine realizes {coldest:.3g} to {hottest:.4g} at "
-                               f"energy_shift {problem.energy_shift}: scale alpha, beta and the temperature together")
+                               f"energy_shift {problem.energy_shift}: scale alpha, beta and the temperature together, or give "
+                               "more temperature_bits")
     if problem.schedule.kind == "geometric" and problem.schedule.ratio < least_ratio(config):
         raise ProblemError(f"ratio is {problem.schedule.ratio:g}; the {config.sampler.name} machine cools by at least "
                            f"{least_ratio(config):.3g} a sweep: give that or more, or a table")
@@ -116,5 +117,6 @@ def check_number(config: Config, name: str, value: int | None) -> None:
                            "with shift_bits")
     high = {"alpha": c.weight_max, "beta": c.weight_max, "tau": c.doubleton_max,
             "energy_shift": c.shift_max, "out_of_range": (1 << c.singleton_bits) - 1}[name]
-    whole_number(name, value, 0, high, "scale alpha, beta and the temperature together" if name in ("alpha", "beta")
+    whole_number(name, value, 0, high, "scale alpha, beta and the temperature together, or give more "
+                 "weight_bits" if name in ("alpha", "beta")
                  else "give one of them", f"the machine takes whole numbers from 0 to {high}")
