@@ -189,7 +189,7 @@ class _SocketLink:
 class TcpLink(_SocketLink):
     """A TCP connection, as to `mrfhw board --listen tcp://...` or a serial server in raw mode."""
 
-    check = "what listens there, and the baud rate of a serial server"
+    check = "what listens there, that no other program speaks to the board, and the baud rate of a serial server"
     datagrams = False
 
     def __init__(self, host: str, port: int, seconds: float = 5):

@@ -8,7 +8,7 @@ __all__ = ["LANES", "PRESET", "SIDES", "machine"]
 
 PRESET = "census"
 LANES = (1, 2, 4, 8, 16)  # of a tile's sampling unit
-SIDES = (1, 2, 8)  # of the meshes that are synthesized, tiles
+SIDES = (1, 2, 4, 8)  # of the meshes that are synthesized, tiles
 
 
 def machine(lanes: int, side: int) -> Config:

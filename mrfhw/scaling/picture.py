@@ -7,10 +7,12 @@ from typing import Any
 from mrfhw.reproduce.report import COLOURS
 from mrfhw.scaling.cycles import STRONG, WEAK
 from mrfhw.scaling.families import FAMILIES
+from mrfhw.scaling.logic import MESH
 from mrfhw.scaling.machines import LANES, SIDES
 
 __all__ = ["draw"]
 
+_MARKS = dict(zip(SIDES, ("v", "o", "s", "^"), strict=True))
 _LINES = dict(zip((WEAK, *STRONG), (":", "-", "--"), strict=True))
 
 
@@ -18,13 +20,12 @@ def draw(figure: Any, logic: list[dict[str, Any]], cycles: list[dict[str, Any]])
     """On a matplotlib Figure; rows of `mrfhw.scaling.tables`."""
     left, right = figure.subplots(1, 2)
     for colour, (name, family) in zip(COLOURS, FAMILIES.items(), strict=False):
-        for side, mark in zip(SIDES, ("v", "o", "^"), strict=True):
+        for side, mark in _MARKS.items():
             own = sorted((row["lanes_a_tile"], row["logic_a_lane"]) for row in logic
                          if (row["family"], row["tiles"], row["flat"]) == (name, side**2, 0))
-            joined = len(own) == len(LANES)
-            left.plot(*zip(*own, strict=True) if own else ([], []), mark, linestyle="-" if joined else "none", color=colour,
-                      markersize=4, label=f"{family.title}: {family.logic}" if joined else None)
-    for side, mark in zip(SIDES, ("v", "o", "^"), strict=True):
+            left.plot(*zip(*own, strict=True) if own else ([], []), mark, linestyle="-" if len(own) == len(LANES) else "none",
+                      color=colour, linewidth=0.8, markersize=4, label=f"{family.title}: {family.logic}" if side == MESH else None)
+    for side, mark in _MARKS.items():
         left.plot([], [], mark, color="0.4", linestyle="none", markersize=4, label=f"{side**2} tiles" if side > 1 else "1 tile")
     left.set(xscale="log", yscale="log", xlabel="lanes of a tile", ylabel="logic cells a lane (synthesized)")
     left.set_xticks(LANES, [str(lanes) for lanes in LANES])

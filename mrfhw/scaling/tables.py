@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mrfhw.fpga.cells import RESOURCES, occupied
 from mrfhw.fpga.report import markdown
 from mrfhw.scaling.cycles import SIDES, STRONG, WEAK, Log, Sweep
@@ -73,34 +71,26 @@ def _of(found: Iterable[Synthesis], family: str, lanes: int, side: int) -> Synth
 
 
 def _trees(found: list[Synthesis], family: str, lanes: int) -> dict[str, float] | None:
-    """What each tile beyond those of MESH adds beside itself, of each resource."""
-    small, large = (_of(found, family, lanes, side) for side in (MESH, SYNTHESIZED[-1]))
-    if small is None or large is None:
+    """What each tile beyond those of MESH adds beside itself, of each resource, up to the largest mesh of so many lanes."""
+    small, *larger = (one for side in SYNTHESIZED if side >= MESH and (one := _of(found, family, lanes, side)) is not None)
+    if not larger:
         return None
-    more = large.design.side**2 - small.design.side**2
-    tile, fewer, many = occupied(small.tile, family), small.occupied(), large.occupied()
+    more = larger[-1].design.side**2 - small.design.side**2
+    tile, fewer, many = occupied(small.tile, family), small.occupied(), larger[-1].occupied()
     return {kind: (many[kind] - fewer[kind]) / more - tile[kind] for kind in RESOURCES}
 
 
 def fits(found: list[Synthesis]) -> list[Fit]:
-    """Of each family and number of lanes.
-
-    From the machine of MESH tiles a side on, each tile is one more, and what it adds to the trees and the scheduler is what it adds
-    up to the largest mesh with the fewest and the most lanes, between those in proportion.
-    """
+    """Of each family and number of lanes: from the machine of MESH tiles a side on, each tile is one more."""
     made = []
     for family, device in FAMILIES.items():
-        ends = {lanes: _trees(found, family, lanes) for lanes in (LANES[0], LANES[-1])}
         for lanes in LANES:
-            base = _of(found, family, lanes, MESH)
-            if base is None or None in ends.values():
+            base, trees = _of(found, family, lanes, MESH), _trees(found, family, lanes)
+            if base is None or trees is None:
                 continue
             cells, tile = base.occupied(), occupied(base.tile, family)
-            most = {}
-            for kind in RESOURCES:
-                trees = float(np.interp(lanes, list(ends), [end[kind] for end in ends.values() if end is not None]))
-                if tile[kind] + trees > 0:
-                    most[kind] = int(MESH**2 + (device.has[kind] - cells[kind]) // (tile[kind] + trees))
+            each = {kind: tile[kind] + trees[kind] for kind in RESOURCES}
+            most = {kind: int(MESH**2 + (device.has[kind] - cells[kind]) // each[kind]) for kind in RESOURCES if each[kind] > 0}
             first = min(most, key=lambda kind: most[kind])
             made.append(Fit(family, lanes, max(0, most[first]), first))
     return made
