@@ -379,6 +379,19 @@ def test_true_disparities_below_zero_are_known(pair):
     assert answer.report["calibration"]["pixels"] == known.sum()
 
 
+def test_energies_that_a_machine_cuts_off_are_said():
+    """A squared difference beyond the machine's largest energy, at a temperature at which such labels are drawn."""
+    field = dict(labels=3, singleton1=np.full((2, 2), 63), constants=np.array([0, 1, 18]), singleton="squared", alpha=2)
+    hot, cold = (mrfhw.Problem(**field, schedule=mrfhw.Schedule.constant(t)) for t in (1000.0, 100.0))
+
+    def said(problem, **machine):
+        return [line for line in mrfhw.solve(problem, sweeps=40, **machine).warnings if "takes energies above" in line]
+
+    assert len(said(hot, backend="model")) == 1
+    assert "takes energies above 4095 for that, and this field has up to 7946 at T = 1000" in said(hot, backend="model")[0]
+    assert said(hot, backend="cpu") == said(cold, backend="model") == said(hot, backend="model", energy_bits=16) == []
+
+
 def test_masked_truth_is_unknown(pair):
     def bad(truth):
         return mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=20, truth=truth).metrics["bad_1"]

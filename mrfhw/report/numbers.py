@@ -15,10 +15,12 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.field.result import Result, added, numbers
 from mrfhw.machine.derived import Derived
+from mrfhw.model.data import energy_bound
 
 __all__ = ["plain", "report"]
 
 MANY_AT_AN_END = 0.2  # of the pixels
+NEVER = 16.0  # energy in units of T, above the least, with which a label is drawn once in ten million times
 
 
 def plain(value: Any) -> Any:
@@ -114,7 +116,17 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:
         lines.append(NO_ARVIZ)
-    doubt = doubtful(convergence)
-    if doubt is not None:
-        lines.append(doubt)
+    for doubt in (doubtful(convergence), None if solution.results[0].cycles is None else _saturated(job)):
+        if doubt is not None:
+            lines.append(doubt)
     return lines
+
+
+def _saturated(job: Job) -> str | None:
+    """Said of a machine that cuts off energies which labels are drawn with now and then."""
+    problem, machine = job.problem, Derived.of(job.config)
+    most, bound, temperature = machine.energy_max << problem.energy_shift, energy_bound(problem), problem.schedule.coldest
+    if bound <= most or most > NEVER * temperature:
+        return None
+    return (f"the machine takes energies above {most} for that, and this field has up to {bound} at T = {temperature:g}: "
+            "labels of large energy are drawn too often. Give more energy_bits, or scale alpha, beta and T down")
