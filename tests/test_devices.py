@@ -20,7 +20,8 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf
 
 RESULTS = Path(__file__).parents[1] / "mrfhw" / "fpga" / "results"
-DEVICE_OF = {"ecp5": "LFE5U-85F", "ice40": "iCE40UP5K", "gowin": "GW2AR-18C", "xilinx": "xc7a100t"}
+DEVICE_OF = {"ecp5": "LFE5U-85F", "ice40": "iCE40UP5K", "gowin": "GW2AR-18C", "xilinx": "xc7a100t",
+             "cyclone5": "5CSEBA6"}
 
 
 def test_the_model_is_that_of_the_samples() -> None:
@@ -34,7 +35,9 @@ def test_the_model_is_that_of_the_samples() -> None:
 def test_blocks_are_near_to_those_of_synthesis(family: str) -> None:
     own = [one for one in json.loads(SAMPLES.read_text()) if one["family"] == family]
     found = [needs(Config.from_dict(one["parameters"]), DEVICES[DEVICE_OF[family]]) for one in own]
-    for kind, limit in (("ram", 3), ("dsp", 3)):
+    # Yosys has no true dual port of an M10K, and makes two of a table that two lanes read; narrow products it makes of logic there.
+    limit = 5 if family == "cyclone5" else 3
+    for kind in ("ram", "dsp"):
         errors = [abs(getattr(need, kind) - one["cells"][kind]) for need, one in zip(found, own, strict=True)]
         assert np.mean(errors) < limit, (kind, errors)
 
@@ -79,6 +82,11 @@ def test_devices_have_what_the_tools_say(record: Path) -> None:
     said = {AVAILABLE[name]: cell["available"] for name, cell in held["resources"].items() if name in AVAILABLE}
     assert {"ram", "dsp", "lut"} <= set(said)
     assert {name: getattr(device, name) for name in said} == said
+
+
+def test_arria_10_has_the_logic_of_cyclone_v() -> None:
+    for config in (Config(), Config.preset("census")):
+        assert logic_of(config, "arria10") == logic_of(config, "cyclone5") is not None
 
 
 def test_every_family_of_boards_has_its_blocks() -> None:
@@ -129,7 +137,7 @@ def test_more_than_there_is() -> None:
     assert found is not None
     assert "and xc7a35t has" in found
     assert largest(Config(tile_rows=256, tile_cols=256), DEVICES["iCE40UP5K"]) is None
-    assert logic_of(config, "cyclone5") is None
+    assert logic_of(Config.preset("census"), "gowin") is None
     wide = Config.preset("icebreaker", mesh_cols=8, sampler=Cdf(uniform_bits=10), tile_rows=2, tile_cols=4, counter_bits=3)
     assert re.fullmatch(r"about \d+ LUTs, and iCE40UP5K has 5280", too_much(wide, DEVICES["iCE40UP5K"]) or "")
 
@@ -154,7 +162,10 @@ def test_the_command() -> None:
     found = json.loads(CliRunner().invoke(main, ["estimate", "--board", "arty-a7-35", "--mesh", "2x32", "--json"]).stdout)["device"]
     assert found["name"] == "xc7a35t"
     assert found["too_much"]
-    assert "not modelled" in CliRunner().invoke(main, ["estimate", "--board", "de10-nano"]).stdout
+    said = CliRunner().invoke(main, ["estimate", "--board", "de10-nano"]).stdout
+    assert re.search(r"^  ALMs +~ +\d+ of   41910$", said, re.M), said
+    said = CliRunner().invoke(main, ["estimate", "--device", "GW2AR-18C", "--preset", "census"]).stdout
+    assert "  logic of lanes that share a site is not modelled for this family" in said
 
 
 @pytest.mark.parametrize(("words", "message"), [
