@@ -353,6 +353,7 @@ def test_what_a_mask_hides_says_nothing_of_the_scale():
     with pytest.raises(mrfhw.ProblemError, match="give depth 12"):
         denoised(65535, 4095, np.uint16)
     assert denoised(65535, 4095, np.uint16, depth=12).image.max() < 4095
+    assert denoised(-1, 255, np.int16, depth=8).image.max() < 255
     stretched = [denoised(hidden, 20, np.uint8, stretch=True) for hidden in (0, 10, 255)]
     assert len({tuple(one.report["settings"]["stretched_from"]) for one in stretched}) == 1
 
@@ -376,6 +377,7 @@ def test_true_disparities_below_zero_are_known(pair):
     error = np.abs(answer.values[answer.labels, 0] - (pair.disparity - 3))[known]
     assert (pair.disparity < 3)[known].any()
     assert answer.metrics["bad_1"] == pytest.approx(100 * (error > 1).mean())
+    assert answer.metrics["epe"] == pytest.approx(error.mean())
     assert answer.report["calibration"]["pixels"] == known.sum()
 
 

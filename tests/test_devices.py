@@ -121,6 +121,8 @@ def test_what_may_be_too_much_is_said(tmp_path: Path) -> None:
             ("tang-nano-20k", ["--mesh", "1x3", "--tile-rows", "32"], "49 memory blocks, and GW2AR-18C has 46")):
         said = CliRunner().invoke(main, ["estimate", "--board", board, *options]).stdout
         assert re.search(f"^it may not fit: {words}$", said, re.M), said
+        blocks = {"icebreaker": "34 of      30", "tang-nano-20k": "49 of      46"}[board]
+        assert f"memory blocks            {blocks}" in said
         built = CliRunner().invoke(main, ["build", "--board", board, *options, "--no-build", "-o", str(tmp_path / board)])
         assert built.exit_code == 0
         assert re.fullmatch(f"machine and link may not fit: {words}\n", built.stderr), built.stderr
