@@ -297,6 +297,18 @@ def need(tool: str) -> None:
         pytest.skip(f"{tool} is not installed")
 
 
+def test_verilator_lint_of_wide_energies(tmp_path: Path):
+    """Which no sum of terms exceeds."""
+    need("verilator")
+    wide = ("--data-bits", "31", "--distance", "hamming", "--energy-bits", "20")
+    result = invoke("--preset", "smallest", *wide, "-o", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    options = [f"-Wno-{name}" for name in LINT_EXPLAINED]
+    done = subprocess.run(["verilator", "--lint-only", *options, "mrfhw_top.v"], cwd=tmp_path, capture_output=True, text=True,
+                          check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_verilator_lint(verilog: Path):
     need("verilator")
     done = subprocess.run(["verilator", "--lint-only", "-Wno-fatal", "--top-module", verilog.stem, str(verilog)],

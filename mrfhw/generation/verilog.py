@@ -42,7 +42,7 @@ TOP = "mrfhw_top"
 AXI_TOP = "mrfhw_axi_top"
 
 # Warnings of Verilator's lint that stand, see docs/machine.md.
-LINT_EXPLAINED = ("WIDTH", "CASEINCOMPLETE")
+LINT_EXPLAINED = ("WIDTH", "CASEINCOMPLETE", "CMPCONST")
 
 
 def component_verilog(component: wiring.Component, name: str) -> str:
