@@ -321,6 +321,16 @@ def test_not_a_directory(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_errors_name_the_folder_that_was_asked_for(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("nowhere")
+    for folder, said in ((link, "it is a link to nothing"), (Path("/proc/folder"), "No such file or directory")):
+        with pytest.raises(FileNotFoundError, match=said) as caught, staged(folder):
+            pass
+        assert caught.value.filename == str(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_no_permission(tmp_path):
     tmp_path.chmod(0o500)

@@ -36,7 +36,10 @@ def staged(directory: Path) -> Iterator[Path]:
         directory.parent.mkdir(parents=True, exist_ok=True)
         # Within an existing directory, so that only that one need be writable; a rename stays on its disk.
         beside = directory if directory.exists() else directory.parent
-        scratch = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=beside))
+        try:
+            scratch = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=beside))
+        except OSError as error:  # which names a directory that nobody has asked for
+            raise OSError(error.errno, error.strerror, str(directory)) from None
         yield scratch
         _publish(scratch, directory)
     except BaseException:
@@ -94,6 +97,8 @@ def check_replaceable(path: Path) -> None:
 
 def check_writable(directory: Path) -> None:
     """Raise OSError where `directory` cannot be written or made; writes nothing."""
+    if directory.is_symlink() and not directory.exists():
+        raise FileNotFoundError(errno.ENOENT, "it is a link to nothing", str(directory))
     place = directory
     while not place.exists() and place != place.parent:
         place = place.parent
