@@ -159,6 +159,12 @@ def test_fits_are_counted_as_they_are_said() -> None:
         assert fit.first in RESOURCES
 
 
+def test_a_record_that_is_not_whole_yet_has_fewer_fits() -> None:
+    assert tables.fits([]) == []
+    assert [(fit.family, fit.lanes) for fit in tables.fits([one for one in FOUND if (one.design.lanes, one.design.side) in (
+        (1, 2), (1, 4), (2, 4), (4, 2))])] == [(family, 1) for family in FAMILIES]
+
+
 def test_tables_and_files(tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = CliRunner().invoke(main, ["scaling", "-o", str(out)])

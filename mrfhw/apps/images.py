@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image
 
 from mrfhw.apps.picture_arrays import grey_of_array, grey_of_image
-from mrfhw.apps.picture_depth import Grey, grey_bytes, grey_range, whites
+from mrfhw.apps.picture_depth import Grey, filled, grey_bytes, grey_range, whites
 from mrfhw.apps.picture_files import check_opaque, converted, decode, is_grey, numbers
 from mrfhw.apps.restored import Source
 from mrfhw.field.given import array_of, unmasked
@@ -80,8 +80,12 @@ def name_of(given: Any, name: str) -> str:
     return os.fspath(given) if is_path(given) else name
 
 
-def _grey_of(given: Any, name: str) -> Grey:
-    return grey_of_image(decode(given)) if is_path(given) else grey_of_array(given, name)
+def _grey_of(given: Any, name: str, seen: np.ndarray | None = None) -> Grey:
+    """seen: of `load_inputs`. Of an array what is not seen is filled before its values are looked at, whatever stands there."""
+    if is_path(given) or isinstance(given, Image.Image):
+        grey = grey_of_image(decode(given)) if is_path(given) else grey_of_array(given, name)
+        return grey if seen is None else grey.filled(seen)
+    return grey_of_array(given if seen is None else filled(array_of(name, given), seen), name)
 
 
 def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),
@@ -94,9 +98,7 @@ def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Readin
     Raises ProblemError for what `load_grey` and `grey_data` refuse, for pictures without a common scale, and for a stretch of one
     grey.
     """
-    greys = [_grey_of(_filled_where_hidden(given, seen), name) for name, given in pictures.items()]
-    if seen is not None:
-        greys = [grey.filled(seen) for grey in greys]
+    greys = [_grey_of(given, name, seen) for name, given in pictures.items()]
     return _inputs([*greys, *(_grey_of(given, name) for name, given in also.items())], len(pictures), data_bits, reading)
 
 
@@ -219,26 +221,6 @@ def mask_of(given: Any, name: str) -> np.ndarray:
     if not np.isfinite(array).all():
         raise ProblemError(f"the {name} has values that are no finite numbers; it is 0 where a pixel is unknown: give booleans")
     return array != 0
-
-
-def _filled_where_hidden(given: Any, seen: np.ndarray | None) -> Any:
-    """A picture in which what a mask hides is the least that is seen, so that nothing follows from what stands there.
-
-    given: of a file or a Pillow image nothing is changed (`Grey.filled`), nor of an array without the mask's rows and columns.
-    seen: bool (H, W), of `mask_of`.
-    """
-    if seen is None or is_path(given) or isinstance(given, (Image.Image, np.ma.MaskedArray)):
-        return given
-    try:
-        array = np.array(given)
-    except (ValueError, TypeError, OverflowError):
-        return given
-    if array.dtype.kind not in "biuf" or array.ndim not in (2, 3) or array.shape[:2] != seen.shape:
-        return given
-    shown = array[seen]
-    shown = shown[np.isfinite(shown).all(-1)] if shown.ndim == 2 else shown[np.isfinite(shown)]
-    array[~seen] = shown.min(0) if len(shown) else 0
-    return array
 
 
 def segments_of(given: Any, name: str) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 from mrfhw.field.given import whole_number
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["DEPTH_MAX", "Grey", "grey_bytes", "grey_range", "whites"]
+__all__ = ["DEPTH_MAX", "Grey", "filled", "grey_bytes", "grey_range", "whites"]
 
 DEPTH_MAX = 16
 DIM = 1 << 14  # 16-bit grey whose values are all below has two bits without use: rather 8, 10, 12 or 14 bits than a dark picture
@@ -51,14 +51,21 @@ class Grey:
         return float(self.values.min())
 
     def filled(self, seen: np.ndarray) -> Grey:
-        """With the least that is seen where `seen`, bool (H, W), is False; as it is if the shape is another or nothing is seen."""
-        if seen.shape != self.values.shape or not seen.any():
-            return self
-        values, colour = self.values.copy(), None if self.colour is None else self.colour.copy()
-        values[~seen] = values[seen].min()
-        if colour is not None:
-            colour[~seen] = colour[seen].min(0)
-        return dataclasses.replace(self, values=values, colour=colour)
+        """With `filled` values and colours."""
+        return dataclasses.replace(self, values=filled(self.values, seen),
+                                   colour=None if self.colour is None else filled(self.colour, seen))
+
+
+def filled(values: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Numbers (H, W) or (H, W, C) with the least finite one that is seen, of each channel, where `seen`, bool (H, W), is False; 0
+    where nothing is seen. Anything else, and another shape, as it is."""
+    if values.dtype.kind not in "biuf" or values.ndim not in (2, 3) or values.shape[:2] != seen.shape:
+        return values
+    shown = values[seen].reshape(np.count_nonzero(seen), -1)
+    shown = shown[np.isfinite(shown).all(-1)]
+    made = values.copy()
+    made.reshape(*seen.shape, -1)[~seen] = shown.min(0) if len(shown) else 0
+    return made
 
 
 def whites(pictures: Sequence[Grey], depth: int | None = None) -> list[float]:

@@ -70,12 +70,14 @@ def _of(found: Iterable[Synthesis], family: str, lanes: int, side: int) -> Synth
                  == (family, lanes, side, False)), None)
 
 
-def _trees(found: list[Synthesis], family: str, lanes: int) -> dict[str, float] | None:
-    """What each tile beyond those of MESH adds beside itself, of each resource, up to the largest mesh of so many lanes."""
-    small, *larger = (one for side in SYNTHESIZED if side >= MESH and (one := _of(found, family, lanes, side)) is not None)
+def _trees(found: list[Synthesis], small: Synthesis) -> dict[str, float] | None:
+    """What each tile beyond those of `small` adds beside itself, of each resource, up to the largest mesh of so many lanes; None
+    where there is no larger one."""
+    family, lanes, side = small.design.family, small.design.lanes, small.design.side
+    larger = [one for more in SYNTHESIZED if more > side and (one := _of(found, family, lanes, more)) is not None]
     if not larger:
         return None
-    more = larger[-1].design.side**2 - small.design.side**2
+    more = larger[-1].design.side**2 - side**2
     tile, fewer, many = occupied(small.tile, family), small.occupied(), larger[-1].occupied()
     return {kind: (many[kind] - fewer[kind]) / more - tile[kind] for kind in RESOURCES}
 
@@ -85,7 +87,8 @@ def fits(found: list[Synthesis]) -> list[Fit]:
     made = []
     for family, device in FAMILIES.items():
         for lanes in LANES:
-            base, trees = _of(found, family, lanes, MESH), _trees(found, family, lanes)
+            base = _of(found, family, lanes, MESH)
+            trees = None if base is None else _trees(found, base)
             if base is None or trees is None:
                 continue
             cells, tile = base.occupied(), occupied(base.tile, family)
