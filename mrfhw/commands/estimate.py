@@ -92,7 +92,7 @@ def _on(config: Config, device: Device, link: list[estimate.Memory]) -> dict[str
     return {
         "name": device.name, "family": device.family,
         "needed": {kind: {"used": used, "available": there} for kind, (used, there) in found.shares(device).items()},
-        "logic_error": None if found.logic is None else {"median": found.logic.median_error, "largest": found.logic.largest_error},
+        "logic_error": {"median": found.logic.median_error, "largest": found.logic.largest_error},
         "too_much": too_much(config, device, link), "perhaps_too_much": too_much(config, device, link, margin=False, small=True),
         "largest_mesh": None if most is None else [most.mesh_rows, most.mesh_cols]}
 
@@ -108,12 +108,8 @@ def _text(config: Config, device: Device, link: list[estimate.Memory]) -> str:
         about = "~" if kind in ("lut", "ff") else " "
         lines.append(f"  {names[kind]:18} {about}{share['used']:>7} of {share['available']:>7}")
     error = found["logic_error"]
-    if error is None:
-        what = "lanes that share a site" if config.lanes > 1 else "subsets of slots" if config.subset_slots else "machines"
-        lines.append(f"  logic of {what} is not modelled for this family")
-    else:
-        lines.append("  (logic: fitted to synthesized machines; of others it was wrong by "
-                     f"{error['median']:.0%} in the median, at most {error['largest']:.0%})")
+    lines.append("  (logic: fitted to synthesized machines; of others it was wrong by "
+                 f"{error['median']:.0%} in the median, at most {error['largest']:.0%})")
     lines.append(f"it does not fit: {found['too_much']}" if found["too_much"] is not None else "it fits by count"
                  if found["perhaps_too_much"] is None else f"it may not fit: {found['perhaps_too_much']}")
     mesh = found["largest_mesh"]

@@ -20,6 +20,7 @@ class Blocks:
 
     modes: (width, depth) of a block. least_bits: memories of fewer bits are made of logic. factors: widths of a multiplier's
     unsigned factors. least_product: narrower products are made of logic. logic: what its units of logic are called.
+    two_reads: a block can be read twice a cycle, in words of half the width; else each reader has a copy.
     """
 
     modes: tuple[tuple[int, int], ...]
@@ -27,6 +28,7 @@ class Blocks:
     factors: tuple[int, int]
     least_product: int
     logic: str = "LUTs"
+    two_reads: bool = True
 
 
 def _modes(*widths_at_most: tuple[int, int], narrowest: int = 1) -> tuple[tuple[int, int], ...]:
@@ -42,7 +44,7 @@ def _modes(*widths_at_most: tuple[int, int], narrowest: int = 1) -> tuple[tuple[
 
 FAMILIES: dict[str, Blocks] = {
     "ecp5": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 1536, (18, 18), 9),
-    "ice40": Blocks(_modes((16, 256), narrowest=2), 64, (16, 16), 11),
+    "ice40": Blocks(_modes((16, 256), narrowest=2), 64, (16, 16), 11, two_reads=False),
     "gowin": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 192, (18, 18), 9),
     "xilinx": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 3072, (24, 17), 10),
     "cyclone5": Blocks(_modes((40, 256), (20, 512), (10, 1024)), 640, (18, 18), 9, "ALMs"),
@@ -94,9 +96,10 @@ def _blocks(memory: Memory, blocks: Blocks, least_bits: int) -> int:
     if memory.depth * memory.width < least_bits:
         return 0
     # A block's widest words are those of one read and one write port; both may read half of that.
-    widest = max(width for width, _ in blocks.modes) // memory.reads
-    return memory.count * min(-(-memory.width // width) * -(-memory.depth // depth) for width, depth in blocks.modes
-                              if width <= widest)
+    shared, copies = (memory.reads, 1) if blocks.two_reads else (1, memory.reads)
+    widest = max(width for width, _ in blocks.modes) // shared
+    return copies * memory.count * min(-(-memory.width // width) * -(-memory.depth // depth) for width, depth in blocks.modes
+                                       if width <= widest)
 
 
 def _multipliers(config: Config, blocks: Blocks) -> int:
@@ -110,7 +113,7 @@ def _multipliers(config: Config, blocks: Blocks) -> int:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a machine takes of a device: memory blocks, multipliers, and its logic where the family was measured.
+    """What a machine takes of a device: memory blocks, multipliers, and its logic.
 
     ram_least: without the memories of which some may become logic.
     """
@@ -118,17 +121,15 @@ class Needs:
     ram: int
     ram_least: int
     dsp: int
-    logic: Logic | None
+    logic: Logic
 
     def shares(self, device: Device) -> dict[str, tuple[int, int]]:
         """(needed, there) by kind."""
-        found = {"ram": (self.ram, device.ram), "dsp": (self.dsp, device.dsp)}
-        if self.logic is not None:
-            cells = self.logic.cells
-            # Gowin's carries are LUTs of their own; those of 7 series stand beside LUTs.
-            lut = cells.get("logic", cells["lut"] + (cells["carry"] if device.family == "gowin" else 0))
-            found = {"lut": (lut, device.lut), "ff": (cells["ff"], device.ff), **found}
-        return found
+        cells = self.logic.cells
+        # Gowin's carries are LUTs of their own; those of 7 series stand beside LUTs.
+        lut = cells.get("logic", cells["lut"] + (cells["carry"] if device.family == "gowin" else 0))
+        return {"lut": (lut, device.lut), "ff": (cells["ff"], device.ff),
+                "ram": (self.ram, device.ram), "dsp": (self.dsp, device.dsp)}
 
 
 def link_memories(board: Board) -> list[Memory]:
@@ -156,12 +157,11 @@ def too_much(config: Config, device: Device, link: Sequence[Memory] = (), margin
     found = needs(config, device, link)
     if (found.ram if small else found.ram_least) > device.ram:
         return f"{found.ram} memory blocks, and {device.name} has {device.ram}"
-    if found.logic is not None:
-        shares, most = found.shares(device), 1 + found.logic.largest_error * margin
-        for kind, name in (("lut", FAMILIES[device.family].logic), ("ff", "flip-flops")):
-            needed, there = shares[kind]
-            if needed > there * most:
-                return f"about {needed} {name}, and {device.name} has {there}"
+    shares, most = found.shares(device), 1 + found.logic.largest_error * margin
+    for kind, name in (("lut", FAMILIES[device.family].logic), ("ff", "flip-flops")):
+        needed, there = shares[kind]
+        if needed > there * most:
+            return f"about {needed} {name}, and {device.name} has {there}"
     if found.dsp > 4 * max(1, device.dsp):
         return f"{found.dsp} multipliers, and {device.name} has {device.dsp}"
     return None

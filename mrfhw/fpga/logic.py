@@ -234,13 +234,10 @@ def _model() -> dict[str, Any]:
     return dict(json.loads(MODEL.read_text()))
 
 
-def logic_of(config: Config, family: str) -> Logic | None:
-    """The machine's logic on a family, without link and ports around it; None where no machine like it was measured: of another
-    family, or with lanes that share a site or subsets on one where none of these was."""
+def logic_of(config: Config, family: str) -> Logic:
+    """The machine's logic on a family of boards, without link and ports around it."""
     group, family = _group(config), ALIKE.get(family, family)
-    found = _model()["groups"][group]["families"].get(family)
-    if found is None:
-        return None
+    found = _model()["groups"][group]["families"][family]
     values = np.array(list(GROUPS[group](config).values()))
     cells = {kind: float(np.array(of["coefficients"]) @ values) for kind, of in found["kinds"].items()}
     errors = found["kinds"]["lut"]

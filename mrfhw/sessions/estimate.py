@@ -81,7 +81,8 @@ def memories(config: Config) -> list[Memory]:
         found.append(Memory("doubleton tables", c.units * len(KINDS) // 2, 1 << c.label_bits + c.pairwise_slot_bits,
                             c.lanes * c.pairwise_bits, reads=2))
     if isinstance(c.sampler, Race):
-        found.append(Memory("gumbel tables", c.units * c.lane_generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits))
+        found.append(Memory("gumbel tables", c.units * c.lane_generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits,
+                            reads=c.lanes // c.lane_generators))
     else:
         found += [Memory("energies and sums", c.units, 2 * c.max_labels, width)
                   for width in (c.energy_bits, c.sampler.total_bits(c.label_bits))]
