@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from mrfhw.field.problem import ProblemError
 from mrfhw.jobs.machine import DEFAULTS, MESH_FIELDS
-from mrfhw.machine.config import PRESETS, Config, ConfigError
+from mrfhw.machine.config import CLOCK_HZ, PRESETS, Config, ConfigError
 from mrfhw.machine.parameters import Parameter
 from mrfhw.system.errors import ABORTED
 
@@ -99,8 +99,9 @@ def of_board(options: dict[str, Any], preset: str) -> dict[str, Any]:
 
 def clock_hz(megahertz: float) -> int:
     """A clock that a machine may have, or ProblemError."""
-    if not 1 <= megahertz <= 1000:
-        raise ProblemError(f"clock is {megahertz:g} MHz; a machine has 1 to 1000: give a number between them")
+    least, most = (hz / 1e6 for hz in CLOCK_HZ)
+    if not least <= megahertz <= most:
+        raise ProblemError(f"clock is {megahertz:g} MHz; a machine has {least:g} to {most:g}: give a number between them")
     return round(1e6 * megahertz)
 
 

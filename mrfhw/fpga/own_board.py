@@ -15,11 +15,10 @@ from mrfhw.fpga.boards import FAMILIES, Board, BuildError
 from mrfhw.fpga.devices import device_of
 from mrfhw.fpga.vendors import QuartusProject
 from mrfhw.generation.ethernet_core import Ethernet
-from mrfhw.machine.config import PRESETS
+from mrfhw.machine.config import CLOCK_HZ, PRESETS
 
 __all__ = ["checked"]
 
-_HZ = (10 ** 6, 10 ** 9)  # of every clock, as of --clock
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"  # of a folder
 _OPEN = {"ecp5": "Trellis", "ice40": "IceStorm", "gowin": "Apicula"}  # by Amaranth's names
 _QUARTUS = {"cyclone5": "Cyclone V", "arria10": "Arria 10"}  # by Quartus' names
@@ -95,8 +94,8 @@ def _check_values(board: Board, where: str) -> None:
         raise BuildError(f"{where} has family {board.family!r}; those known are {', '.join(FAMILIES)}: give one of them")
     for name in ("oscillator_hz", "clock_hz", "link_hz"):
         hz = getattr(board, name)
-        if hz is not None and not _HZ[0] <= hz <= _HZ[1]:
-            raise BuildError(f"{where} has {name} {hz}; a clock has {_HZ[0]} to {_HZ[1]} Hz: give one between them")
+        if hz is not None and not CLOCK_HZ[0] <= hz <= CLOCK_HZ[1]:
+            raise BuildError(f"{where} has {name} {hz}; a clock has {CLOCK_HZ[0]} to {CLOCK_HZ[1]} Hz: give one between them")
     if board.preset not in PRESETS:
         raise BuildError(f"{where} has preset {board.preset!r}; the presets are {', '.join(PRESETS)}: give one of them")
     if board.mapping not in ("", "flow", "flow2", "flow3"):
