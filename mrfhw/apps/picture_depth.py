@@ -59,12 +59,13 @@ class Grey:
 def filled(values: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """Numbers (H, W) or (H, W, C) with the least finite one that is seen, of each channel, where `seen`, bool (H, W), is False; 0
     where nothing is seen. Anything else, and another shape, as it is."""
-    if values.dtype.kind not in "biuf" or values.ndim not in (2, 3) or values.shape[:2] != seen.shape:
+    if values.dtype.kind not in "biuf" or values.ndim not in (2, 3) or values.shape[:2] != seen.shape or not values.size:
         return values
-    shown = values[seen].reshape(np.count_nonzero(seen), -1)
-    shown = shown[np.isfinite(shown).all(-1)]
     made = values.copy()
-    made.reshape(*seen.shape, -1)[~seen] = shown.min(0) if len(shown) else 0
+    planes = made.reshape(*seen.shape, -1)
+    shown = planes[seen]
+    shown = shown[np.isfinite(shown).all(-1)]
+    planes[~seen] = shown.min(0) if len(shown) else 0
     return made
 
 
