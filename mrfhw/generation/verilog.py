@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 
 from amaranth import ClockDomain, Fragment, Signal
-from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.hdl._ir import PortDirection
 from amaranth.hdl._xfrm import DomainCollector
@@ -21,6 +19,7 @@ from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.generation.identity import DIGITS, circuit, circuit_digest
 from mrfhw.generation.readable import readable, renamed_modules
+from mrfhw.generation.yosys import run_yosys
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 
@@ -51,9 +50,7 @@ def component_verilog(component: wiring.Component, name: str) -> str:
 
 
 def _converted(parts: Iterable[tuple[wiring.Component, str]]) -> list[str]:
-    """Verilog of each component, whose name begins its modules'; one run of Yosys, whose start takes longer than most of them."""
-    # The wheel's Yosys and no other: the text depends on its version.
-    os.environ["AMARANTH_USE_YOSYS"] = "builtin"
+    """Verilog of each component, whose name begins its modules'; one run of Yosys."""
     script, names = [], []
     for component, name in parts:
         names.append(name)
@@ -66,8 +63,7 @@ def _converted(parts: Iterable[tuple[wiring.Component, str]]) -> list[str]:
             ports[wire.name] = wire, PortDirection.Input
         text = rtlil.convert(fragment, name=name, ports=ports, emit_src=False)
         script.append(f"read_rtlil <<rtlil\n{text}\nrtlil")
-    yosys = find_yosys(lambda version: version >= (0, 40))
-    written = yosys.run(["-q", "-"], "\n".join([*script, *_TO_VERILOG]), ignore_warnings=True)
+    written = run_yosys("\n".join([*script, *_TO_VERILOG]))
     head, *modules = re.split(r"^(?=module )", _WAKE_YOSYS.sub("", written), flags=re.MULTILINE)
     texts = []
     for name in names:
