@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 
 from mrfhw.apps.flow import write_flow
-from mrfhw.scenes.textures import Field, boards, card, check_scene, disc, drawn, everywhere, rings, stripes, texture
+from mrfhw.scenes.textures import Field, boards, card, check_scene, disc, drawn, everywhere, mosaic, rings, stripes, texture
 
 __all__ = ["MotionScene", "motion_scene", "write_motion_scene"]
 
@@ -66,11 +66,11 @@ def motion_scene(rows: int = 144, cols: int = 192, seed: int = 0) -> MotionScene
 
     def frame(time: float) -> Field:
         def grey(row: np.ndarray, col: np.ndarray) -> np.ndarray:
-            value = np.zeros(np.broadcast(row, col).shape)
-            for layer in layers:
-                at = row - time * layer.motion[0], col - time * layer.motion[1]
-                value = np.where(layer.inside(*at), layer.texture(*at), value)
-            return value
+            at = [(row - time * layer.motion[0], col - time * layer.motion[1]) for layer in layers]
+            shown = np.zeros(np.broadcast(row, col).shape, int)
+            for number, layer in enumerate(layers):
+                shown = np.where(layer.inside(*at[number]), number, shown)
+            return mosaic(shown, ((layer.texture, *points) for layer, points in zip(layers, at, strict=True)))
 
         return grey
 

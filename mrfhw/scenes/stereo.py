@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.scenes.textures import Field, boards, bricks, card, check_scene, disc, drawn, everywhere, rings, stripes, texture
+from mrfhw.scenes.textures import Field, boards, bricks, card, check_scene, disc, drawn, everywhere, mosaic, rings, stripes, texture
 
 __all__ = ["Scene", "stereo_scene", "write_scene"]
 
@@ -94,14 +94,14 @@ def _surfaces(rows: int, cols: int, depth: float, rng: np.random.Generator) -> l
 
 def _render(surfaces: list[Surface], row: np.ndarray, col: np.ndarray, right: bool) -> tuple[np.ndarray, np.ndarray]:
     """(grey, disparity) of the nearest surface at the points of one picture."""
-    grey = np.zeros(np.broadcast(row, col).shape)
-    nearest = np.full(grey.shape, -np.inf)
-    for surface in surfaces:
-        at = surface.column(row, col) if right else np.broadcast_to(col, grey.shape)
+    shape = np.broadcast(row, col).shape
+    shown, nearest = np.zeros(shape, int), np.full(shape, -np.inf)
+    columns = [surface.column(row, col) if right else col for surface in surfaces]
+    for number, (surface, at) in enumerate(zip(surfaces, columns, strict=True)):
         disparity = surface.disparity(row, at)
         seen = surface.inside(row, at) & (disparity > nearest)
-        grey = np.where(seen, surface.texture(row, at), grey)
-        nearest = np.where(seen, disparity, nearest)
+        shown, nearest = np.where(seen, number, shown), np.where(seen, disparity, nearest)
+    grey = mosaic(shown, ((surface.texture, row, at) for surface, at in zip(surfaces, columns, strict=True)))
     return grey, nearest
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["SUBSAMPLES", "Field", "boards", "bricks", "card", "check_scene", "disc", "drawn", "everywhere", "noise", "rings",
-           "stripes", "texture"]
+__all__ = ["SUBSAMPLES", "Field", "boards", "bricks", "card", "check_scene", "disc", "drawn", "everywhere", "mosaic", "noise",
+           "rings", "stripes", "texture"]
 
 SUBSAMPLES = 3  # a pixel is the mean of 3 x 3 points, which smooths the outlines
 
@@ -31,6 +31,16 @@ def drawn(grey: Field, rows: int, cols: int) -> np.ndarray:
     row, col = (np.arange(n)[:, None] + steps for n in (rows, cols))
     values = grey(row.reshape(-1, 1), col.reshape(1, -1)).clip(0, 255)
     return np.rint(values.reshape(rows, SUBSAMPLES, cols, SUBSAMPLES).mean((1, 3))).astype(np.uint8)
+
+
+def mosaic(shown: np.ndarray, parts: Iterable[tuple[Field, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """float64 as `shown`, integers, of the part that each point shows, by its number: (what it shows, rows, columns), the last two
+    broadcast to `shown`. Each point is worked out once."""
+    grey = np.zeros(shown.shape)
+    for number, (field, row, col) in enumerate(parts):
+        here = shown == number
+        grey[here] = field(np.broadcast_to(row, shown.shape)[here], np.broadcast_to(col, shown.shape)[here])
+    return grey
 
 
 def noise(rng: np.random.Generator, cell: float, octaves: int = 4) -> Field:
