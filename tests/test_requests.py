@@ -76,6 +76,17 @@ def test_damaged_frames_alone_are_given_up() -> None:
         assert limits.request <= board.now - began <= limits.request + limits.most
 
 
+def test_damaged_frames_are_no_silence_where_nothing_is_measured_yet() -> None:
+    """The greeting was repeated, so that it says nothing of how long an answer takes."""
+    board = Board()
+    board.spoil = lambda data: data if len(board.asked) > 1 else b""
+    requests = greeted(board)
+    began = board.now
+    board.spoil = lambda data: data if board.now > began + 2 * requests.limits.silence else flipped(data)
+    requests.request(Operation.READ, 0, READ)
+    assert board.now - began > 2 * requests.limits.silence
+
+
 def test_a_link_that_breaks_at_every_request_is_given_up() -> None:
     """One that says something each time it is made, so that it seems well."""
     board = Board()

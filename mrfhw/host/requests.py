@@ -187,9 +187,11 @@ class Requests:
                         return frame
                     if frame.operation == Operation.LOG and self._following:
                         heard = self.link.clock()
-                if self.damaged > damaged and self._per_byte is not None:
-                    # The damaged frame may have been the answer, so wait only as long as an answer usually takes.
-                    heard, until = self.link.clock(), min(until, sent + 2 * (size + OVERHEAD) * self._per_byte)
+                if self.damaged > damaged and self.greeting is not None:
+                    heard = self.link.clock()  # of a board, which a frame that cannot be read does not prove before its greeting
+                    if self._per_byte is not None:
+                        # The damaged frame may have been the answer, so wait only as long as an answer usually takes.
+                        until = min(until, sent + 2 * (size + OVERHEAD) * self._per_byte)
             now = self.link.clock()
             if now - heard >= request.silence or now - began >= self.limits.request:
                 limit = request.silence if now - heard >= request.silence else self.limits.request
