@@ -161,7 +161,7 @@ def _stop_long_work(monkeypatch, earnest):
     monkeypatch.setattr(application, "solve_with_bar", solve_with_bar)
     monkeypatch.setattr(application, "one_with_bar", lambda backend, job, visit: solve_with_bar("rtl", job, 1, visit))
     monkeypatch.setattr(compiled, "_library", stop)
-    monkeypatch.setattr(build.Flow, "write", stop)
+    monkeypatch.setattr(build.Flow, "files", stop)
     monkeypatch.setattr(generate, "generate", lambda config, top, driver: stop(top.ports(config), top.memory_port(config)))
     monkeypatch.setattr(export, "load_image", stop)
     monkeypatch.setattr(statistics_table, "rows", stop)
@@ -201,6 +201,16 @@ def late(number, frame):
     raise TimeoutError(f"no end within {SECONDS} s")
 
 
+def invoked(words):
+    handler = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    try:
+        return CliRunner().invoke(main, words, prog_name="mrfhw")
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, handler)
+
+
 def test_random_lines(files, monkeypatch, request):
     monkeypatch.chdir(files)
     monkeypatch.setenv("MRFHW_CACHE", str(files.parent))
@@ -214,13 +224,7 @@ def test_random_lines(files, monkeypatch, request):
     def one(drawn):
         words, now["earnest"] = drawn
         before = tree(files)
-        handler = signal.signal(signal.SIGALRM, late)
-        signal.alarm(SECONDS)
-        try:
-            result = CliRunner().invoke(main, words, prog_name="mrfhw")
-        finally:
-            signal.alarm(0)
-            signal.signal(signal.SIGALRM, handler)
+        result = invoked(words)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         assert result.exit_code in codes
@@ -251,6 +255,6 @@ def test_every_command_is_drawn_or_skipped():
 def test_the_right_lines_are_right(files, monkeypatch, path):
     monkeypatch.chdir(files)
     _stop_long_work(monkeypatch, lambda: False)
-    result = CliRunner().invoke(main, [*path, *RIGHT[path]], prog_name="mrfhw")
+    result = invoked([*path, *RIGHT[path]])
     assert result.exit_code == 0, (result.stderr, result.exception)
     shutil.rmtree(files / "new", ignore_errors=True)
