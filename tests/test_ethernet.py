@@ -46,7 +46,7 @@ def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest) -> None:
     """Every result is the model's, whatever becomes of datagrams on their way."""
     runs, faults = request.config.getoption("--faults") // 16, Counter[str]()
     made = itertools.count()
-    wire = SimEthernetLink(TINY, log_bytes=512)
+    wire = SimEthernetLink(TINY, log_bytes=512, rate=400_000)  # fewer cycles to wait for what is lost
 
     def faulty() -> FaultyDatagrams:
         link = FaultyDatagrams(wire, next(made), rate)

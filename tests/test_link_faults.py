@@ -36,7 +36,7 @@ class Held(FaultyLink):
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[SimLink]:
-    link = SimLink(TINY)
+    link = SimLink(TINY, rate=400_000)  # about a serial port at its usual speed, and fewer cycles to wait for what is lost
     yield link
     link.close()
 
