@@ -8,7 +8,6 @@
 #include <deque>
 #include <fcntl.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "Vmrfhw_top.h"
@@ -83,12 +82,6 @@ struct Board {
 
 constexpr size_t QUEUE = 4096; // bytes that wait on either side of the pins
 
-double now() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
 // Moves bytes between the queues and `fd`; false where the other end is gone. A pseudo-terminal that nobody has open is not.
 bool exchange(Board &b, int fd, bool &moved) {
     uint8_t bytes[QUEUE];
@@ -141,23 +134,22 @@ uint64_t board_take(void *board, uint8_t *out, uint64_t limit) {
     return count;
 }
 
-// Serves a non-blocking `fd` for about `seconds`; 0 where the other end is gone. After a second without a byte the board's clock
-// is slowed down, so that one that nobody asks takes little of the computer.
-int board_serve(void *board, int fd, double seconds, double *last) {
+// Serves a non-blocking `fd` for a while, after at most `pause` milliseconds in which nothing comes: 1 where bytes came or went,
+// 0 where none did, -1 where the other end is gone.
+int board_serve(void *board, int fd, int pause) {
     auto &b = *static_cast<Board *>(board);
-    double start = now();
-    for (double t = start; t - start < seconds; t = now()) {
+    if (pause) {
+        pollfd p{fd, POLLIN, 0};
+        poll(&p, 1, pause);
+    }
+    bool any = false;
+    for (int turn = 0; turn < (pause ? 1 : 20); turn++) {
         bool moved = false;
-        if (fd >= 0 && !exchange(b, fd, moved)) return 0;
-        if (moved || !b.to_board.empty()) *last = t;
-        // Slower when nothing has moved for a while: a run in silence still goes on.
-        if (t - *last > 0.02) {
-            pollfd p{fd, POLLIN, 0};
-            poll(&p, 1, t - *last > 1 ? 10 : 1);
-        }
+        if (fd >= 0 && !exchange(b, fd, moved)) return -1;
+        any |= moved || !b.to_board.empty();
         for (int i = 0; i < 500; i++) b.tick();
     }
-    return 1;
+    return any;
 }
 
 uint64_t board_cycles(void *board) { return static_cast<Board *>(board)->cycles; }

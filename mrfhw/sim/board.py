@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from pathlib import Path
 
 import numpy as np
 
 from mrfhw.machine.config import Config
 from mrfhw.sim.compiled import compile_board
+from mrfhw.sim.idle import Idle
 from mrfhw.sim.library import Compiled, Signatures
 
 __all__ = ["CompiledBoard"]
@@ -22,7 +24,7 @@ _SIGNATURES: Signatures = {
     "board_send": (None, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64]),
     "board_run": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64]),
     "board_take": (ctypes.c_uint64, [ctypes.c_void_p, _BYTES, ctypes.c_uint64]),
-    "board_serve": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int, ctypes.c_double, ctypes.POINTER(ctypes.c_double)]),
+    "board_serve": (ctypes.c_int, [ctypes.c_void_p, ctypes.c_int, ctypes.c_int]),
     "board_cycles": (ctypes.c_uint64, [ctypes.c_void_p]),
 }
 
@@ -42,7 +44,7 @@ class CompiledBoard(Compiled):
     def _open(self, library: Path, host_divisor: int) -> None:
         """Open a board from a library that `compile_board` has made."""
         super().__init__(library, "board", _SIGNATURES, host_divisor)
-        self._last = ctypes.c_double(0)
+        self._idle = Idle()
         self._taken = np.zeros(1 << 16, np.uint8)
 
     def send(self, data: bytes) -> None:
@@ -60,7 +62,14 @@ class CompiledBoard(Compiled):
 
     def serve(self, descriptor: int, seconds: float) -> bool:
         """Connect the pins to a non-blocking descriptor (-1: to nothing) for a time; False where its other end is gone."""
-        return bool(self._call("serve", descriptor, seconds, ctypes.byref(self._last)))
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            moved = self._call("serve", descriptor, round(1000 * self._idle.pause()))
+            if moved < 0:
+                return False
+            if moved:
+                self._idle.moved()
+        return True
 
     @property
     def cycles(self) -> int:

@@ -15,6 +15,7 @@ from mrfhw.gateware.board.ethernet_top import ETHERNET_HZ, ETHERNET_LOG_BYTES
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.config import Config
 from mrfhw.sim.compiled import LINK_HZ, compile_ethernet_board
+from mrfhw.sim.idle import Idle
 from mrfhw.sim.library import Compiled, Signatures
 from mrfhw.sim.packets import Datagram, Neighbour
 
@@ -49,6 +50,7 @@ class CompiledEthernetBoard(Compiled):
         super().__init__(library, "ethernet", _SIGNATURES, LINK_HZ, ETHERNET_HZ)
         self._packet = np.zeros(_PACKET, np.uint8)
         self._come = deque[Datagram]()
+        self._idle = Idle()
         self._ways: dict[int, tuple[str, int]] = {}  # addresses of programs, by port
         self.neighbour = Neighbour(ethernet.ip)
         self._call("run", STARTING_CYCLES)
@@ -85,20 +87,20 @@ class CompiledEthernetBoard(Compiled):
 
     def serve(self, server: socket.socket, seconds: float) -> None:
         """Connect the board to a UDP socket for a time. Each program's port is its own on the board's network too."""
-        start = last = time.monotonic()
-        while (now := time.monotonic()) - start < seconds:
-            # Slower when nothing has moved for a while.
-            idle = 0.01 if now - last > 1 else 0.001 if now - last > 0.02 else 0.0
-            while select.select([server], [], [], idle)[0]:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pause = self._idle.pause()
+            while select.select([server], [], [], pause)[0]:
                 data, address = server.recvfrom(_PACKET)
                 self._ways[address[1]] = address
                 self.send(data, address[1])
-                last, idle = now, 0.0
+                self._idle.moved()
+                pause = 0.0
             for _ in range(20):
                 found = self.receive(500)
                 if found and found.port in self._ways:
                     server.sendto(found.data, self._ways[found.port])
-                    last = now
+                    self._idle.moved()
 
     @property
     def cycles(self) -> int:
