@@ -188,7 +188,7 @@ def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | 
         mode = ["--hierarchical"] if by_tile else []
         mode += [] if models is None else ["--trace"]
         make = [f"OPT_FAST=-O{1 if by_tile else 0 if quick else level}", "OPT_SLOW=-O0"]
-        make += ["VM_PARALLEL_BUILDS=0"] if together else []
+        make += ["VM_PARALLEL_BUILDS=0"] if together or by_tile else []
         # Verilator's own library is the same for every chip, and a third of the time.
         make += ["OBJCACHE=ccache"] if shutil.which("ccache") else []
         with working("compiling the chip"):
