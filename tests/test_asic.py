@@ -157,6 +157,11 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "config.json").write_text(json.dumps({**kept()[0], "config": []}))
     (tmp_path / "bits.json").write_text(json.dumps({**kept()[0], "config": {"label_bits": 99}}))
+    numbers = {"text": {"tile_um2": "wide"}, "below": {"labels_per_s": -1}, "nan": {"clock_hz": float("nan")},
+               "memory": {"memory_um2": []}, "areas": {"areas_um2": {"spu_0": "wide"}}, "powers": {"powers_w": [1]},
+               "part": {"powers_w": {**kept()[0]["powers_w"], "spu_0": {"leakage": None}}}}
+    for name, changes in numbers.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({**kept()[0], **changes}))
     for arguments, message in (
             (("--liberty", str(tmp_path)), f"liberty is {tmp_path}; it has no asap7sc7p5t_*_RVT_TT_*.lib*"),
             (("--liberty", str(tmp_path / "few")), "have no cell BUFx4_ASAP7_75t_R: give all files of it"),
@@ -172,6 +177,13 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
             (("--liberty", str(tmp_path), "--labels", "65"), "labels is 65; the limits are 2 to 64: give a number between them"),
             ((str(tmp_path / "no.json"),), "no.json is no record of a machine in cells (it has no config): give an asic.json"),
             ((str(tmp_path / "list.json"),), "list.json is no record of a machine in cells (it is no JSON object): give an"),
+            ((str(tmp_path / "text.json"),), "(its tile_um2 is 'wide', and no number above 0): give an asic.json"),
+            ((str(tmp_path / "below.json"),), "(its labels_per_s is -1, and no number above 0): give an asic.json"),
+            ((str(tmp_path / "nan.json"),), "(its clock_hz is nan, and no number above 0): give an asic.json"),
+            ((str(tmp_path / "memory.json"),), "(its memory_um2 is [], and no number): give an asic.json"),
+            ((str(tmp_path / "areas.json"),), "(its areas_um2 has no numbers by part): give an asic.json"),
+            ((str(tmp_path / "powers.json"),), "(its powers_w has no numbers by part): give an asic.json"),
+            ((str(tmp_path / "part.json"),), "(its spu_0 has no numbers by part): give an asic.json"),
             ((str(tmp_path / "config.json"),), "(its config has parameters of no machine): give an asic.json"),
             ((str(tmp_path / "bits.json"),), "(label_bits is 99; the limits are 1 to 8: give a value between them): give an")):
         result = asic(*arguments, "-o", str(tmp_path / "out"))

@@ -17,6 +17,7 @@ __all__ = ["HEAD", "PUBLISHED", "RECORD", "RESULTS", "kept", "line_of", "name_of
 RECORD = "asic.json"
 RESULTS = Path(__file__).parent / "results"
 _RECORD_BYTES = 1 << 20
+_NUMBERS = ("nanometres", "lanes", "sites", "tile_um2", "clock_hz", "labels_per_s", "tile_w", "joules_per_label", "cells")
 
 # Section 3.5.1, Figures 3.14 to 3.16: a tile of one SPU and of two in 15 nm, memories by CACTI at 22 nm, at 3 GHz; labels/s are
 # lanes x clock.
@@ -77,7 +78,18 @@ def _wrong(record: object) -> str | None:
         Config.from_dict(record["config"])
     except (TypeError, AttributeError, KeyError):
         return "its config has parameters of no machine"
-    return None
+    for name in _NUMBERS:
+        if not (_is_number(record[name]) and record[name] > 0):
+            return f"its {name} is {record[name]!r}, and no number above 0"
+    if record["memory_um2"] is not None and not _is_number(record["memory_um2"]):
+        return f"its memory_um2 is {record['memory_um2']!r}, and no number"
+    powers = record["powers_w"].items() if isinstance(record["powers_w"], dict) else [("powers_w", None)]
+    return next((f"its {name} has no numbers by part" for name, of in [("areas_um2", record["areas_um2"]), *powers]
+                 if not (isinstance(of, dict) and of and all(map(_is_number, of.values())) and sum(of.values()) > 0)), None)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value < float("inf")  # type: ignore[operator]
 
 
 def kept(paths: Iterable[Path] = ()) -> list[dict[str, Any]]:
