@@ -1,12 +1,22 @@
-"""Options of the long runs, the order of tests, and less work for the collector of garbage."""
+"""Options of the long runs, the order of tests, and less work for the collector of garbage and for several workers."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import functools
 import gc
+import os
 import sys
+import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from mrfhw.system.numba_alone import numba
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -24,6 +34,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bridges", type=int, default=1, help="Runs of random frames through a bridge, of each size.")
     parser.addoption("--every-stage", action="store_true", help="A register stage more in every part of a machine, one by one.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
+
+
+@contextlib.contextmanager
+def _one_process_at_a_time() -> Iterator[None]:
+    with (Path(tempfile.gettempdir()) / f"mrfhw-compiles-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _compile_once() -> None:
+    """A loop that several workers want at the same time is compiled by one of them; the others read it from the cache."""
+    dispatcher = numba.core.dispatcher.Dispatcher
+    compile_it, inside = dispatcher.compile, threading.local()
+
+    @functools.wraps(compile_it)
+    def compile_alone(self: Any, sig: Any) -> Any:
+        if getattr(inside, "yes", False):  # a loop that this one calls
+            return compile_it(self, sig)
+        inside.yes = True
+        try:
+            with _one_process_at_a_time():
+                return compile_it(self, sig)
+        finally:
+            inside.yes = False
+
+    dispatcher.compile = compile_alone
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        _compile_once()
 
 
 def pytest_collection_finish() -> None:
