@@ -43,11 +43,9 @@ class Design:
         return f"{self.family} {self.side}x{self.side}x{self.lanes}{', flat' if self.flat else ''}"
 
 
-# Every number of lanes on every mesh but the largest, which has the fewest and the most. One machine of several tiles is
-# synthesized both ways.
+# Every number of lanes on every mesh. One machine of several tiles is synthesized both ways.
 MESH = 2
-ALL = (*(Design(family, lanes, side) for lanes in LANES for side in SIDES if side < SIDES[-1] or lanes in (LANES[0], LANES[-1])
-         for family in FAMILIES),
+ALL = (*(Design(family, lanes, side) for lanes in LANES for side in SIDES for family in FAMILIES),
        *(Design(family, LANES[0], MESH, flat=True) for family in FAMILIES))
 
 
