@@ -287,6 +287,17 @@ def test_a_session_of_a_file(tmp_path):
         assert np.array_equal(session.continue_(20).counts, mrfhw.solve(small(), sweeps=20, burn_in=5).counts)
 
 
+@pytest.mark.parametrize("initial", ["minimum", "labels"])
+def test_a_session_begins_as_the_file_says(tmp_path, initial):
+    field = small()
+    labels = np.random.default_rng(2).integers(0, field.labels, field.shape) if initial == "labels" else initial
+    field.save(tmp_path / "field.npz", Run(sweeps=20, burn_in=5, seed=4, initial=labels))
+    with mrfhw.Session(tmp_path / "field.npz", burn_in=5) as session:
+        found = session.continue_(20)
+    assert np.array_equal(found.counts, mrfhw.solve(tmp_path / "field.npz").counts)
+    assert not np.array_equal(found.counts, mrfhw.solve(field, sweeps=20, burn_in=5).counts)
+
+
 def test_a_12_bit_picture_in_colour(tmp_path):
     picture = (np.random.default_rng(0).integers(1000, 4095, (16, 16, 3))).astype(np.uint16)
     answer = mrfhw.denoise(picture, depth=12, noise=3.0, sweeps=10)

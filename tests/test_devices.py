@@ -203,3 +203,13 @@ def test_a_device_by_name() -> None:
     assert device_named("lfe5u-85f-6BG381C").name == "LFE5U-85F"
     with pytest.raises(BuildError):
         device_named("")
+
+
+@pytest.mark.parametrize("name", [board.name for board in BOARDS.values() if board.open_flow])
+def test_the_largest_mesh_fits_by_count(name: str) -> None:
+    """As `mrfhw estimate` says of the same mesh."""
+    board = BOARDS[name]
+    device, link = device_named(board.device), link_memories(board)
+    most = largest(Config.preset(board.preset), device, link)
+    assert most is not None
+    assert too_much(most, device, link, margin=False, small=True) is None

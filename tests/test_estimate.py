@@ -108,7 +108,7 @@ def test_the_command(tmp_path):
         assert words in refused.stderr
 
 
-@pytest.mark.parametrize(("device", "mesh"), [("iCE40UP5K", "1x1, 1 lane"), ("LFE5U-85F", "4x13, 52 lanes")])
+@pytest.mark.parametrize(("device", "mesh"), [("iCE40UP5K", "1x1, 1 lane"), ("LFE5U-85F", "2x17, 34 lanes")])
 def test_the_largest_mesh(device, mesh):
     result = CliRunner().invoke(main, ["estimate", "--preset", "smallest", "--device", device])
     assert result.exit_code == 0, result.output

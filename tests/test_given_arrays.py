@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+import mrfhw
 from mrfhw.field.energy import singleton_energies
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
@@ -167,3 +168,28 @@ def test_frozen_arrays_and_pieces_of_kept_ones_are_not_copied():
 def test_data_whose_energies_no_number_holds():
     with pytest.raises(ProblemError, match="the limit is 2"):
         exact.solve(problem(singleton1=np.full(SHAPE, 2**31 - 1), singleton="squared", alpha=1000), RUN)
+
+
+def test_tables_of_a_schedule_may_be_arrays() -> None:
+    wanted = Schedule.of_table((5.0, 4.0), 2)
+    assert Schedule("table", table=np.array([5.0, 4.0]), stride=2.0) == wanted  # type: ignore[arg-type]
+    assert type(Schedule.of_table([5, 4], stride=2.0).stride) is int  # type: ignore[arg-type]
+    for table in (5, None):
+        with pytest.raises(ProblemError, match=r"^table is (5|None); it has temperatures one after the other: give such as "):
+            Schedule("table", table=table)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", [np.array(["potts", "mode"]), ["potts"], None, 3])
+def test_names_are_text(text: object) -> None:
+    with pytest.raises(ProblemError, match=r"^doubleton is .*; it must be one of absolute, squared, potts, table: choose one$"):
+        Problem(labels=3, unary=np.zeros((2, 2, 3), int), doubleton=text)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match=r"^estimate is .*; it must be one of mode, mean, last: choose one$"):
+        Run(sweeps=3, estimate=text)  # type: ignore[arg-type]
+
+
+def test_only_the_first_channel_is_compared_bit_by_bit() -> None:
+    problem = Problem(labels=2, singleton1=np.zeros((2, 2, 2), int), constants=np.zeros((2, 2), int), singleton="hamming")
+    with pytest.raises(ProblemError, match=r"^singleton is 'hamming' for channel 2; the first channel's data can be compared bit "
+                                           r"by bit, the others' take absolute or squared: give one for each channel, such as "
+                                           r"\[hamming, absolute\]$"):
+        mrfhw.solve(problem, sweeps=4)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from mrfhw.field.problem import ProblemError
 from mrfhw.generate import command
 from mrfhw.generation.files import Top, generate
 from mrfhw.generation.testbench_problems import close_problems, problems
@@ -91,6 +92,18 @@ def simulated(files: dict[str, str], directory: Path, name: str, clean: bool = T
 @pytest.fixture(scope="module")
 def smallest() -> dict[str, str]:
     return generate(SMALLEST, Top(prefix="tiny"), driver=Driver)
+
+
+@pytest.mark.parametrize("changes", [{"label_bits": 1}, {"data_bits": 1}, {"label_bits": 1, "data_bits": 1, "weight_bits": 1}])
+def test_the_least_machines_have_problems(changes: dict[str, int]) -> None:
+    config = Config.preset("smallest", **changes)
+    assert all(problem.labels <= Derived.of(config).max_labels for problem, _ in problems(config))
+
+
+def test_a_machine_of_too_few_words_has_no_testbench() -> None:
+    with pytest.raises(ProblemError, match=r"^this machine has no testbench, whose problems it does not hold \(the labels reach .* "
+                                           r"or s2_words = 24 or more\): leave --testbench out, or give a machine that does$"):
+        problems(Config.preset("smallest", s2_words=8))
 
 
 @pytest.mark.parametrize("machine", [

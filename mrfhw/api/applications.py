@@ -172,7 +172,8 @@ def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = Non
         answer.labels, answer.counts, answer.entropy
 
     problem: a Problem, or the path of a saved one. sweeps: of each chain; by default the file's, or 500. burn_in: sweeps that
-    do not count; by default half. initial: labels to start from, "random", "minimum" or (H, W) whole numbers.
+    do not count; by default half of `sweeps`, or else the file's. seed, initial: by default the file's. initial: labels to start
+    from, "random", "minimum" or (H, W) whole numbers.
     options: single parameters of the machine, such as spes=4, sampler="cdf". The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial)

@@ -56,12 +56,13 @@ class Session:
     burn_in=100)` does, labels, counts and cycles; where the problem is larger than the machine, with the same `visit`.
     """
 
-    def __init__(self, problem: Problem | str | os.PathLike[str], *, burn_in: int, seed: int = 0, chains: int = 2,
-                 initial: str | np.ndarray = "random", machine: Machine = None,
+    def __init__(self, problem: Problem | str | os.PathLike[str], *, burn_in: int, seed: int | None = None, chains: int = 2,
+                 initial: str | np.ndarray | None = None, machine: Machine = None,
                  backend: str = AUTO, visit: int | None = None,
                  **options: Any):
         """problem: what is sampled, a Problem or the path of a saved one. burn_in: sweeps that do not count. seed: of the first
-        chain; the next one has seed + 1. initial: labels to start from, "random", "minimum" or (H, W) whole numbers.
+        chain; the next one has seed + 1. initial: labels to start from, "random", "minimum" or (H, W) whole numbers. Both are a
+        saved problem's own by default, or else 0 and "random".
         machine: a Config, a manifest.json or the name of a preset; by default one that holds the problem. backend: as of
         `mrfhw.stereo`. visit: sweeps of a window at a time, where the problem is larger than the
         machine; `continue_` then takes whole multiples of it. options: single parameters of the machine, such as spes=4.

@@ -178,7 +178,7 @@ def run_command(app: Application) -> click.Command:
                      help=f"Who solves it: {', '.join(backends.BACKENDS)}, or a board's address such as serial:///dev/ttyUSB0. "
                      f"{AUTO}: model where anything of a machine is given, else cpu."),
         click.option("--chains", type=int, metavar="N",
-                     help="Independent chains.  [default: 2; with --estimate last or --anneal, 1]"),
+                     help="Independent chains.  [default: 2; 1 where the last labels are the answer]"),
         VISIT,
         click.option("--clock", type=float, metavar="MHZ", help="Clock at which report.html has the machine's cycles as time."),
         click.option("-o", "--output", type=Folder(), default=Path("out") / app.verb, show_default=True,

@@ -39,7 +39,8 @@ def _port(manifest: str | None) -> MemoryPort | None:
 @click.command("export", cls=OneLineCommand)
 @click.argument("file", metavar="FIELD")
 @click.option("--sweeps", type=int, metavar="N", help=f"Sweeps, burn-in included.  [default: the file's, or {SWEEPS}]")
-@click.option("--burn-in", type=int, metavar="N", help="First sweeps, which are not counted.  [default: the file's, or half]")
+@click.option("--burn-in", type=int, metavar="N",
+              help="First sweeps, which are not counted.  [default: half of --sweeps; without that, the file's]")
 @click.option("--seed", type=int, metavar="N", help="Seed of all random numbers.  [default: the file's, or 0]")
 @click.option("--initial", metavar="NAME", help="Labels to start from: random or minimum.  [default: the file's, or random]")
 @click.option("--estimate", type=click.Choice(ESTIMATES),

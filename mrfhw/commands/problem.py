@@ -13,7 +13,7 @@ __all__ = ["APPLICATION"]
 
 APPLICATION = Application(TASK, (
     own_option(TASK, "sweeps", f"Sweeps of a chain, burn-in included.  [default: the file's, or {SWEEPS}]"),
-    own_option(TASK, "burn_in", "First sweeps, which are not counted.  [default: the file's, or half]"),
+    own_option(TASK, "burn_in", "First sweeps, which are not counted.  [default: half of --sweeps; without that, the file's]"),
     own_option(TASK, "seed", "Seed of all random numbers.  [default: the file's, or 0]"),
     own_option(TASK, "initial", "Labels to start from: random or minimum.  [default: the file's, or random]"),
     own_option(TASK, "estimate", "What is made of the samples: mode, mean or last.  [default: the file's, or mode]",

@@ -18,6 +18,7 @@ __all__ = ["load_problem", "problem_of", "result_of", "run_of", "save_problem"]
 
 SCHEDULE: Fields = {"kind": (str,), "start": (int, float), "ratio": (int, float), "limit": (int, float), "table": (list,),
                     "stride": (int,)}
+NEEDED = {"constant": ("start",), "geometric": ("start", "ratio", "limit"), "table": ("table",)}  # entries of a schedule
 RUN: Fields = {"sweeps": (int,), "burn_in": (int,), "seed": (int,), "initial": (str,), "estimate": (str,),
                "partial": (bool,)}  # the last is of files of earlier versions, where it is never true
 PROBLEM: Fields = {"labels": (int,), "singleton2_origin": (list,), "singleton": (str, list), "doubleton": (str,),
@@ -44,7 +45,8 @@ def problem_of(record: Record, path: object) -> tuple[Problem, Run | None]:
     run = None if found is None else _run(path, found, arrays.pop(INITIAL, None))
     _check_arrays(path, "a problem", arrays, (*DATA, *MASKS), () if "unary" in arrays else ("singleton1",))
     if "schedule" in scalars:
-        entries = take(path, "the schedule", scalars["schedule"], SCHEDULE)
+        entries = take(path, "the schedule", scalars["schedule"], SCHEDULE, ("kind",))
+        take(path, f"the {entries['kind']} schedule", scalars["schedule"], SCHEDULE, NEEDED.get(entries["kind"], ()))
         table = entries.pop("table", [])
         if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in table):
             raise ProblemError(f"{path}: table of the schedule has other things than numbers: write numbers")

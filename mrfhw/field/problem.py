@@ -92,8 +92,8 @@ class Problem(Recorded):
     channels: tuple[Channel, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.doubleton not in DOUBLETONS:
-            raise ProblemError(f"doubleton is {self.doubleton!r}; it must be one of {', '.join(DOUBLETONS)}: choose one")
+        if not isinstance(self.doubleton, str) or self.doubleton not in DOUBLETONS:
+            raise ProblemError(f"doubleton is {short(repr(self.doubleton))}; it must be one of {', '.join(DOUBLETONS)}: choose one")
         if not isinstance(self.schedule, Schedule):
             raise ProblemError(f"schedule is {short(repr(self.schedule))}; it is a Schedule: give such as Schedule.constant(2)")
         self._check_numbers()
@@ -282,7 +282,7 @@ class Run(Recorded):
         elif self.initial not in ("random", "minimum"):
             raise ProblemError(f"initial is {short(repr(self.initial))}; it must be random, minimum or an array of labels: "
                                "choose one")
-        if self.estimate not in ESTIMATES:
+        if not isinstance(self.estimate, str) or self.estimate not in ESTIMATES:
             raise ProblemError(f"estimate is {short(repr(self.estimate))}; it must be one of {', '.join(ESTIMATES)}: choose one")
 
     @property

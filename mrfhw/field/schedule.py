@@ -11,6 +11,14 @@ from mrfhw.system.errors import ProblemError
 __all__ = ["Schedule"]
 
 
+def _entries(table: Iterable[float]) -> tuple[float, ...]:
+    try:
+        return tuple(table)
+    except TypeError:
+        raise ProblemError(f"table is {short(repr(table))}; it has temperatures one after the other: "
+                           "give such as (9, 5, 2)") from None
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Temperature by sweep, in units of unshifted energy.
@@ -31,11 +39,11 @@ class Schedule:
         if self.kind not in ("constant", "geometric", "table"):
             raise ProblemError(f"schedule is {self.kind!r}; it must be constant, geometric or table: choose one")
         if self.kind == "table":
+            object.__setattr__(self, "table", tuple(finite("temperature", value, 0, hint) for value in _entries(self.table)))
             if not self.table:
                 raise ProblemError("the temperature table is empty; it needs at least 1 entry: give one")
-            object.__setattr__(self, "table", tuple(finite("temperature", value, 0, hint) for value in self.table))
-            whole_number("stride", self.stride, 1, (1 << 32) - 1, "give one of them",
-                         "a table entry holds for 1 to 2^32 - 1 sweeps")
+            object.__setattr__(self, "stride", whole_number("stride", self.stride, 1, (1 << 32) - 1, "give one of them",
+                                                            "a table entry holds for 1 to 2^32 - 1 sweeps"))
         else:
             object.__setattr__(self, "start", finite("temperature", self.start, 0, hint))
         if self.kind == "geometric":
@@ -57,11 +65,7 @@ class Schedule:
 
     @classmethod
     def of_table(cls, table: Iterable[float], stride: int = 1) -> Schedule:
-        try:
-            return cls("table", table=tuple(table), stride=stride)
-        except TypeError:
-            raise ProblemError(f"table is {short(repr(table))}; it has temperatures one after the other: "
-                               "give such as (9, 5, 2)") from None
+        return cls("table", table=_entries(table), stride=stride)
 
     @property
     def hottest(self) -> float:

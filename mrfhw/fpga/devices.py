@@ -179,7 +179,7 @@ def largest(config: Config, device: Device, link: Sequence[Memory] = ()) -> Conf
             machine = config.changed(mesh_rows=rows, mesh_cols=cols)
         except ConfigError:  # such as addresses that are too narrow for so many sites
             break
-        if too_much(machine, device, link, margin=False) is not None:
+        if too_much(machine, device, link, margin=False, small=True) is not None:
             break
         found = machine
     return found

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import DOUBLETON_CODES
@@ -35,9 +35,16 @@ _HOT = 4  # the hot runs' temperature is this part of the energies' range, so th
 
 
 def problems(config: Config) -> list[tuple[Problem, Run]]:
-    """Always the same, and without padding: what takes least time comes first, so that most faults are found soon."""
-    cold, hot = close_problems(config)
-    return [*cold, *general_problems(config), *hot]
+    """Always the same, and without padding: what takes least time comes first, so that most faults are found soon.
+
+    Raises ProblemError where the machine holds too few singleton-2 words for them.
+    """
+    try:
+        cold, hot = close_problems(config)
+        return [*cold, *general_problems(config), *hot]
+    except ProblemError as error:
+        raise ProblemError(f"this machine has no testbench, whose problems it does not hold ({error}): leave --testbench out, or "
+                           "give a machine that does") from None
 
 
 def _shape(c: Derived, rows: int, cols: int) -> tuple[int, int]:
@@ -226,15 +233,16 @@ def general_problems(config: Config) -> list[tuple[Problem, Run]]:
         Problem(labels=labels, singleton1=data(*shape), singleton2=data(*shape),
                 offsets=np.array([(row, col) for row in (-1, 0, 1) for col in (-2, 0, 1)][1:1 + labels]),
                 singleton=singleton("absolute"), alpha=alpha, beta=beta, tau=min(3, c.doubleton_max),
-                energy_shift=shift, out_of_range=9,
+                energy_shift=shift, out_of_range=min(9, (1 << c.singleton_bits) - 1),
                 observed=numbers(0, 5, *shape) > 0, clamped=numbers(0, 8, *shape) == 0,
                 schedule=Schedule.geometric(hot, 0.9, cold), **weights),
         Problem(labels=labels, singleton1=data(*shape, most=8), constants=data(labels, most=8), singleton=singleton("squared"),
                 alpha=1, beta=1, doubleton="squared" if squared else "absolute", vectors=vectors if squared else None,
                 tau=min(60, c.doubleton_max),
                 schedule=Schedule.of_table((temperature(60, 0), temperature(30, 0)), 3), **limit),
-        Problem(labels=3, singleton1=data(*shape), constants=data(3), singleton=singleton("hamming"), alpha=1, beta=beta,
-                doubleton="potts", schedule=Schedule.constant(temperature(25, 0))),
+        Problem(labels=min(3, labels), singleton1=data(*shape), constants=data(min(3, labels)),
+                singleton=singleton("hamming"), alpha=1, beta=beta, doubleton="potts",
+                schedule=Schedule.constant(temperature(25, 0))),
     ]
     if c.pairwise_bits:
         found.append(Problem(labels=labels, singleton1=data(*shape), constants=data(labels), singleton=singleton("absolute"),

@@ -39,6 +39,10 @@ def _check_channels(config: Derived, problem: Problem) -> None:
                            f"fewer, or a machine with data_bits_{len(problem.channels)}")
     for number, channel in enumerate(problem.channels):
         kinds, bits = config.channel_singletons(number), config.channel_bits[number]
+        if channel.singleton not in kinds and number:
+            raise ProblemError(f"singleton is {channel.singleton!r} for channel {number + 1}; the first channel's data can be "
+                               f"compared bit by bit, the others' take {' or '.join(kinds)}: give one for each channel, such as "
+                               f"{'[' + ', '.join(('hamming', *('absolute' for _ in problem.channels[1:]))) + ']'}")
         if channel.singleton not in kinds:
             raise ProblemError(f"singleton is {channel.singleton!r}; channel {number + 1} of a machine with distance = "
                                f"{config.distance} takes {' or '.join(kinds)}: give one of them, or a machine with another "
