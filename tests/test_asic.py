@@ -158,7 +158,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({**kept()[0], "config": []}))
     (tmp_path / "bits.json").write_text(json.dumps({**kept()[0], "config": {"label_bits": 99}}))
     numbers = {"text": {"tile_um2": "wide"}, "below": {"labels_per_s": -1}, "nan": {"clock_hz": float("nan")},
-               "memory": {"memory_um2": []}, "areas": {"areas_um2": {"spu_0": "wide"}}, "powers": {"powers_w": [1]},
+               "memory": {"memory_um2": []}, "areas": {"areas_um2": {"spu_0": -1.0, "lmem": 3.0}}, "powers": {"powers_w": [1]},
                "part": {"powers_w": {**kept()[0]["powers_w"], "spu_0": {"leakage": None}}}}
     for name, changes in numbers.items():
         (tmp_path / f"{name}.json").write_text(json.dumps({**kept()[0], **changes}))

@@ -32,6 +32,7 @@ from mrfhw.placement.placement import Placement
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.sessions import backends
 from mrfhw.sessions.driver import ChipError
+from mrfhw.sim.idle import Idle
 from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
 
 
@@ -147,6 +148,19 @@ def test_another_machine_is_refused(tiny) -> None:
     with connect(tiny.address, TINY) as session:  # and it serves the right one as before
         problem, run = tiny_problem(3)
         assert_equals_model(session.solve(problem, run), TINY, problem, run)
+
+
+def test_an_idle_board_waits_longer_and_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not at all for 20 ms after a byte, then 1, 4 and 10 ms."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    idle = Idle()
+    assert idle.pause() == 0.010
+    idle.moved()
+    found = []
+    for now[0] in (100.0, 100.019, 100.03, 100.2, 100.4, 200.0):
+        found.append(idle.pause())
+    assert found == [0.0, 0.0, 0.001, 0.004, 0.010, 0.010]
 
 
 @pytest.mark.parametrize("listen", ["pty", "tcp://127.0.0.1:0"])
