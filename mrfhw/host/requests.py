@@ -188,7 +188,8 @@ class Requests:
                     if frame.operation == Operation.LOG and self._following:
                         heard = self.link.clock()
                 if self.damaged > damaged and self.greeting is not None:
-                    heard = self.link.clock()  # of a board, which a frame that cannot be read does not prove before its greeting
+                    # The board is there. Before its greeting bytes that are no frame may be anybody's.
+                    heard = self.link.clock()
                     if self._per_byte is not None:
                         # The damaged frame may have been the answer, so wait only as long as an answer usually takes.
                         until = min(until, sent + 2 * (size + OVERHEAD) * self._per_byte)
