@@ -100,6 +100,15 @@ def test_metrics_where_nothing_is_known():
     assert np.isnan(truth.error(labels)).all()
 
 
+def test_the_nearest_label_is_the_nearest_of_all() -> None:
+    flow = np.random.default_rng(0).uniform(-4, 7, (20, 30, 2))
+    flow[3, 4], flow[5] = np.nan, 0.5
+    vectors = motion_vectors(4, 6, (1, 2))
+    least = np.sqrt(((flow[..., None, :] - vectors) ** 2).sum(-1)).min(-1)
+    quality = MotionTruth(flow, vectors).metrics(np.zeros((20, 30), np.uint8), None)
+    assert quality["epe_least"] == np.nanmean(least)
+
+
 def test_scale():
     scale = motion_scale(3, 5, (1, 2))
     assert scale.kind == "flow"

@@ -76,7 +76,8 @@ def motion_scale(rows: int, cols: int, centre: tuple[int, int]) -> LabelScale:
 
 
 class MotionTruth:
-    """True motions. flow: (H, W, 2) float64, (row, column) in pixels, NaN where unknown. vectors: (L, 2) of the labels.
+    """True motions. flow: (H, W, 2) float64, (row, column) in pixels, NaN where unknown. vectors: (L, 2) of the labels,
+    all motions by whole pixels within a rectangle (`motion_vectors`).
 
     Quality, in pixels over known pixels: `epe`, the mean length of the difference (end-point error) of the mode,
     `epe_mean`, that of the posterior mean, `epe_flow`, that of the motion between pixels (`mrfhw.apps.finer_motion`), and
@@ -103,8 +104,5 @@ class MotionTruth:
         for name, estimate in (("epe_mean", mean), ("epe_flow", finer)):
             if estimate is not None:
                 quality[name] = self._mean(estimate)
-        least = np.full(self.known.shape, np.inf)
-        for vector in self.vectors:
-            least = np.fmin(least, end_point_error(vector, self.picture))
-        quality["epe_least"] = float(least[self.known].mean()) if self.known.any() else None
+        quality["epe_least"] = self._mean(np.rint(self.picture).clip(self.vectors.min(0), self.vectors.max(0)))
         return quality
