@@ -2,10 +2,10 @@
 
     python benchmarks/motion_intervals.py [--data DIR --scenes A,B,C [--held-back D,E,F]]
 
-A whole number is the built-in scene of that seed. Each is solved as `mrfhw run motion` does. Of all pairs of the two numbers that
-are tried, that one is taken whose 90 % intervals hold, in rows and in columns of each scene, the shares of the truth that are
-nearest to 90 % in the sense of least squares. Printed are, for each scene, the shares with this pair and with the constants; scenes
-that are held back have no part in the choice.
+A whole number is the built-in scene of that seed; a stereo pair of DIR is a scene, too. Each is solved as `mrfhw run motion` does.
+Of all pairs of the two numbers that are tried, that one is taken whose 90 % intervals hold, in rows and in columns of each scene,
+the shares of the truth that are nearest to 90 % in the sense of least squares. Printed are, for each scene, the shares with this
+pair and with the constants; scenes that are held back have no part in the choice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Pictures of known truth as the jobs that `mrfhw run` makes of them, solved and judged as it does: for the other benchmarks.
 
 A directory of published scenes has stereo/NAME/{left,right,disp_left}.png, flow/NAME/{frame10.png,frame11.png,flow10.flo},
-bsds/images/NAME.jpg and bsds/labels/NAME_K.png. Without one, built-in scenes stand in, named by their seeds.
+bsds/images/NAME.jpg and bsds/labels/NAME_K.png. Without one, built-in scenes stand in, named by their seeds. A choice of numbers
+for motion may take stereo pairs, too: a motion along the rows.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from mrfhw.analysis.answer import quantified
 from mrfhw.analysis.calibration import calibrate
 from mrfhw.analysis.solution import Solution
+from mrfhw.apps.flow import write_flow
 from mrfhw.apps.images import load_disparity
 from mrfhw.apps.job import Job
 from mrfhw.cli import APPLICATIONS
@@ -48,17 +50,22 @@ def published(verb: str, data: Path, name: str) -> list[str]:
         folder = data / "flow" / name
         words = [*(str(folder / f"frame{number}.png") for number in (10, 11)), "--truth", str(folder / "flow10.flo")]
     else:
-        name, _, given = name.partition(":")
-        if not given and name not in SCALES:
-            raise ProblemError(f"scenes has {name}, whose scale is not known: give {name}:SCALE, the grey of one pixel of truth")
-        folder = data / "stereo" / name
+        folder, scale = _pair(data, name)
         words = [str(folder / f"{side}.png") for side in ("left", "right")]
         if (folder / "disp_left.png").is_file():
-            words += stereo_range(folder / "disp_left.png", _scale(given) if given else SCALES[name])
+            words += stereo_range(folder / "disp_left.png", scale)
     missing = [word for word in words[:2] if not word.startswith("--") and not Path(word).is_file()]
     if missing or "--truth" not in words:
         raise ProblemError(f"scenes has {name}, of which {missing[0] if missing else 'the truth'} is missing: give another one")
     return words
+
+
+def _pair(data: Path, name: str) -> tuple[Path, float]:
+    """Of a stereo pair's NAME or NAME:SCALE, where it lies and the grey value of one pixel of true disparity."""
+    name, _, given = name.partition(":")
+    if not given and name not in SCALES:
+        raise ProblemError(f"scenes has {name}, whose scale is not known: give {name}:SCALE, the grey of one pixel of truth")
+    return data / "stereo" / name, _scale(given) if given else SCALES[name]
 
 
 def _scale(text: str) -> float:
@@ -77,6 +84,19 @@ def stereo_range(truth: Path, scale: float) -> list[str]:
     known = known[known > 0]
     least, most = int(np.floor(known.min())), int(np.rint(known.max()))
     return ["--labels", str(most - least + 1), "--min-disparity", str(least), "--truth", str(truth), "--truth-scale", str(scale)]
+
+
+def pair_as_frames(data: Path, name: str, directory: Path) -> list[str]:
+    """The words after `mrfhw run motion` for a stereo pair, by `name` as `published` takes it. Its truth is written into
+    `directory`: a disparity is a motion to the left."""
+    words = published("stereo", data, name)
+    folder, scale = _pair(data, name)
+    disparity = load_disparity(folder / "disp_left.png", scale)
+    flow = np.stack([np.zeros_like(disparity), -disparity], -1)
+    flow[disparity == 0] = np.nan
+    directory.mkdir(parents=True, exist_ok=True)
+    write_flow(directory / "truth.flo", flow)
+    return [*words[:2], "--truth", str(directory / "truth.flo")]
 
 
 def built_in(verb: str, directory: Path, seed: int, rows: int = 144, cols: int = 192) -> list[str]:
@@ -122,8 +142,15 @@ def chosen_on_and_held_back(verb: str, data: Path | None, scenes: str, held_back
     both = set(names["chosen on"]) & set(names["held back"])
     if both:
         raise ProblemError(f"held-back has {min(both)}, on which the choice is made: give others")
-    return {part: {name: built_in(verb, directory / name, int(name)) if data is None or name.isdecimal() else
-                   published(verb, data, name) for name in several} for part, several in names.items()}
+
+    def words(name: str) -> list[str]:
+        if data is None or name.isdecimal():
+            return built_in(verb, directory / name, int(name))
+        if verb == "motion" and not (data / "flow" / name).is_dir() and (data / "stereo" / name.partition(":")[0]).is_dir():
+            return pair_as_frames(data, name, directory / name)
+        return published(verb, data, name)
+
+    return {part: {name: words(name) for name in several} for part, several in names.items()}
 
 
 def job_of(verb: str, words: Sequence[str]) -> Job:

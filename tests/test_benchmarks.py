@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from mrfhw.apps.flow import read_flow
 from mrfhw.cli import APPLICATIONS
 from mrfhw.field.files import save_problem
 from mrfhw.field.problem import Problem, ProblemError, Run
@@ -227,6 +228,20 @@ def test_what_a_choice_cannot_be_made_on(monkeypatch, given, said):
     for name in ("doubt", "motion_intervals"):
         done = CliRunner().invoke(importlib.import_module(name).main, given)
         assert (done.exit_code, done.output) == (2, f"Error: {said}\n")
+
+
+def test_a_stereo_pair_is_a_motion_scene(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    scene = stereo_scene(24, 32, 4, seed=1)
+    (tmp_path / "stereo" / "pair").mkdir(parents=True)
+    _, _, truth = write_scene(scene, tmp_path / "stereo" / "pair")
+    truth.rename(truth.with_name("disp_left.png"))
+    name = f"pair:{scene.truth_scale}"
+    scenes = importlib.import_module("scene_jobs").chosen_on_and_held_back("motion", tmp_path, name, "", tmp_path / "work")
+    *frames, _, flow = scenes["chosen on"][name]
+    assert frames == [str(tmp_path / "stereo" / "pair" / f"{side}.png") for side in ("left", "right")]
+    true = np.where(scene.disparity > 0, -scene.disparity, np.nan)
+    assert np.array_equal(read_flow(flow), np.stack([0 * true, true], -1), equal_nan=True)
 
 
 def test_widths_of_motions_that_hold_what_they_say(monkeypatch, tmp_path):
