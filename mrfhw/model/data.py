@@ -28,11 +28,18 @@ def compiling(*kernel: object) -> contextlib.AbstractContextManager[None]:
     return working("compiling the model")
 
 
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written, as what problems hold: of both kinds of arrays every loop would be compiled again."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def _channels(image: np.ndarray | None) -> np.ndarray:
     """An image (H, W, C) int32, of size 0 for none."""
     if image is None:
-        return np.empty((0, 0, 0), np.int32)
-    return np.ascontiguousarray(image, np.int32).reshape(*image.shape[:2], -1)
+        return _read_only(np.empty((0, 0, 0), np.int32))
+    return _read_only(np.ascontiguousarray(image, np.int32).reshape(*image.shape[:2], -1))
 
 
 def sources(problem: Problem) -> tuple[tuple[int, int], np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray,
@@ -46,8 +53,8 @@ def sources(problem: Problem) -> tuple[tuple[int, int], np.ndarray, np.ndarray, 
     observed = np.empty((0, 0), np.bool_) if problem.observed is None else np.ascontiguousarray(problem.observed)
     channels = np.array([(c.alpha, SINGLETONS.index(c.singleton), -1 if c.most is None else c.most)
                          for c in problem.channels], np.int64)
-    return (problem.shape, _channels(problem.singleton1), _channels(problem.singleton2), offsets, constants,
-            _channels(problem.unary), observed, channels, int(problem.out_of_range))
+    return (problem.shape, _channels(problem.singleton1), _channels(problem.singleton2), _read_only(offsets),
+            _read_only(constants), _channels(problem.unary), _read_only(observed), _read_only(channels), int(problem.out_of_range))
 
 
 def hamming_sources(first: np.ndarray, second: np.ndarray, offsets: np.ndarray) -> tuple[Any, ...]:
@@ -55,8 +62,9 @@ def hamming_sources(first: np.ndarray, second: np.ndarray, offsets: np.ndarray) 
 
     first: (H, W), second: (H2, W2) integers of up to 31 bits. No offset leads out of the second.
     """
-    return (first.shape, _channels(first), _channels(second), np.ascontiguousarray(offsets, np.int64), np.empty((0, 0), np.int32),
-            _channels(None), np.empty((0, 0), np.bool_), np.array([(1, SINGLETONS.index("hamming"), -1)], np.int64), 0)
+    channels = np.array([(1, SINGLETONS.index("hamming"), -1)], np.int64)
+    return (first.shape, _channels(first), _channels(second), _read_only(np.ascontiguousarray(offsets, np.int64)),
+            _read_only(np.empty((0, 0), np.int32)), _channels(None), _read_only(np.empty((0, 0), np.bool_)), _read_only(channels), 0)
 
 
 def singles(problem: Problem, sites: np.ndarray, stride: int, kind: type[np.generic]) -> np.ndarray:
