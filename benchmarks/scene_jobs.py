@@ -20,7 +20,7 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.apps.flow import write_flow
 from mrfhw.apps.images import load_disparity
 from mrfhw.apps.job import Job
-from mrfhw.cli import APPLICATIONS
+from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.scenes import (
     motion_scene,
     segmentation_scene,

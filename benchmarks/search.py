@@ -30,7 +30,7 @@ import numpy as np
 from scene_jobs import built_in, job_of, judged, published, solved
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-from mrfhw.cli import APPLICATIONS
+from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.jobs.options import default
 from mrfhw.machine.config import ConfigError

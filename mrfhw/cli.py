@@ -1,4 +1,4 @@
-"""The command line: the groups `mrfhw run` and `mrfhw verify`, and the commands of LAZY."""
+"""The command line: the commands of LAZY."""
 
 from __future__ import annotations
 
@@ -7,51 +7,35 @@ import importlib
 import click
 
 from mrfhw import __version__
-from mrfhw.commands import denoise, motion, problem, segment, stereo
-from mrfhw.commands.application import run_command, verify_command
 from mrfhw.commands.machine_options import OneLineGroup
 
-__all__ = ["main"]
+__all__ = ["LAZY", "main"]
 
-APPLICATIONS = (stereo.APPLICATION, motion.APPLICATION, segment.APPLICATION, denoise.APPLICATION, problem.APPLICATION)
-
-# Commands imported when they are asked for, because they bring the gateware or much arithmetic with them.
+# Commands, each imported when it is asked for, because they bring the gateware or much arithmetic with them; of a module its
+# `command` or what is named.
 LAZY = {"asic": "mrfhw.asic.command", "bench": "mrfhw.bench.command", "board": "mrfhw.commands.board",
         "build": "mrfhw.commands.build",
         "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate",
         "export": "mrfhw.commands.export", "generate": "mrfhw.generate", "report": "mrfhw.commands.report",
-        "reproduce": "mrfhw.reproduce.command", "scaling": "mrfhw.scaling.command", "statistics": "mrfhw.commands.statistics"}
+        "reproduce": "mrfhw.reproduce.command", "run": "mrfhw.commands.applications:run", "scaling": "mrfhw.scaling.command",
+        "statistics": "mrfhw.commands.statistics", "verify": "mrfhw.commands.applications:verify"}
 
 
 class MainGroup(OneLineGroup):
     """The top group, with the commands of LAZY."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *LAZY])
+        return sorted(LAZY)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in LAZY:
-            command: click.Command = importlib.import_module(LAZY[cmd_name]).command
-            return command
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in LAZY:
+            return None
+        module, _, name = LAZY[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name or "command")
+        return command
 
 
 @click.group(cls=MainGroup)
 @click.version_option(__version__, prog_name="mrfhw")
 def main() -> None:
     """Markov random fields by Gibbs sampling, on hardware that this program generates."""
-
-
-@main.group(cls=OneLineGroup)
-def run() -> None:
-    """Solve a problem and write the answer, its uncertainty and a report."""
-
-
-@main.group(cls=OneLineGroup)
-def verify() -> None:
-    """Solve a problem by the generated hardware and by its model, and compare every bit."""
-
-
-for application in APPLICATIONS:
-    run.add_command(run_command(application))
-    verify.add_command(verify_command(application))

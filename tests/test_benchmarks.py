@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.apps.flow import read_flow
-from mrfhw.cli import APPLICATIONS
+from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.field.files import save_problem
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.model.machine import solve
@@ -88,7 +88,7 @@ def test_defaults_are_those_of_the_application(search):
     (("--data", "."), "scenes is missing"),
     (("--data", ".", "--scenes", "moon"), "scenes has moon, whose scale is not known"),
     (("--data", ".", "--scenes", "moon:4"), "left.png is missing"),
-    (("--data", ".", "--scenes", "moon:x"), "left.png is missing"),
+    (("--data", ".", "--scenes", "moon:x"), "scale is 'x'; it is the grey value"),
     (("--scenes", "1,2", "--held-back", "2"), "held-back has 2"),
     (("--scenes", "teddy"), "scenes has a name that is no seed"),
 ])

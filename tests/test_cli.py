@@ -17,6 +17,7 @@ from mrfhw import __version__, cli
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import disparity_scale
 from mrfhw.commands import application
+from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.generation.files import manifest
 from mrfhw.jobs.machine import MESH_FIELDS, NAMES, config_from_options
@@ -120,7 +121,7 @@ def test_options_reach_the_problem(pictures, monkeypatch):
     assert job.config == Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, spus=1)
 
 
-@pytest.mark.parametrize("app", [app for app in cli.APPLICATIONS if app.task.problem], ids=lambda app: app.verb)
+@pytest.mark.parametrize("app", [app for app in APPLICATIONS if app.task.problem], ids=lambda app: app.verb)
 @pytest.mark.parametrize("group", ["run", "verify"])
 def test_defaults_are_the_librarys(group, app):
     library = {name: p.default for name, p in inspect.signature(app.task.problem).parameters.items()}
@@ -336,7 +337,7 @@ def test_demo_scene_refuses(tmp_path):
 
 
 @pytest.mark.parametrize("command", [(), ("run",), *((group, app.verb) for group in ("run", "verify")
-                                                     for app in cli.APPLICATIONS), *((name,) for name in cli.LAZY)])
+                                                     for app in APPLICATIONS), *((name,) for name in cli.LAZY)])
 def test_help(command):
     result = invoke(*command, "--help")
     assert result.exit_code == 0

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from mrfhw import cli
 from mrfhw.apps.job import Cooling
 from mrfhw.apps.metrics import METRICS, describe
+from mrfhw.cli import main
+from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.field.problem import Problem, Schedule
 from mrfhw.jobs import denoise, motion, segment, stereo
 from mrfhw.jobs.options import COMMON, Common
@@ -51,12 +52,12 @@ def among_the_scenes(scenes, monkeypatch):
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(cli.main, [str(argument) for argument in arguments], prog_name="mrfhw")
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="mrfhw")
 
 
 def a_job(verb, *options):
     """The job that `run VERB` of the scene's files makes of the options."""
-    app = next(app for app in cli.APPLICATIONS if app.verb == verb)
+    app = next(app for app in APPLICATIONS if app.verb == verb)
     made = []
     command = app.options_on(lambda **given: made.append(app.job(**given)))
     click.command(verb)(command).main([*map(str, options)], standalone_mode=False)

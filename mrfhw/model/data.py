@@ -62,9 +62,9 @@ def hamming_sources(first: np.ndarray, second: np.ndarray, offsets: np.ndarray) 
 
     first: (H, W), second: (H2, W2) integers of up to 31 bits. No offset leads out of the second.
     """
-    channels = np.array([(1, SINGLETONS.index("hamming"), -1)], np.int64)
-    return (first.shape, _channels(first), _channels(second), _read_only(np.ascontiguousarray(offsets, np.int64)),
-            _read_only(np.empty((0, 0), np.int32)), _channels(None), _read_only(np.empty((0, 0), np.bool_)), _read_only(channels), 0)
+    moves, channels = np.ascontiguousarray(offsets, np.int64), np.array([(1, SINGLETONS.index("hamming"), -1)], np.int64)
+    return (first.shape, _channels(first), _channels(second), _read_only(moves), _read_only(np.empty((0, 0), np.int32)),
+            _channels(None), _read_only(np.empty((0, 0), np.bool_)), _read_only(channels), 0)
 
 
 def singles(problem: Problem, sites: np.ndarray, stride: int, kind: type[np.generic]) -> np.ndarray:
