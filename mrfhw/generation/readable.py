@@ -39,6 +39,7 @@ _KEYWORDS = frozenset(re.findall(r"\w+", """
 
 # An identifier in Yosys' text, an escaped one with the space that ends it. What follows a digit's quote is a constant.
 _NAME = re.compile(r"\\(\S+) |(?<![\w$'\\`])([A-Za-z_][\w$]*)")
+_NAME_WITH_NUMBER = re.compile(r"\\(\S*\$\S*) ()")  # Yosys escapes all that have a $
 _ID = r"(?:\\\S+ |[A-Za-z_]\w*)"
 _RANGE = r"\[(\d+):(\d+)\]"
 _DECLARED = re.compile(rf"^  (input|output|wire|reg)(?: signed)? (?:{_RANGE} )?({_ID})( {_RANGE})?( = .*)?;$")
@@ -52,6 +53,8 @@ _OPERAND = rf"(?:{_ID}(?:\[\d+(?::\d+)?\])?|\d+'[hdb]\w+)"
 _PART = rf"(?:{_OPERAND}|\([^()]*\))"  # of an expression in which wires have been placed
 _UNARY = re.compile(rf"^([~!|&^]) ({_PART})$")
 _BINARY = re.compile(rf"^({_PART}) (\S+) ({_PART})$")
+_NEXT = re.compile(rf"^    ({_ID}) <= ({_ID});$")
+_SUM = re.compile(rf"^ +(?:assign )?({_ID}) <?= ({_ID})\[\d+:0\];$")
 _WORD = re.compile(rf"^    ({_ID})\[(\d+)\] = (\S+);$")
 
 
@@ -84,7 +87,7 @@ def _rename(text: str, names: dict[str, str]) -> str:
         name = found[1] or found[2]
         return found[0] if name not in names or text[found.start() - 1:found.start()] == "." else _written(names[name])
 
-    return _NAME.sub(other, text) if names else text
+    return (_NAME_WITH_NUMBER if all("$" in name for name in names) else _NAME).sub(other, text)
 
 
 @dataclass
@@ -135,10 +138,10 @@ class _Module:
                        for name in _names(line) if "$" in name)
 
     def without(self, names: set[str]) -> None:
-        """Drop declarations of nets, with the attribute before them, and what is assigned to them."""
+        """Drop declarations of nets with a number, with the attribute before them, and what is assigned to them."""
         kept: list[str] = []
         for line in self.lines:
-            found = _DECLARED.match(line) or _ASSIGN.match(line)
+            found = (_DECLARED.match(line) or _ASSIGN.match(line)) if "$" in line else None
             if found and _plain(found[4] if found.re is _DECLARED else found[1]) in names:
                 if found.re is _DECLARED and kept[-1].startswith("  (*"):
                     kept.pop()
@@ -263,7 +266,8 @@ def _drop_unread(module: _Module) -> None:
     """Drop wires of a number, or with the name of another and a number, that nothing reads."""
     while True:
         uses = module.uses()
-        unread = {name for line in module.lines if (found := _ASSIGN.match(line)) and "$" in (name := _plain(found[1]))
+        unread = {name for line in module.lines
+                  if "$" in line and (found := _ASSIGN.match(line)) and "$" in (name := _plain(found[1]))
                   and uses[name] == 1 and name not in module.ports}
         if not unread:
             return
@@ -274,8 +278,8 @@ def _name_next_values(module: _Module) -> None:
     """`x_next` for what register x takes at the clock's next edge."""
     names: dict[str, str] = {}
     for before, line in zip(module.lines, module.lines[1:], strict=False):
-        found = re.fullmatch(rf"    ({_ID}) <= ({_ID});", line)
-        if not found or not before.startswith("  always @(posedge"):
+        found = _NEXT.match(line) if before.startswith("  always @(posedge") else None
+        if not found:
             continue
         register, value = _plain(found[1]), _plain(found[2])
         if _ANONYMOUS.fullmatch(value) and value not in names:
@@ -300,7 +304,8 @@ def _place_wires(module: _Module) -> None:
     """Put the expression of a numbered wire that is used once where it is used, if its value cannot differ there."""
     while True:
         uses = module.uses()
-        expressions = {_plain(found[1]): found[2] for line in module.lines if (found := _ASSIGN.match(line))
+        expressions = {_plain(found[1]): found[2] for line in module.lines
+                       if line.startswith("  assign \\$") and (found := _ASSIGN.match(line))
                        and _ANONYMOUS.fullmatch(_plain(found[1])) and uses[_plain(found[1])] == 2}
         placed: set[str] = set()
         for number, line in enumerate(module.lines):
@@ -403,7 +408,7 @@ def _name_numbered(module: _Module) -> None:
     names: dict[str, str] = {}
     bases: dict[str, str] = {}
     for line in module.lines:  # a sum with its carry
-        found = re.fullmatch(rf" +(?:assign )?({_ID}) <?= ({_ID})\[\d+:0\];", line)
+        found = _SUM.match(line) if "\\$" in line else None
         if found and _ANONYMOUS.fullmatch(_plain(found[2])):
             owners.setdefault(_plain(found[2]), _plain(found[1]) + "_wide")
     declared = [_plain(found[4]) for line in module.lines if (found := _DECLARED.match(line))]
