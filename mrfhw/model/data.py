@@ -10,7 +10,7 @@ import numpy as np
 from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.problem import Problem
 from mrfhw.field.terms import SINGLETONS
-from mrfhw.model.kernel import fill_singles
+from mrfhw.model.energy_kernel import fill_singles
 from mrfhw.system.progress import working
 
 __all__ = ["compiling", "doubles", "edges", "energy_bound", "hamming_sources", "singles", "sources"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from mrfhw.field.problem import Problem
 from mrfhw.model.data import doubles, edges, sources
-from mrfhw.model.kernel import field_energy, fill_singles
+from mrfhw.model.energy_kernel import field_energy, fill_singles
 from mrfhw.model.threads import in_shares, threads_of
 
 __all__ = ["FieldEnergy"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from mrfhw.field.problem import LABELS_MAX, Problem
 from mrfhw.model.data import compiling, energy_bound, sources
-from mrfhw.model.kernel import least_of_rows
+from mrfhw.model.energy_kernel import least_of_rows
 from mrfhw.model.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 
 __all__ = ["BOX", "box_start", "least_in_boxes"]

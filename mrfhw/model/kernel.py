@@ -1,6 +1,7 @@
 """The compiled loops of the model: generator, energies, samplers and the sweep of a colour.
 
-They stand in one file because numba's cache notices changes of a function's own file alone.
+They stand in one file because numba's cache notices changes of a function's own file alone; what takes the data alone is in
+`mrfhw.model.energy_kernel`.
 
 `step`, `output`, `draw_race` and `draw_cdf` are the definition of a draw, one site at a time. `sweep_race` and
 `sweep_cdf` are the same arithmetic arranged so that LLVM makes vector instructions of it: energies of a site
@@ -16,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.terms import SINGLETONS
 from mrfhw.system.numba_alone import numba
 
 __all__ = [
@@ -27,15 +27,12 @@ __all__ = [
     "count_labels",
     "draw_cdf",
     "draw_race",
-    "field_energy",
     "fill_flags",
     "fill_noise",
-    "fill_singles",
     "fill_uniforms",
     "fill_weights",
     "float_cdf",
     "float_race",
-    "least_of_rows",
     "near_slots",
     "output",
     "step",
@@ -47,7 +44,6 @@ __all__ = [
 
 
 BLOCK = 16  # generators that step together
-SQUARED, HAMMING = (SINGLETONS.index(name) for name in ("squared", "hamming"))  # the loops' codes of E_singleton
 EXISTS, CLAMPED, UP, DOWN, LEFT, RIGHT = (1 << bit for bit in range(6))  # flags of a site; the last four: its neighbours
 U = np.uint64
 Int = Any  # a Python or NumPy integer
@@ -193,120 +189,6 @@ def fill_flags(flags: np.ndarray, rows: int, cols: Int) -> None:
 
 
 # -- energies
-
-
-@numba.njit(cache=True, inline="always")
-def channel_energy(first: Int, second: Int, kind: int, most: int) -> Int:
-    """E_singleton of one channel (`mrfhw.field.terms.Channel`). kind: index in SINGLETONS. most: its limit, negative for none."""
-    energy = np.int64(first) ^ np.int64(second) if kind == HAMMING else abs(np.int64(first) - np.int64(second))
-    if kind == SQUARED:
-        energy *= energy
-    elif kind == HAMMING:
-        bits = np.uint64(energy)  # the ones of each 2, then 4, then 8 of them, then all
-        bits -= bits >> U(1) & U(0x5555555555555555)
-        bits = (bits & U(0x3333333333333333)) + (bits >> U(2) & U(0x3333333333333333))
-        bits = bits + (bits >> U(4)) & U(0x0f0f0f0f0f0f0f0f)
-        energy = np.int64(bits * U(0x0101010101010101) >> U(56))
-    return energy if most < 0 else min(energy, most)
-
-
-@numba.njit(cache=True, nogil=True)
-def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np.ndarray, shape: tuple[int, int], s1: np.ndarray,
-                 s2: np.ndarray, offsets: np.ndarray, constants: np.ndarray, unary: np.ndarray, observed: np.ndarray,
-                 channels: np.ndarray, out_of_range: int) -> None:
-    """singles (n, L): alpha E_singleton of each of `sites` (n,), flat indices on a grid of `stride` columns.
-
-    Rows of sites that are none (-1) or outside the image are left. chosen: (n,) the one label of each site that is wanted,
-    with singles (n, 1); or of size 0 for all. shape: (H, W). s1: (H, W, C) int32. s2: (H2, W2, C) int32, moved by offsets (L, 2)
-    int64; of size 0 with constants (L, C) int32. unary: (H, W, L) int32, or of size 0 with s1. observed: (H, W) bool, or of size 0
-    for all. channels: (C, 3) int64, of each its alpha, its kind and its limit.
-    """
-    rows, cols = shape
-    row, start = 0, 0  # most sites lie in the row of the one before, and a division is slow
-    for n in range(len(sites)):
-        if sites[n] < 0:
-            continue
-        if not start <= sites[n] < start + stride:
-            row = sites[n] // stride
-            start = row * stride
-        col = sites[n] - start
-        if row >= rows or col >= cols:
-            continue
-        seen = observed.size == 0 or observed[row, col]
-        first = np.int64(chosen[n]) if chosen.size > 0 else 0
-        for at in range(singles.shape[1]):
-            label, energy = first + at, np.int64(0)
-            if seen and unary.size > 0:
-                energy = channels[0, 0] * channel_energy(unary[row, col, label], 0, channels[0, 1], channels[0, 2])
-            elif seen and s2.size == 0:
-                for c in range(len(channels)):
-                    energy += channels[c, 0] * channel_energy(s1[row, col, c], constants[label, c], channels[c, 1], channels[c, 2])
-            elif seen:
-                r, q = row + offsets[label, 0], col + offsets[label, 1]
-                if 0 <= r < s2.shape[0] and 0 <= q < s2.shape[1]:
-                    for c in range(len(channels)):
-                        energy += channels[c, 0] * channel_energy(s1[row, col, c], s2[r, q, c], channels[c, 1], channels[c, 2])
-                else:
-                    energy = channels[0, 0] * out_of_range
-            singles[n, at] = energy
-
-
-@numba.njit(cache=True, nogil=True)
-def least_of_rows(out: np.ndarray, least: np.ndarray, first: int, last: int, window: np.ndarray, sums: np.ndarray,
-                  begin: np.ndarray, shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray, offsets: np.ndarray,
-                  constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, channels: np.ndarray, out_of_range: int) -> None:
-    """Labels of the least sum of singletons over a box around each site, of the rows from `first` to before `last`.
-
-    out (H, W): the label, where its sum is below `least` (H, W), which becomes it. window: (rows and columns of a box, W, n), the
-    singletons of a box's rows, and sums: (W, n), theirs by column, zeros at first; of n labels from begin (W,) on, all the same.
-    The rest as of `fill_singles`.
-    """
-    rows, cols = shape
-    size, labels = window.shape[0], window.shape[2]
-    half = size // 2
-    total = np.empty(labels, sums.dtype)
-    for newest in range(first - half, last + half):
-        at = (newest - first + half) % size
-        if newest - half > first:  # the box is full, and leaves its uppermost row
-            sums -= window[at]
-        row = min(max(newest, 0), rows - 1)
-        fill_singles(window[at], np.arange(row * cols, (row + 1) * cols), cols, begin, shape, s1, s2, offsets, constants, unary,
-                     observed, channels, out_of_range)
-        sums += window[at]
-        if newest - half < first:
-            continue
-        total[:] = 0
-        for col in range(-half, half + 1):
-            total += sums[min(max(col, 0), cols - 1)]
-        for col in range(cols):
-            found = total.argmin()
-            if total[found] < least[newest - half, col]:
-                least[newest - half, col], out[newest - half, col] = total[found], begin[0] + found
-            total += sums[min(col + half + 1, cols - 1)]
-            total -= sums[max(col - half, 0)]
-
-
-@numba.njit(cache=True, nogil=True)
-def field_energy(labels: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray) -> Int:
-    """Energy of a configuration (H, W) uint8: each site's alpha E_singleton, each edge's beta E_doubleton once; int64.
-
-    singles: (H x W, 1) int64, of the sites' own labels. doubles, edges: as in `site_energies`, int64.
-    """
-    rows, cols = labels.shape
-    total = singles.sum()
-    weight = np.int64(1)
-    for row in range(rows):
-        for col in range(cols):
-            label = labels[row, col]
-            if col > 0:
-                if edges.size > 0:
-                    weight = edges[row * cols + col, 2]
-                total += weight * doubles[0, labels[row, col - 1], label]
-            if row > 0:
-                if edges.size > 0:
-                    weight = edges[row * cols + col, 0]
-                total += weight * doubles[0, labels[row - 1, col], label]
-    return total
 
 
 @numba.njit(cache=True, inline="always")
