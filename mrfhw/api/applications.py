@@ -78,18 +78,18 @@ def _several(given: Any) -> tuple[Any, ...]:
                            "one") from None
 
 
-def stereo(left: Any, right: Any, *, labels: int = 64, min_disparity: int = 0, sweeps: int | None = None, seed: int = 0,
-           chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
-           callback: Callback | None = None, every: int = EVERY, **options: Any) -> Disparity:
+def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: int | None = None, sweeps: int | None = None,
+           seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None,
+           truth: Any = None, callback: Callback | None = None, every: int = EVERY, **options: Any) -> Disparity:
     """Match a rectified pair: a disparity for each pixel of the left picture, and how sure it is.
 
-        answer = mrfhw.stereo(cv2.imread("left.png"), cv2.imread("right.png"), labels=64)
+        answer = mrfhw.stereo(cv2.imread("left.png"), cv2.imread("right.png"))
         answer.disparity, answer.std, answer.occluded, answer.converged
 
     left, right: (H, W) or (H, W, 3) arrays of uint8, uint16 or floats (0 to 1 or 0 to 255), Pillow images, or paths of files. The
     order of colours does not matter much: they become grey. labels: disparities told apart, 2 to 256, from min_disparity on, in
-    pixels. sweeps: of each chain, half of them burn-in; None for the default. seed: of all random numbers: the same arguments
-    give the same bits. chains: independent ones, two by default.
+    pixels; by default found from the pictures, and with labels alone from 0. sweeps: of each chain, half of them burn-in; None for
+    the default. seed: of all random numbers: the same arguments give the same bits. chains: independent ones, two by default.
     machine: a Config, the path of a manifest.json, or the name of a preset; by default one that this field needs.
     backend: "cpu" (the processor, fastest), "model" (a machine's bits), "float", "rtl" (the compiled Verilog) or the address of a
     board; "auto" is "model" where anything of a machine is given, and "cpu" otherwise.

@@ -14,7 +14,7 @@ from mrfhw.field.problem import LABELS_MAX
 from mrfhw.model.data import hamming_sources
 from mrfhw.model.first_labels import least_in_boxes
 
-__all__ = ["MotionWindow", "block_motions", "find_window"]
+__all__ = ["LEAST_SIDE", "MotionWindow", "block_motions", "confirmed_motions", "find_window", "reduced"]
 
 REACH = 32  # rows and columns of the farthest motion looked for
 BLOCK = 13  # rows and columns of a block
@@ -33,7 +33,7 @@ class MotionWindow:
     centre: tuple[int, int]
 
 
-def _reduced(grey: np.ndarray, step: int) -> np.ndarray:
+def reduced(grey: np.ndarray, step: int) -> np.ndarray:
     """Sums of step x step pixels; the order of greys is all that a census takes."""
     rows, cols = (size // step * step for size in grey.shape)
     return np.asarray(grey[:rows, :cols].reshape(rows // step, step, cols // step, step).sum((1, 3)))
@@ -60,15 +60,20 @@ def _confirmed(forwards: np.ndarray, backwards: np.ndarray) -> np.ndarray:
     return np.asarray(forwards[inside & (np.abs(forwards + there).max(-1) <= 1)])
 
 
+def confirmed_motions(first: np.ndarray, second: np.ndarray, rows: range, cols: range) -> np.ndarray:
+    """(n, 2): of `block_motions` between the censuses of two images of greys (H, W), those that the way back confirms."""
+    one, other = census(first), census(second)
+    back = range(-rows[-1], -rows[0] + 1), range(-cols[-1], -cols[0] + 1)
+    return _confirmed(block_motions(one, other, rows, cols), block_motions(other, one, *back))
+
+
 def _ends(values: np.ndarray, left_out: float) -> tuple[int, int]:
     rising = np.sort(values)
     return int(rising[int(left_out * len(rising))]), int(rising[min(len(rising) - 1, int((1 - left_out) * len(rising)))])
 
 
 def _matched(first: np.ndarray, second: np.ndarray, rows: range, cols: range) -> np.ndarray:
-    one, other = census(first), census(second)
-    back = range(-rows[-1], -rows[0] + 1), range(-cols[-1], -cols[0] + 1)
-    found = _confirmed(block_motions(one, other, rows, cols), block_motions(other, one, *back))
+    found = confirmed_motions(first, second, rows, cols)
     return found if len(found) >= min(ENOUGH, first.size // 4) else np.zeros((1, 2), np.int64)
 
 
@@ -82,7 +87,7 @@ def find_window(first: np.ndarray, second: np.ndarray, most: int = LABELS_MAX) -
     while step < MOST_REDUCED and min(one.shape) // (2 * step) >= LEAST_SIDE:
         step *= 2
     reach = max(1, -(-REACH // step))
-    motions = _matched(_reduced(one, step), _reduced(other, step), range(-reach, reach + 1), range(-reach, reach + 1)) * step
+    motions = _matched(reduced(one, step), reduced(other, step), range(-reach, reach + 1), range(-reach, reach + 1)) * step
     (top, bottom), (left, right) = (_ends(motions[:, axis], LEFT_OUT) for axis in (0, 1))
     motions = _matched(one, other, range(top - step, bottom + step + 1), range(left - step, right + step + 1))
     left_out = LEFT_OUT

@@ -9,8 +9,9 @@ from mrfhw.jobs.stereo import TASK
 __all__ = ["APPLICATION"]
 
 APPLICATION = Application(TASK, (
-    own_option(TASK, "labels", "Disparities told apart, 2 to 256.", metavar="N"),
-    own_option(TASK, "min_disparity", "Disparity of label 0, in pixels."),
+    own_option(TASK, "labels", "Disparities told apart, 2 to 256.  [default: found from the pictures]", metavar="N"),
+    own_option(TASK, "min_disparity", "Disparity of label 0, in pixels.  [default: 0 with --labels, else found]",
+               metavar="PIXELS"),
     matching_data(TASK),
     own_option(TASK, "one_way", "Do not match from right to left as well, to find what is hidden in RIGHT; nor does --anneal."),
     own_option(TASK, "truth", "True disparities, a grey image; 0 where unknown.", metavar="DISPARITY"),

@@ -7,29 +7,38 @@ from typing import Any
 import numpy as np
 
 from mrfhw.apps import stereo
-from mrfhw.apps.images import disparity_of, name_of
+from mrfhw.apps.disparity_range import find_range
+from mrfhw.apps.images import disparity_of, load_inputs, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import StereoTruth, both_ways, disparity_scale, stereo_problem
 from mrfhw.jobs.matching import Matching, found_energies
-from mrfhw.jobs.options import label_machine
+from mrfhw.jobs.options import Common, label_machine, same_size
 from mrfhw.jobs.task import Task
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["TASK", "job"]
 
 
-def job(*, left: Any, right: Any, labels: int = 64, min_disparity: int = 0, truth: Any = None, truth_scale: float = 1.0,
-        data: str | None = None, one_way: bool = False, given: frozenset[str] = frozenset(),
+def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int | None = None, truth: Any = None,
+        truth_scale: float = 1.0, data: str | None = None, one_way: bool = False, given: frozenset[str] = frozenset(),
         **others: Any) -> Job:
     """Check every option and read every file of a stereo problem. Raises ProblemError or ConfigError.
 
-    left, right, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
+    left, right, truth: paths or arrays. labels, min_disparity: without labels found from the pictures. given: as of `Common.of`.
+    others: those of `Task.defaults`.
     """
     if truth is None and "truth_scale" in given:
         raise ProblemError(f"truth-scale is {truth_scale}; it is of a picture of true disparities: give truth, or drop it")
     more = {} if truth is None else {"truth image": disparity_of(truth, truth_scale, "truth image")}
-    found = Matching.of(stereo, stereo_problem, {"left image": left, "right image": right}, ("left picture", "right picture"),
-                        others, data, label_machine("labels", labels), more, given,
+    files = {"left image": left, "right image": right}
+    finest, range_found = None, labels is None
+    if labels is None:
+        finest = load_inputs(files, 8, Common.reading_of(others))
+        one, other = same_size(dict(zip(files, finest.data, strict=True)), Common.window_of(others))
+        min_disparity, labels = find_range(one, other, min_disparity)
+    min_disparity = min_disparity or 0
+    found = Matching.of(stereo, stereo_problem, files, ("left picture", "right picture"),
+                        others, data, label_machine("labels", labels), more, given, finest,
                         changes=stereo.ONE_WAY_ENERGY if one_way or others["anneal"] else None)
     common, (left_data, right_data, *true) = found.common, found.data
     if more:
@@ -44,7 +53,8 @@ def job(*, left: Any, right: Any, labels: int = 64, min_disparity: int = 0, trut
         truth=StereoTruth(true[0], min_disparity) if true else None,
         first=both_ways(problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
         settings=found.settings("stereo", problem.shape, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
-                                min_disparity=min_disparity, truth=None if truth is None else name_of(truth, "array"),
+                                min_disparity=min_disparity, range_found=range_found,
+                                truth=None if truth is None else name_of(truth, "array"),
                                 truth_scale=truth_scale, both_ways=two_ways))
 
 
