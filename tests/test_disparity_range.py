@@ -72,7 +72,9 @@ def test_a_run_without_labels_is_one_with_those_that_are_found(tmp_path: Path) -
     answers = []
     for name, options in (("found", []), ("given", ["--labels", str(labels), "--min-disparity", str(first)])):
         words = ["run", "stereo", left, right, *options, "--sweeps", "6", "--no-report", "-o", str(tmp_path / name)]
-        assert CliRunner().invoke(main, words).exit_code == 0
+        done = CliRunner().invoke(main, words)
+        said = f"disparities {first} to {first + labels - 1}, found from the pictures\n"
+        assert (done.exit_code, said in done.stdout) == (0, name == "found")
         answers.append(np.load(tmp_path / name / "labels.npy"))
         settings = json.loads((tmp_path / name / "report.json").read_text())["settings"]
         assert (settings["labels"], settings["min_disparity"], settings["range_found"]) == (labels, first, name == "found")

@@ -22,7 +22,7 @@ from mrfhw.field.problem import LABELS_MAX, Run
 from mrfhw.machine.config import Config
 from mrfhw.model.first_labels import box_start
 from mrfhw.model.machine import solve
-from mrfhw.scenes import motion_scene, stereo_scene, write_scene
+from mrfhw.scenes import motion_scene, stereo_scene, write_motion_scene, write_scene
 
 RNG = np.random.default_rng(3)
 
@@ -190,6 +190,18 @@ def test_windows_of_what_moves_much_hold_no_more_vectors_than_labels():
     assert find_window(scene.first, scene.second, 12).rows * find_window(scene.first, scene.second, 12).cols <= 12
     flat = np.full((60, 70), 7)
     assert find_window(flat, flat).centre == (0, 0)
+
+
+def test_a_run_says_which_motions_it_found(tmp_path):
+    scene = motion_scene(32, 40, 1)
+    frames = [str(path) for path in write_motion_scene(scene, tmp_path)[:2]]
+    window = find_window(scene.first, scene.second)
+    top, left = window.centre[0] - (window.rows - 1) // 2, window.centre[1] - (window.cols - 1) // 2
+    said = f"motions of {top} to {top + window.rows - 1} rows and {left} to {left + window.cols - 1} columns, found from the frames"
+    for more, here in (([], True), (["--vectors", "3x3"], False)):
+        words = ["run", "motion", *frames, *more, "--sweeps", "4", "--no-report", "-o", str(tmp_path / "out")]
+        done = CliRunner().invoke(main, words)
+        assert (done.exit_code, said in done.stdout.splitlines()) == (0, here)
 
 
 def test_block_motions_in_plain_python():

@@ -71,6 +71,7 @@ class Job:
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
+    labels_found: which labels were found from the inputs, in words; "" where they were given.
     restoring: of denoising, from its grey to the picture in its own type, depth and colours. finer: from estimate, mean (or the
     estimate again) and interval, in values, to values between those of labels.
     """
@@ -91,6 +92,7 @@ class Job:
     ends: tuple[np.ndarray, str] | None = None
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     notes: tuple[str, ...] = ()
+    labels_found: str = ""
     restoring: Restoring | None = None
     finer: Callable[[np.ndarray, np.ndarray, np.ndarray | None], Finer] | None = None
 

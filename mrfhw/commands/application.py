@@ -91,8 +91,9 @@ def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
         return backends.solve(backend, job.config, job.problem, job.run, lambda done: bar.update(done - bar.n), visit=visit)
 
 
-def _summary(report: dict[str, Any], directory: Path) -> str:
-    lines = [f"{report['label_evaluations']} label evaluations in {report['wall_seconds']:.2f} s by {report['backend']}"]
+def _summary(report: dict[str, Any], directory: Path, labels_found: str) -> str:
+    lines = [labels_found] if labels_found else []
+    lines += [f"{report['label_evaluations']} label evaluations in {report['wall_seconds']:.2f} s by {report['backend']}"]
     if report["first"] is not None:
         lines.append(f"{report['first']['label_evaluations']} before that, in {report['first']['wall_seconds']:.2f} s")
     if report["cycles"] is not None:
@@ -170,7 +171,7 @@ def run_command(app: Application) -> click.Command:
                                        begin=_begin())
         if save_problem is not None:
             job.problem.save(save_problem, job.run)
-        click.echo(_summary(report, output))
+        click.echo(_summary(report, output, job.labels_found))
         _say_notes(job)
 
     return click.command(app.verb, cls=OneLineCommand, help=app.task.summary)(app.options_on(command, (
@@ -211,7 +212,7 @@ def verify_command(app: Application) -> click.Command:
             click.echo(f"different: {difference}")
         if output is not None:
             report = outputs.write_outputs(output, job, Solution(results=[rtl]), command=_command_line())
-            click.echo(_summary(report, output))
+            click.echo(_summary(report, output, job.labels_found))
         _say_notes(job)
         click.get_current_context().exit(0 if difference is None else 1)
 

@@ -69,6 +69,7 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
         application="motion", config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
         run=dataclasses.replace(common.run, initial=box_start(problem)) if boxed else common.run,
         scale=motion_scale(window.rows, window.cols, window.centre), notes=found.notes(first, second),
+        labels_found=f"{_in_words(labels)}, found from the frames" if vectors is None else "",
         ends=(_outermost(window), "give more --vectors" if vectors is None else
               "give more --vectors, or none, so that they are found"),
         truth=MotionTruth(true[0], labels) if true else None,
@@ -82,6 +83,11 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
 def _grey(picture: np.ndarray) -> np.ndarray:
     """(H, W) float64 of a picture (H, W) or (H, W, 3)."""
     return np.asarray(picture @ LUMA if picture.ndim == 3 else picture, np.float64)
+
+
+def _in_words(vectors: np.ndarray) -> str:
+    (top, left), (bottom, right) = vectors.min(0), vectors.max(0)
+    return f"motions of {top} to {bottom} rows and {left} to {right} columns"
 
 
 def _outermost(window: MotionWindow) -> np.ndarray:

@@ -49,6 +49,7 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
     return Job(
         application="stereo", config=common.config, problem=problem, run=common.run, annealing=common.anneal, inputs=found.pictures,
         scale=disparity_scale(labels, min_disparity), notes=found.notes(left, right),
+        labels_found=f"disparities {min_disparity} to {min_disparity + labels - 1}, found from the pictures" if range_found else "",
         ends=(np.array([0, labels - 1]), "give more --labels, or another --min-disparity"),
         truth=StereoTruth(true[0], min_disparity) if true else None,
         first=both_ways(problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
