@@ -1,6 +1,7 @@
 """report.html: whole, self-contained, safe, and true to the run."""
 
 import base64
+import dataclasses
 import io
 import re
 from html.parser import HTMLParser
@@ -167,6 +168,21 @@ def test_uncertainty_tells_of_error_in_the_built_in_scene(stereo):
     assert 0.6 < report["calibration"]["coverage"] <= 1
     assert report["convergence"]["sites"]["ess_median"] > 10
     assert 0 < report["uncertainty"]["mean_entropy"] < np.log2(12)
+
+
+def test_a_page_speaks_of_hardware_where_a_machine_drew_the_labels(stereo, tmp_path):
+    """And of the share of doubt where there is one."""
+    job, solution, _, found = stereo
+    assert "sampling units each" in found.text
+    assert "share of doubt" not in found.text
+    none = [dataclasses.replace(one, cycles=None, lanes=None) for one in solution.results]
+    write_outputs(tmp_path, dataclasses.replace(job, doubt=np.zeros(job.problem.shape)), Solution(results=none))
+    text = page(tmp_path).text
+    assert "<h2>Hardware" not in text
+    assert "sampling units each" not in text
+    assert "Computation" in text
+    assert "No machine drew the labels" in text
+    assert "with its share of doubt" in text
 
 
 def test_without_truth_trace_and_cycles(tmp_path):

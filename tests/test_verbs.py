@@ -74,6 +74,11 @@ def test_run_with_defaults(verb, tmp_path):
     assert report["settings"]["chains"] == len(report["chains"]) == 2
     assert (report["backend"], report["cycles"]) == ("cpu", None)
     assert report["label_evaluations"] == 2 * 120 * 48 * 64 * report["labels"]
+    job = a_job(verb, *SCENES[verb])
+    for name in ("singleton", "singleton_max", "alpha", "out_of_range", "doubleton", "beta", "tau", "energy_shift"):
+        value = getattr(job.problem, name)
+        assert report["settings"][name] == (list(value) if isinstance(value, tuple) else value), name
+    assert report["settings"]["edge_weights"] == (None if job.problem.edges is None else np.unique(job.problem.edges).tolist())
     quality = report["metrics"]
     # Over seeds the segmentation's is 0.2 to 0.6, on every backend.
     limits = {"stereo": {"bad_1": 30}, "motion": {"epe": 0.8, "epe_mean": 0.8}, "segment": {"vi_classes": 0.8}}

@@ -73,7 +73,7 @@ def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None =
                             observed=observed),
         notes=range_note([name_of(image, "image")], inputs),
         truth=DenoisingTruth(cut["truth image"], grey, scale.values) if truth is not None else None,
-        settings=common.settings("denoise", problem.shape, schedule, image=name_of(image, "array"), labels=levels,
+        settings=common.settings("denoise", problem, image=name_of(image, "array"), labels=levels,
                                  mask=None if mask is None else name_of(mask, "array"),
                                  noise_deviation=deviation, noise_given=noise is not None,
                                  truth=None if truth is None else name_of(truth, "array"),

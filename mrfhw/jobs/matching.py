@@ -11,6 +11,7 @@ import numpy as np
 
 from mrfhw.apps.descriptors import census, takes_census
 from mrfhw.apps.images import Inputs, load_inputs, name_of
+from mrfhw.field.problem import Problem
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.options import Common, check_choice, contrast_weights, default, range_note, same_size
 from mrfhw.machine.config import Config
@@ -83,7 +84,7 @@ class Matching:
         """What is to be said of the pictures' greys."""
         return range_note([name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)], self.inputs)
 
-    def settings(self, verb: str, shape: tuple[int, int], **others: Any) -> dict[str, Any]:
-        """Every option, for the report; `others` are the application's own."""
-        return self.common.settings(verb, shape, self.schedule, data="census" if self.by_census else "grey",
+    def settings(self, verb: str, problem: Problem, **others: Any) -> dict[str, Any]:
+        """Every option and the whole energy, for the report; `others` are the application's own."""
+        return self.common.settings(verb, problem, data="census" if self.by_census else "grey",
                                     stretched_from=self.inputs.stretched_from, **others)

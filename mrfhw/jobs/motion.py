@@ -74,7 +74,7 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
               "give more --vectors, or none, so that they are found"),
         truth=MotionTruth(true[0], labels) if true else None,
         finer=FinerMotion(*map(_grey, found.pictures.values())) if min(problem.shape) > 1 else None,
-        settings=found.settings("motion", problem.shape, first=name_of(first, "array"), second=name_of(second, "array"),
+        settings=found.settings("motion", problem, first=name_of(first, "array"), second=name_of(second, "array"),
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
                                 truth=None if truth is None else name_of(truth, "array")))

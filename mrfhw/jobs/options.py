@@ -14,7 +14,7 @@ import numpy as np
 from mrfhw.apps.descriptors import edge_weights
 from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
 from mrfhw.apps.job import Cooling
-from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, ProblemError, Run, check_labels
+from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, Problem, ProblemError, Run, check_labels
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.machine import config_from_options, split_options
 from mrfhw.machine.bits import bits_for
@@ -24,7 +24,8 @@ from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
 __all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "Common", "CommonOptions", "check_choice", "contrast_weights", "default",
-           "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options", "with_board"]
+           "energy_settings", "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options",
+           "with_board"]
 
 # Parameters of an application's problem that are options, where it has them.
 ENERGIES = ("alpha", "beta", "tau", "singleton", "doubleton", "out_of_range", "energy_shift", "temperature")
@@ -171,11 +172,20 @@ class Common:
         """The part of the pictures that is wanted. Raises ProblemError."""
         return None if options["window"] is None else parse_window(options["window"])
 
-    def settings(self, problem: str, shape: tuple[int, int], schedule: Schedule, **others: Any) -> dict[str, Any]:
-        """Every option, for the report; `others` are the application's own."""
+    def settings(self, verb: str, problem: Problem, **others: Any) -> dict[str, Any]:
+        """Every option and the whole energy, for the report; `others` are the application's own."""
         used = ("estimate", "anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", "depth", "stretch")
-        return {"problem": problem, **others, **self.energy, "schedule": dataclasses.asdict(schedule),
-                **{name: self.options[name] for name in used if name in self.options}, "rows": shape[0], "columns": shape[1]}
+        return {"problem": verb, **others, **energy_settings(problem),
+                **{name: self.options[name] for name in used if name in self.options},
+                "rows": problem.shape[0], "columns": problem.shape[1]}
+
+
+def energy_settings(problem: Problem) -> dict[str, Any]:
+    """The whole energy of a field and its temperatures, for the report."""
+    named = ("singleton", "singleton_max", "alpha", "out_of_range", "doubleton", "beta", "tau", "energy_shift")
+    return {**{name: getattr(problem, name) for name in named},
+            "edge_weights": None if problem.edges is None else np.unique(problem.edges).tolist(),
+            "schedule": dataclasses.asdict(problem.schedule)}
 
 
 def machine_is_given(given: frozenset[str]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.files import load_problem
 from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
 from mrfhw.jobs.machine import config_from_options, split_options
-from mrfhw.jobs.options import machine_is_given
+from mrfhw.jobs.options import energy_settings, machine_is_given
 from mrfhw.jobs.task import Task
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.needs import needed_parameters
@@ -64,7 +63,7 @@ def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, see
         scale=label_scale(problem.labels, run.estimate),
         settings={"problem": "problem", "file": "array" if isinstance(file, Problem) else name_of(file, "array"),
                   "digest": problem.digest, "labels": problem.labels,
-                  "schedule": dataclasses.asdict(problem.schedule), "sweeps": run.sweeps, "burn_in": run.burn_in, "seed": run.seed,
+                  **energy_settings(problem), "sweeps": run.sweeps, "burn_in": run.burn_in, "seed": run.seed,
                   "estimate": run.estimate, "initial": run.initial if isinstance(run.initial, str) else "labels of the file",
                   "preset": options["preset"], "rows": problem.shape[0], "columns": problem.shape[1]})
 

@@ -81,7 +81,7 @@ def job(*, image: Any, classes: int = 3, means: str | None = None, truth: Sequen
         inputs={"picture": shown}, scale=scale, notes=range_note([name], inputs),
         truth=SegmentationTruth(true, values, constants, scale) if true else None,
         drawn_from=lambda labels: {"segments": segments(labels, least_segment(labels.shape))},
-        settings=common.settings("segment", problem.shape, schedule, image=name_of(image, "array"), labels=len(constants),
+        settings=common.settings("segment", problem, image=name_of(image, "array"), labels=len(constants),
                                  data="colour" if colours else "grey", means=constants.tolist(),
                                  truth=[path for path, _ in by_hand], stretched_from=inputs.stretched_from))
 

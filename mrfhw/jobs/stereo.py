@@ -53,7 +53,7 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
         ends=(np.array([0, labels - 1]), "give more --labels, or another --min-disparity"),
         truth=StereoTruth(true[0], min_disparity) if true else None,
         first=both_ways(problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
-        settings=found.settings("stereo", problem.shape, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
+        settings=found.settings("stereo", problem, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
                                 min_disparity=min_disparity, range_found=range_found,
                                 truth=None if truth is None else name_of(truth, "array"),
                                 truth_scale=truth_scale, both_ways=two_ways))

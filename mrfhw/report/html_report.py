@@ -148,9 +148,10 @@ def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure
     if found is None:
         return ""
     numbers, level = report["uncertainty"], f"{100 * found.level:g} %"
-    shown = [_figure(drawn["entropy.png"], "Entropy of each site's histogram of labels; 0 where a site never moved.")]
+    of = "histogram of labels" if job.doubt is None else "histogram of labels, with its share of doubt where it may be anything"
+    shown = [_figure(drawn["entropy.png"], f"Entropy of each site's {of}; 0 where a site never moved.")]
     if WIDTH in drawn:
-        shown.append(_figure(drawn["std.png"], "Standard deviation of each site's histogram."))
+        shown.append(_figure(drawn["std.png"], f"Standard deviation of each site's {of}."))
         shown.append(_figure(drawn[WIDTH], width_title(found.level)
                              + (" (of motion: the diagonal)." if job.scale.values.shape[1] > 1 else ".")))
     rows = [("counted sites", _number(numbers["sites"]), ""), ("mean entropy", _number(numbers["mean_entropy"]), "bits"),
@@ -219,11 +220,17 @@ def _convergence(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
     return _section("Convergence", *parts)
 
 
+def _by_a_machine(report: Mapping[str, Any]) -> bool:
+    """Whether a machine, or a model of one, drew the labels."""
+    return report["cycles"] is not None
+
+
 def _hardware(job: Job, report: Mapping[str, Any], clock_hz: float | None) -> str:
     config, extra = Derived.of(job.config), report["extra"]
-    rows: list[tuple[Any, ...]] = [
+    rows: list[tuple[Any, ...]] = [] if not _by_a_machine(report) else [
         ("machine", config.size, f"{config.mesh_rows}x{config.mesh_cols} tiles of {config.spus} sampling units each"
-         f"{f' of {config.lanes} lanes' if config.lanes > 1 else ''}, sampler {config.sampler.name}"),
+         f"{f' of {config.lanes} lanes' if config.lanes > 1 else ''}, sampler {config.sampler.name}")]
+    rows += [
         ("lanes", _number(report["lanes"]), "label evaluations a cycle at most"),
         ("label evaluations", _number(report["label_evaluations"]), ""), ("cycles", _number(report["cycles"]), "stalls included"),
         ("utilization", _number(report["utilization"], 6), "label evaluations / (lanes x cycles)"),
@@ -253,7 +260,8 @@ def _hardware(job: Job, report: Mapping[str, Any], clock_hz: float | None) -> st
                               _number(one["log_messages"]), _number(one["wall_seconds"]))
                              for number, one in enumerate(report["chains"])),
                             ("chain", "seed", "cycles", "utilization", "log messages", "seconds")))
-    return _section("Hardware", "<p>Sums over all chains.</p>" if len(report["chains"]) > 1 else "", *parts)
+    return _section("Hardware" if _by_a_machine(report) else "Computation",
+                    "<p>Sums over all chains.</p>" if len(report["chains"]) > 1 else "", *parts)
 
 
 def _listing(values: Mapping[str, Any]) -> str:
@@ -270,7 +278,9 @@ def _listing(values: Mapping[str, Any]) -> str:
 
 def _settings(report: Mapping[str, Any]) -> str:
     settings = {key: value for key, value in report["settings"].items() if key != "machine"}
-    return _section("Settings", _listing(settings), "<h3>Machine</h3>", _listing(report["settings"]["machine"]))
+    note = "" if _by_a_machine(report) else ('<p class="note">No machine drew the labels: the pictures have the widths of this '
+                                             "one.</p>")
+    return _section("Settings", _listing(settings), "<h3>Machine</h3>", note, _listing(report["settings"]["machine"]))
 
 
 def _reproduce(report: Mapping[str, Any], command: str | None) -> str:
