@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import click
 
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, given_options, machine_options
-from mrfhw.csupport.driver_files import EXAMPLE, driver_files
+from mrfhw.csupport.driver_files import EXAMPLE, driver_files, with_prefix
 from mrfhw.csupport.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES
+from mrfhw.generation.readable import is_identifier
 from mrfhw.generation.register_map import MemoryPort
+from mrfhw.generation.verilog import AXI_TOP, TOP
 from mrfhw.jobs.machine import MANIFEST_HINT, read_manifest
 from mrfhw.jobs.problem import SWEEPS, job
 from mrfhw.machine.config import ConfigError
@@ -23,17 +26,28 @@ from mrfhw.system.progress import working
 __all__ = ["command"]
 
 
-def _port(manifest: str | None) -> MemoryPort | None:
-    """The memory port that a manifest states; None where there is neither. Raises ConfigError."""
-    if manifest is None:
-        return None
-    held = read_manifest(manifest).get("memory_port")
+def _prefix(held: Mapping[str, Any], port: MemoryPort | None, manifest: str | None) -> str | None:
+    """The name that a manifest's machine was given; None where it has the usual one. Raises ConfigError."""
+    name = held.get("top", usual := TOP if port is None else AXI_TOP)
+    if not isinstance(name, str) or not is_identifier(name):
+        raise ConfigError(f"{manifest} has a top of no module: {MANIFEST_HINT}")
+    return None if name == usual else name
+
+
+def _port(held: Mapping[str, Any], manifest: str | None) -> MemoryPort | None:
+    """The memory port that a manifest states; None where there is none. Raises ConfigError."""
+    port = held.get("memory_port")
     names = ("data_bits", "address_bits", "block_bytes")
-    if held is None:
+    if port is None:
         return None
-    if not isinstance(held, dict) or sorted(held) != sorted(names) or not all(type(value) is int for value in held.values()):
+    if not isinstance(port, dict) or sorted(port) != sorted(names) or not all(type(value) is int for value in port.values()):
         raise ConfigError(f"{manifest} has a memory port of no machine: {MANIFEST_HINT}")
-    return MemoryPort(**held)
+    return MemoryPort(**port)
+
+
+def _image(image: bytes, prefix: str | None) -> dict[str, str]:
+    files = {"mrfhw_image.h": c_array(image)}
+    return files if prefix is None else with_prefix(files, prefix)
 
 
 @click.command("export", cls=OneLineCommand)
@@ -52,16 +66,20 @@ def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None
             estimate: str | None, output: Path, **options: Any) -> None:
     """Write the field in FIELD as a load image, and a driver in C that runs it on a machine.
 
-    With the manifest of a machine with AXI ports (--machine) the driver takes the log from a ring in memory.
+    With the manifest of a machine with AXI ports (--machine) the driver takes the log from a ring in memory. Of a machine with a
+    name of its own the files and all that they define begin with it.
     """
     check_writable(output)
     task = job(file=file, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial, estimate=estimate,
                given=given_options(), **options)
-    port = _port(options["machine"])
+    manifest = options["machine"]
+    held = {} if manifest is None else read_manifest(manifest)
+    port = _port(held, manifest)
+    prefix = _prefix(held, port, manifest)
     with working("generating"):
         image = load_image(task.config, task.problem, task.run)
-        files: dict[str, str | bytes] = {**driver_files(task.config, port)}
-    files |= {"mrfhw_image.h": c_array(image), "mrfhw_image.bin": image}
+        texts = {**driver_files(task.config, port, prefix), **_image(image, prefix)}
+    files: dict[str, str | bytes] = {**texts, f"{prefix or 'mrfhw'}_image.bin": image}
     # The example is there to be changed, for the addresses of a system.
     mine, example = files[EXAMPLE], output / EXAMPLE
     kept = example.is_file() and example.read_text(errors="replace") != mine

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from mrfhw.csupport.image import c_constants
@@ -9,18 +11,28 @@ from mrfhw.generation.register_map import MemoryPort, c_header
 from mrfhw.generation.verilog import AXI_TOP, TOP
 from mrfhw.machine.config import Config
 
-__all__ = ["EXAMPLE", "TEMPLATES", "driver_files"]
+__all__ = ["EXAMPLE", "TEMPLATES", "driver_files", "with_prefix"]
 
 EXAMPLE = "example.c"
 TEMPLATES = ("mrfhw_driver.h", "mrfhw_driver.c", EXAMPLE)
 
 
-def driver_files(config: Config, port: MemoryPort | None = None) -> dict[str, str]:
+def with_prefix(files: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The files of a machine whose module has the name `prefix`: it begins their names, functions, types and macros, so that the
+    drivers of several machines fit into one program. The example keeps its name."""
+    def other(text: str) -> str:
+        return re.sub(r"\bMRFHW_", f"{prefix.upper()}_", re.sub(r"\bmrfhw_", f"{prefix}_", text))
+
+    return {other(name): other(text) for name, text in files.items()}
+
+
+def driver_files(config: Config, port: MemoryPort | None = None, prefix: str | None = None) -> dict[str, str]:
     """The text of each file by name: driver, example, and the header of registers that `mrfhw generate` writes too.
 
-    port: of a machine with AXI ports, whose log the driver then takes from a ring in memory.
+    port: of a machine with AXI ports, whose log the driver then takes from a ring in memory. prefix: as of `with_prefix`.
     """
-    header = f"{TOP if port is None else AXI_TOP}.h"
+    usual = TOP if port is None else AXI_TOP
+    header = f"{prefix or usual}.h"
     values = {"@HEADER@": header, "@IMAGE@": c_constants()}
     files = {header: c_header(config, port)}
     for name in TEMPLATES:
@@ -28,4 +40,4 @@ def driver_files(config: Config, port: MemoryPort | None = None) -> dict[str, st
         for mark, value in values.items():
             text = text.replace(mark, value)
         files[name] = text
-    return files
+    return files if prefix is None else with_prefix(files, prefix)

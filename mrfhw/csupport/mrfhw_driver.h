@@ -19,6 +19,10 @@
 
 #include "@HEADER@"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Words of a load image: its head, then MRFHW_IMAGE_WRITES pairs, then a pair for each site in raster order, then a CRC-32. */
 @IMAGE@
 
@@ -180,6 +184,10 @@ mrfhw_error mrfhw_ring_open(mrfhw_ring *ring, const mrfhw_bus *bus, const volati
 
 /* `log` of a mrfhw_bus whose log_context is a mrfhw_ring. Errors, negative: BUS, RING, MEMORY. */
 int32_t mrfhw_ring_log(void *ring, uint8_t *bytes, uint32_t size);
+#endif
+
+#ifdef __cplusplus
+}
 #endif
 
 #endif
