@@ -14,7 +14,9 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYTES, WORD_BYTES_LOG2, LogTarget
 from mrfhw.machine.registers import (
     CONTROL_BITS,
+    DELTA_WRAPPED,
     DOUBLETON_CODES,
+    GROUP_LANES,
     IDENTITY,
     INTERFACE_VERSION,
     LABEL_TABLE,
@@ -60,6 +62,20 @@ REGION_TEXT = {
                      "own label is to the left or above, the neighbour's label, slot, word of the slot; a word has entries of "
                      "lanes side by side.",
 }
+
+
+LABEL_WORD_TEXT = (
+    "wrap, by slot: from bit 0 on the row of a tile from which a site's word is another tile's, "
+    f"from bit {WRAP_COLUMN} on the column",
+    "constant, by label: its datum, channels side by side from bit 0 on",
+    "delta, by slot: what is added to a site's address in S2; where words come from other tiles there are two of these words, by "
+    f"columns of tiles, and from bit {DELTA_WRAPPED} on what is added where the row wraps",
+    f"subset, where the machine has them: by label its slot; by number of neighbours' slots, from bit {SUBSET_OTHERS} on the other "
+    f"slots (0: every slot is evaluated), and from bit {SUBSET_WEIGHT} on the logarithm of their weight",
+    f"group, by slot: its first label; from bit {GROUP_LANES} on how many labels",
+    "direction, by slot: row without and with wrap, column without and with wrap, two bits each from bit 0 on, signed",
+    "vector, by label: u from bit 0 on, v from bit `vector` on",
+)
 
 
 def register_map(config: Config, port: MemoryPort | None = None) -> dict[str, Any]:
@@ -117,8 +133,14 @@ def markdown(config: Config, port: MemoryPort | None = None) -> str:
     lines += ["", "## Tables (write only)", "", "| word | table | entries | words an entry |", "| --- | --- | --- | --- |"]
     lines += [f"| {t['address']:#06x} | {name} | {t['entries']} | {t['words']} |" for name, t in m["tables"].items()]
     lines += ["", "Words of a label entry: " + ", ".join(f"{n} {w}" for n, w in m["tables"]["label"]["word"].items()) + ".",
-              "Direction: row without and with wrap, column without and with wrap, two bits each from bit 0, signed.",
-              "Data: u, v, constant, from bit 0.", "", "## Tile memories", "",
+              "", *(f"- {text}" for text in LABEL_WORD_TEXT), "",
+              "A write beyond a table's last entry is acknowledged and changes another entry. Reads of a table are answered with "
+              "err. Writes to a register that is only read, and to tiles that are not there, are acknowledged and change nothing.",
+              "", "All writes of a problem, in their order, are in a load image: the words that `mrfhw export` writes for a saved "
+              "field, whose layout is in the driver's header.", "", "## Tile memories", "",
+              "A site's address is (colour << `site_address` - 1) + row x (columns / 2) + column / 2, rounded down, of row and "
+              "column in its tile and colour (row + column) mod 2; columns are those of a tile's sites as the problem is placed, "
+              "an even number.", "",
               f"Tile t, region r, offset o: {m['tiles']['address']:#x} + t x {m['tiles']['tile_stride']:#x} + r x "
               f"{m['tiles']['region_stride']:#x} + o; add {m['tiles']['broadcast']:#x} to write all tiles at once. "
               "They answer with err while labels are being drawn.", "",
