@@ -37,6 +37,9 @@ def test_published_pairs(name: str, scale: int, most: int) -> None:
     first, found = find_range(left, right)
     assert ((true >= first - 0.5) & (true <= first + found - 0.5)).mean() > 0.999
     assert found <= true.max() - true.min() + 1 + most
+    first, found = find_range(right, left)  # exchanged
+    assert -true.max() - 6 <= first <= -true.max() + 1
+    assert first + found - 1 <= 2
 
 
 def test_where_it_begins_can_be_given() -> None:
@@ -54,6 +57,17 @@ def test_negative_disparities_are_looked_for_where_they_are_given() -> None:
     true = scene.disparity.max() - 12
     assert first == -14
     assert true - 0.5 <= first + found - 1 <= true + 3
+
+
+def test_pictures_that_are_exchanged(tmp_path: Path) -> None:
+    scene = stereo_scene(48, 64, 8, 1)
+    first, found = find_range(scene.right, scene.left)
+    assert -scene.disparity.max() - 3 <= first <= -scene.disparity.max() + 0.5
+    assert -scene.disparity[scene.disparity > 0].min() - 0.5 <= first + found - 1 <= 1
+    left, right, _ = map(str, write_scene(scene, tmp_path))
+    done = CliRunner().invoke(main, ["run", "stereo", right, left, "--sweeps", "4", "--no-report", "-o", str(tmp_path / "out")])
+    assert (f"disparities {first} to {first + found - 1}, found from the pictures: they are negative where LEFT and RIGHT are "
+            "exchanged\n") in done.stdout
 
 
 def test_pictures_that_tell_nothing() -> None:

@@ -49,7 +49,7 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
     return Job(
         application="stereo", config=common.config, problem=problem, run=common.run, annealing=common.anneal, inputs=found.pictures,
         scale=disparity_scale(labels, min_disparity), notes=found.notes(left, right),
-        labels_found=f"disparities {min_disparity} to {min_disparity + labels - 1}, found from the pictures" if range_found else "",
+        labels_found=_in_words(min_disparity, labels) if range_found else "",
         ends=(np.array([0, labels - 1]), "give more --labels, or another --min-disparity"),
         truth=StereoTruth(true[0], min_disparity) if true else None,
         first=both_ways(problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
@@ -57,6 +57,12 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
                                 min_disparity=min_disparity, range_found=range_found,
                                 truth=None if truth is None else name_of(truth, "array"),
                                 truth_scale=truth_scale, both_ways=two_ways))
+
+
+def _in_words(first: int, labels: int) -> str:
+    last = first + labels - 1
+    return (f"disparities {first} to {last}, found from the pictures"
+            + (": they are negative where LEFT and RIGHT are exchanged" if first < 0 and last <= 1 else ""))
 
 
 def _check_unit(truth: np.ndarray, name: str) -> None:
