@@ -70,6 +70,13 @@ def test_pictures_that_are_exchanged(tmp_path: Path) -> None:
             "exchanged\n") in done.stdout
 
 
+def test_more_disparities_than_labels() -> None:
+    left = np.random.default_rng(1).integers(0, 256, (60, 900))
+    right = left.copy()
+    right[30:] = np.roll(left[30:], -LABELS_MAX, 1)
+    assert find_range(left, right) == (0, LABELS_MAX)
+
+
 def test_pictures_that_tell_nothing() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (2, 40, 1000))
     first, found = find_range(*noise)

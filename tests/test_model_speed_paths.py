@@ -12,6 +12,8 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.model import exact, machine
+from mrfhw.model.data import singles
+from mrfhw.model.energy_kernel import fill_singles
 from mrfhw.model.kernel import draw_cdf, draw_race, step
 from mrfhw.model.machine import Machine
 from mrfhw.placement.placement import Placement
@@ -226,5 +228,25 @@ import numba
 assert numba.njit(lambda a: a @ a)(np.eye(2)).tolist() == [[1, 0], [0, 1]]
 assert "scipy.linalg" in sys.modules
 """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_frozen_and_other_arrays_are_one_compiled_loop():
+    """Problems hold arrays that cannot be written; a loop is compiled once for these and for what is converted."""
+    rng, sites, compiled = np.random.default_rng(3), np.arange(24, dtype=np.int32), set()
+    for kind in (np.int32, np.int64):  # taken as it is, and converted
+        data = rng.integers(0, 9, (4, 6)).astype(kind)
+        for of in ({"constants": data[0, :2], "singleton1": data}, {"unary": rng.integers(0, 9, (4, 6, 2)).astype(kind)},
+                   {"singleton1": data, "singleton2": data, "offsets": [(0, 0), (0, 1)]},
+                   {"constants": data[0, :2], "singleton1": data, "observed": data > 3}):
+            singles(Problem(labels=2, **of), sites, 6, np.int16)
+            compiled.add(len(fill_singles.signatures))
+    assert len(compiled) == 1
+
+
+def test_a_command_without_a_field_brings_no_arithmetic():
+    program = ("import sys\nfrom click.testing import CliRunner\nfrom mrfhw.cli import main\n"
+               "assert CliRunner().invoke(main, ['generate', '--help']).exit_code == 0\nassert 'numba' not in sys.modules")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
