@@ -43,6 +43,7 @@ MACHINES = {
                                              pairwise_bits=2, vector_bits=0, shift_bits=0, sampler=SHORT),
     "subsets of the slots": Config.preset("smallest", lanes=2, tile_cols=16, lmem_banks=4, label_bits=4, subset_slots=3,
                                           mesh_cols=2),
+    "tiles of few words": Config.preset("smallest", lanes=2, tile_rows=2, tile_cols=2),
     "all options": Config.preset("smallest", mesh_cols=2, spus=4, lmem_banks=4, distance="both", data_bits=4, data_bits_2=5,
                                  data_bits_3=3, singleton_cap=1, pairwise_bits=5, edge_bits=2, label_bits=3),
 }
@@ -94,16 +95,21 @@ def smallest() -> dict[str, str]:
     return generate(SMALLEST, Top(prefix="tiny"), driver=Driver)
 
 
-@pytest.mark.parametrize("changes", [{"label_bits": 1}, {"data_bits": 1}, {"label_bits": 1, "data_bits": 1, "weight_bits": 1}])
+@pytest.mark.parametrize("changes", [
+    {"label_bits": 1}, {"data_bits": 1}, {"label_bits": 1, "data_bits": 1, "weight_bits": 1},
+    {"lanes": 2, "tile_rows": 2, "tile_cols": 2}, {"lanes": 4, "tile_rows": 4, "tile_cols": 4, "label_bits": 3},
+    {"lanes": 2, "subset_slots": 2, "lmem_banks": 4, "tile_rows": 4, "tile_cols": 4}])
 def test_the_least_machines_have_problems(changes: dict[str, int]) -> None:
     config = Config.preset("smallest", **changes)
     assert len([place(config, problem, run) for problem, run in problems(config)]) > 3  # which checks that they fit
 
 
-def test_a_machine_of_too_few_words_has_no_testbench() -> None:
+@pytest.mark.parametrize(("words", "needed"), [(8, 24), (24, 192)])
+def test_a_machine_of_too_few_words_has_no_testbench(words: int, needed: int) -> None:
     with pytest.raises(ProblemError, match=r"^this machine has no testbench, whose problems it does not hold \(the labels reach .* "
-                                           r"or s2_words = 24 or more\): leave --testbench out, or give a machine that does$"):
-        problems(Config.preset("smallest", s2_words=8))
+                                           rf"or s2_words = {needed} or more\): leave --testbench out, or give a machine "
+                                           r"that does$"):
+        generate(Config.preset("smallest", s2_words=words), driver=Driver)
 
 
 @pytest.mark.parametrize("machine", [

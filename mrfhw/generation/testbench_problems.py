@@ -7,6 +7,8 @@ the one label with them and the other with data that differ by one step.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import itertools
 import math
 import random
@@ -22,6 +24,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import DOUBLETON_CODES
 from mrfhw.machine.samplers import Race
 from mrfhw.model.machine import Machine, complete
+from mrfhw.placement.placement import place
 from mrfhw.placement.temperature import realized_limits
 from mrfhw.placement.visit_order import COLOURS
 
@@ -31,6 +34,9 @@ SWEEPS = 10  # of a general problem
 _LABELS = 6
 _READS = 1  # of each entry of the sampler's table, on average
 _HOT_RUNS = 48  # at most, however long the table is
+# Rows and columns of a general problem's offsets, of which it has the first that the machine holds: small tiles that hold what lies
+# around them have little room.
+_REACHES = (((-1, 0, 1), (-2, 0, 1)), ((0, 1), (-1, 0, 1)), ((0,), (-1, 0, 1)), ((0,), (0, 1)))
 _HOT = 4  # the hot runs' temperature is this part of the energies' range, so that few noises exceed it
 
 
@@ -41,7 +47,10 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
     """
     try:
         cold, hot = close_problems(config)
-        return [*cold, *general_problems(config), *hot]
+        found = [*cold, *general_problems(config), *hot]
+        for problem, run in found:
+            place(config, problem, run)  # which refuses what does not fit
+        return found
     except ProblemError as error:
         raise ProblemError(f"this machine has no testbench, whose problems it does not hold ({error}): leave --testbench out, or "
                            "give a machine that does") from None
@@ -197,6 +206,21 @@ def close_problems(config: Config) -> tuple[list[tuple[Problem, Run]], list[tupl
                   for number in range(runs)]
 
 
+def _offsets(reach: tuple[tuple[int, ...], tuple[int, ...]], labels: int) -> np.ndarray:
+    """Of so many labels, several of the same offset where the reach has fewer."""
+    return np.array(list(itertools.islice(itertools.cycle(itertools.product(*reach)), 1, 1 + labels)))
+
+
+def _held(c: Derived, problem: Problem) -> Problem:
+    """The problem with the widest reach that the machine holds, the least one where it holds none."""
+    for reach in _REACHES:
+        problem = dataclasses.replace(problem, offsets=_offsets(reach, problem.labels))
+        with contextlib.suppress(ProblemError):
+            place(c, problem, Run(sweeps=1))
+            break
+    return problem
+
+
 def general_problems(config: Config) -> list[tuple[Problem, Run]]:
     """Of several labels and sweeps, with what the machine has of masks, weights, limits, temperatures and tables."""
     c, draw = Derived.of(config), random.Random(1)
@@ -231,7 +255,7 @@ def general_problems(config: Config) -> list[tuple[Problem, Run]]:
     hot, cold = temperature(40, shift), temperature(10, shift)
     found = [
         Problem(labels=labels, singleton1=data(*shape), singleton2=data(*shape),
-                offsets=np.array([(row, col) for row in (-1, 0, 1) for col in (-2, 0, 1)][1:1 + labels]),
+                offsets=_offsets(_REACHES[0], labels),
                 singleton=singleton("absolute"), alpha=alpha, beta=beta, tau=min(3, c.doubleton_max),
                 energy_shift=shift, out_of_range=min(9, (1 << c.singleton_bits) - 1),
                 observed=numbers(0, 5, *shape) > 0, clamped=numbers(0, 8, *shape) == 0,
@@ -244,6 +268,7 @@ def general_problems(config: Config) -> list[tuple[Problem, Run]]:
                 singleton=singleton("hamming"), alpha=1, beta=beta, doubleton="potts",
                 schedule=Schedule.constant(temperature(25, 0))),
     ]
+    found[0] = _held(c, found[0])
     if c.pairwise_bits:
         found.append(Problem(labels=labels, singleton1=data(*shape), constants=data(labels), singleton=singleton("absolute"),
                              doubleton="table", pairwise=numbers(0, 1 << c.pairwise_bits, labels, labels), alpha=1, beta=beta,
