@@ -20,7 +20,7 @@ from mrfhw.generation.testbench_problems import SWEEPS, problems
 from mrfhw.generation.testbench_text import COUNT, END, READ, RUN, WRITE, axi_text, chip_text, table_text
 from mrfhw.generation.verilog_paths import memory_paths
 from mrfhw.machine.address_map import AddressMap
-from mrfhw.machine.config import Config
+from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES_LOG2, LogTarget
 from mrfhw.machine.registers import IDENTITY, INTERFACE_VERSION, REGISTERS, register
@@ -197,6 +197,10 @@ def _tables(c: Derived, top: str, verilog: str) -> str:
     paths = memory_paths(verilog, top, "sampler", r"table(_\d+)?")
     assert paths
     assert set(paths.values()) == {len(words)}
+    # Icarus then takes the instance for the module, and finds nothing below it.
+    if any(path.startswith(f"{top}.") for path in paths):
+        raise ConfigError(f"name is {top!r}; the top module has an instance of that name, through which Icarus finds no memory for "
+                          "the testbench: give another, or leave --testbench out")
     return "".join(table_text(path, len(words), TABLE_FACTOR, total) for path in paths)
 
 
@@ -206,9 +210,11 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
 
     driver: makes a `mrfhw.sessions.driver.Driver` of a configuration and a chip. port: the memory port of a top with AXI ports.
     verilog: the machine's, of which the paths of memories are read. The testbench prints PASS, or FAIL with the first difference
-    and ends with $fatal.
+    and ends with $fatal. Raises ProblemError for a machine that its problems do not fit, ConfigError for a top's name that Icarus
+    cannot tell from an instance's.
     """
     c = Derived.of(config)
+    tables = _tables(c, top, verilog)
     placements = [place(c, problem, run) for problem, run in problems(c)]
     targets = _LogTargets(port, len(placements))
     steps, longest = _steps(c, _until_around(placements, targets), driver, targets)
@@ -217,7 +223,7 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
         "MESSAGE": c.message_bits, "COUNT": c.counter_bits, "LABEL": c.label_bits, "STEPS": len(steps),
         "PATIENCE": 2 * longest + 1000,
         "PLACES": max(p.problem.sites for p in placements) * _stride(c),
-        "TABLES": _tables(c, top, verilog),
+        "TABLES": tables,
         "WORDS": "\n".join(f"    step[{n}] = 67'h{kind << 64 | address << 32 | word:017x};"
                            for n, (kind, address, word) in enumerate(steps)),
     }
