@@ -282,6 +282,9 @@ def test_tiles_are_one_module_and_1024_fit(rows: int, most: int):
     (("--preset", "smallest", "--name", "clk"), ("name is 'clk'; the top module has a port of that name: give another",)),
     (("--preset", "smallest", "--name", "bus_cyc"), ("name is 'bus_cyc'",)),
     (("--preset", "smallest", "--top", "axi", "--name", "s_axi_awaddr"), ("name is 's_axi_awaddr'",)),
+    (("--preset", "smallest", "--name", "cluster", "--testbench"),
+     ("name is 'cluster'; the top module has an instance of that name", "give another, or leave --testbench out")),
+    (("--preset", "smallest", "--top", "axi", "--name", "accelerator", "--testbench"), ("name is 'accelerator'",)),
 ])
 def test_wrong_parameter_one_line_no_file(arguments, words, tmp_path: Path):
     result = invoke(*arguments, "-o", str(tmp_path / "out"))
@@ -297,15 +300,18 @@ def need(tool: str) -> None:
         pytest.skip(f"{tool} is not installed")
 
 
-def test_verilator_lint_of_wide_energies(tmp_path: Path):
-    """Which no sum of terms exceeds."""
+@pytest.mark.parametrize("options", [
+    ("--data-bits", "31", "--distance", "hamming", "--energy-bits", "20"),  # energies that no sum of terms exceeds
+    ("--spes", "4")])  # hubs of the log that are one deep
+def test_verilator_lint_as_the_core_calls_it(options: tuple[str, ...], tmp_path: Path):
+    """With the core's options alone, where each warning that they do not name is an error."""
     need("verilator")
-    wide = ("--data-bits", "31", "--distance", "hamming", "--energy-bits", "20")
-    result = invoke("--preset", "smallest", *wide, "-o", str(tmp_path))
+    result = invoke("--preset", "smallest", *options, "-o", str(tmp_path))
     assert result.exit_code == 0, result.output
-    options = [f"-Wno-{name}" for name in LINT_EXPLAINED]
-    done = subprocess.run(["verilator", "--lint-only", *options, "mrfhw_top.v"], cwd=tmp_path, capture_output=True, text=True,
-                          check=False)
+    named = re.findall(r"mode: lint-only, verilator_options: \[(.*)\]", (tmp_path / "mrfhw_top.core").read_text())
+    assert len(named) == 1
+    done = subprocess.run(["verilator", "--lint-only", *named[0].split(", "), "mrfhw_top.v"], cwd=tmp_path, capture_output=True,
+                          text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
