@@ -13,7 +13,7 @@ from mrfhw.gateware.board.clock_crossing import MACHINE, ClockCrossing
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.link.bridge import Bridge
-from mrfhw.gateware.link.uart import UartReceiver, UartTransmitter, check_divisor
+from mrfhw.gateware.link.uart import DIVISOR_LIMITS, UartReceiver, UartTransmitter, check_divisor
 from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.machine.address_map import AddressMap
@@ -25,12 +25,16 @@ TOLERANCE = 0.02  # of the baud rate, that a UART's divisor may miss it by
 
 
 def divisor_for(clock_hz: int, baud: int) -> int:
-    """Clock cycles a bit; raises ValueError where no whole number comes within 2 %."""
+    """Clock cycles a bit; raises ValueError where no whole number comes within 2 %, and where a UART cannot have it."""
     divisor = round(clock_hz / baud) if baud > 0 else 0
     if divisor < 1 or abs(clock_hz / divisor / baud - 1) > TOLERANCE:
         raise ValueError(f"baud is {baud}; a clock of {clock_hz} Hz has no divisor within 2 % of it: give another "
                          "rate or clock")
-    return check_divisor(divisor)
+    least, most = DIVISOR_LIMITS
+    if not least <= divisor <= most:
+        raise ValueError(f"baud is {baud}; a clock of {clock_hz} Hz makes {-(-clock_hz // most)} to {clock_hz // least}: give a "
+                         "rate between them, or another clock")
+    return divisor
 
 
 class LinkedMachine(wiring.Component):
