@@ -80,3 +80,5 @@ def test_lines_of_a_run() -> None:
         assert most_lines(p) == p.problem.sites * p.run.counted // config.line_messages + config.packers
     with pytest.raises(ConfigError, match="line_levels is 3; the tree of 16 SPEs with hub_fan_in = 4 has 2 levels: give 2 or less"):
         dataclasses.replace(Config(), line_levels=3)
+    with pytest.raises(ConfigError, match=r"line_levels is 2; the tree of 1 SPEs with hub_fan_in = 4 has 0 levels: give 0$"):
+        Config.preset("smallest", line_levels=2)

@@ -144,7 +144,7 @@ def line_levels(c: Derived) -> str | None:
     """The log's tree has the levels that pass lines."""
     if c.line_levels > c.tree_levels:
         return (f"line_levels is {c.line_levels}; the tree of {c.spes} SPEs with hub_fan_in = {c.hub_fan_in} has {c.tree_levels} "
-                f"levels: give {c.tree_levels} or less")
+                f"levels: give {f'{c.tree_levels} or less' if c.tree_levels else 0}")
     return None
 
 
