@@ -196,6 +196,8 @@ def test_every_clock_is_constrained_and_one_tile_synthesized_for_all(board, tmp_
     (["--board", "nexys"], "board is 'nexys'; the boards are ulx3s-85f, ecpix5-85f, icebreaker"),
     (["--board", "ulx3s-85f", "--clock", "0"], "clock is 0 MHz; a machine has 1 to 1000"),
     (["--board", "ulx3s-85f", "--clock", "44.1"], "clock is 44.1 MHz; this board's PLL makes no such clock from 25 MHz"),
+    (["--board", "icebreaker", "--clock", "1000"],  # its PLL makes 270, which the part does not reach
+     "clock is 1000 MHz; this board's PLL makes no such clock from 12 MHz: give another, such as 12\n"),
     (["--board", "ulx3s-85f", "--baud", "20000000"], "baud is 20000000; a clock of 45000000 Hz has no divisor within 2 % of it"),
     (["--board", "ulx3s-85f", "--baud", "0"], "baud is 0; a clock of 45000000 Hz has no divisor within 2 % of it"),
     (["--board", "icebreaker", "--baud", "5"],

@@ -49,7 +49,7 @@ def rates_for(board: Board, clock_hz: int, baud: int) -> Rates:
     if board.usb and board.family != "ecp5":
         raise BuildError(f"board has usb, and its family is {board.family!r}; only an ecp5 makes USB's clocks here: leave it out")
     pll = pll_for(board.family, board.oscillator_hz, clock_hz, board.link_hz is not None and clock_hz > board.link_hz,
-                  USB_IO_HZ if board.usb else 0)
+                  USB_IO_HZ if board.usb else 0, board.clock_hz)
     hz = pll.output_hz if pll else float(clock_hz)
     if board.sdram and pll is None:
         raise BuildError(f"clock is {clock_hz / 1e6:g} MHz; the clock of this board's SDRAM comes from the PLL: give another "

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mrfhw.fpga.boards import BuildError
+from mrfhw.machine.config import CLOCK_HZ
 
 __all__ = ["LIMITS", "TOLERANCE", "Limits", "Pll", "pll_for"]
 
@@ -93,10 +94,12 @@ def _candidates(limits: Limits, input_hz: int, output_hz: int) -> Iterator[Pll]:
                 yield Pll(input_hz, divide, multiply, post, limits.from_output)
 
 
-def pll_for(family: str, input_hz: int, output_hz: int, others: bool = False, beside_hz: int = 0) -> Pll | None:
+def pll_for(family: str, input_hz: int, output_hz: int, others: bool = False, beside_hz: int = 0,
+            own_hz: int = 0) -> Pll | None:
     """The PLL's dividers for a clock, None where the oscillator has it already and no others are to be made beside it.
 
-    beside_hz: a clock that the PLL must also make, exactly; 0 for none.
+    beside_hz: a clock that the PLL must also make, exactly; 0 for none. own_hz: the board's own, 0 if not known: a faster one is
+    proposed only where there is no other, as the machine may not reach what the PLL makes.
     Of those that come nearest, the one with the fastest phase detector, then the slowest oscillator. Raises BuildError where
     there are none, and for a family whose PLL is not used.
     """
@@ -108,10 +111,13 @@ def pll_for(family: str, input_hz: int, output_hz: int, others: bool = False, be
     found = _within(LIMITS[family], input_hz, output_hz, beside_hz)
     if not found:
         also = f" beside USB's {beside_hz / 1e6:g} MHz" if beside_hz else ""
-        megahertz = (m for m in sorted(range(1, 1001), key=lambda m: abs(m * 10 ** 6 - output_hz))
-                     if (m * 10 ** 6 == input_hz and not beside_hz) or _within(LIMITS[family], input_hz, m * 10 ** 6, beside_hz))
+        least, most = CLOCK_HZ
+        nearest = sorted({own_hz or most, *range(least, most + 1, 10 ** 6)},
+                         key=lambda hz: (hz > (own_hz or most), abs(hz - output_hz)))
+        possible = (hz for hz in nearest
+                    if (hz == input_hz and not beside_hz) or _within(LIMITS[family], input_hz, hz, beside_hz))
         none = "give another oscillator" if beside_hz else "give another, such as the oscillator's"
-        way_out = next((f"give another, such as {nearest}" for nearest in megahertz), none)
+        way_out = next((f"give another, such as {hz / 1e6:g}" for hz in possible), none)
         raise BuildError(f"clock is {output_hz / 1e6:g} MHz; this board's PLL makes no such clock from {input_hz / 1e6:g} MHz"
                          f"{also}: {way_out}")
     return min(found, key=lambda pll: (abs(pll.output_hz - output_hz), pll.divide, pll.oscillator_hz))
