@@ -119,6 +119,13 @@ def test_a_platform_without_what_a_machine_needs(example: Path, old: str, new: s
     assert message in refusal(example, import_ethernet, (old, new))
 
 
+def test_long_answers_are_cut_between_words(example: Path) -> None:
+    assert refusal(example, ('"R13"', '"R14"')).endswith(
+        "it is already used by resource component uart_0.rx that was...): see docs/own-board.md")
+    example.write_text(re.sub("name=\"my-board\"", f"name=\"{200 * 'a'}\"", example.read_text()))
+    assert f"has name '{116 * 'a'}...; its folder" in refusal(example, ('"R14"', '"R13"'))
+
+
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("LFE5U-25F", "LFE5U-26F", "has a platform with the device 'LFE5U-26F'; nextpnr's are LFE5U-12F, LFE5U-25F, "),
     ("BG256", "BG257", "has a platform with the package 'BG257'; nextpnr's are BG256, "),
@@ -144,6 +151,8 @@ def test_a_platform_that_nothing_can_be_made_of(example: Path, old: str, new: st
     ("preset=", "ethernet=True, preset=", "has ethernet True; it must be an Ethernet, or None"),
     ("preset=", 'link_hz="20", preset=', "has link_hz '20'; it must be a whole number, or None"),
     ('"--compress"', "True", "has options {'ecppack_opts': True}; it must be a dictionary of texts"),
+    ('"ecppack_opts"', '"ecpack_opts"', "has options with 'ecpack_opts'; MyPlatform takes add_preferences, ecppack_opts, "),
+    ('"ecppack_opts"', '"script_after_synth"', "has options with 'script_after_synth'; MyPlatform takes add_preferences, "),
     ('preset="smallest"', 'preset="small"', "has preset 'small'; the presets are default, "),
     ("preset=", 'mapping="flow4", preset=', "has mapping 'flow4'; Yosys has flow, flow2 and flow3")])
 def test_fields_of_another_type(example: Path, old: str, new: str, message: str) -> None:

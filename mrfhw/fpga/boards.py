@@ -15,9 +15,10 @@ from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.link_protocol import DATAGRAM_WORDS
 from mrfhw.system.input_files import read_plain
 
-__all__ = ["BOARDS", "FAMILIES", "Board", "BuildError", "board_named"]
+__all__ = ["BOARDS", "FAMILIES", "FLOW_OPTION", "Board", "BuildError", "board_named"]
 
 FAMILIES = ("ecp5", "ice40", "gowin", "cyclone5", "arria10", "xilinx")
+FLOW_OPTION = "script_after_synth"  # of a platform with open tools: the flow's own, which asks for statistics there
 
 
 class BuildError(ProblemError):

@@ -14,7 +14,7 @@ from typing import Any
 
 from amaranth.hdl import Elaboratable
 
-from mrfhw.fpga.boards import Board, BuildError
+from mrfhw.fpga.boards import FLOW_OPTION, Board, BuildError
 from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
 from mrfhw.fpga.floorplan import fix
@@ -116,7 +116,7 @@ class Flow:
             options["script_after_read"] = (f"setattr -mod -set keep_hierarchy 1 {TILE}\n{options.get('script_after_read', '')}\n"
                                             f"{self._of_all_tiles()}")
             after = [f"setattr -mod -unset keep_hierarchy {TILE}", "flatten", "opt_clean", *after]
-        return {**options, "script_after_synth": "\n".join(after)}
+        return {**options, FLOW_OPTION: "\n".join(after)}
 
     def _of_all_tiles(self) -> str:
         """What Yosys does to know in a tile what is so of each of them: with a clock of their own, that they are never reset."""

@@ -11,7 +11,7 @@ from amaranth.build import Platform
 from amaranth.lib.io import SingleEndedPort
 from amaranth.vendor import AlteraPlatform, GowinPlatform, LatticePlatform, SiliconBluePlatform, XilinxPlatform
 
-from mrfhw.fpga.boards import FAMILIES, Board, BuildError
+from mrfhw.fpga.boards import FAMILIES, FLOW_OPTION, Board, BuildError
 from mrfhw.fpga.devices import device_of
 from mrfhw.fpga.vendors import QuartusProject
 from mrfhw.generation.ethernet_core import Ethernet
@@ -19,6 +19,7 @@ from mrfhw.machine.config import CLOCK_HZ, PRESETS
 
 __all__ = ["checked"]
 
+_SHORT = 120  # characters
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"  # of a folder
 _OPEN = {"ecp5": "Trellis", "ice40": "IceStorm", "gowin": "Apicula"}  # by Amaranth's names
 _QUARTUS = {"cyclone5": "Cyclone V", "arria10": "Arria 10"}  # by Quartus' names
@@ -75,6 +76,7 @@ def checked(board: Board, path: object) -> Board:
     platform = _platform(board, where)
     _check_family(board, platform, where)
     _check_device(board, platform, where)
+    _check_options(board, platform, where)
     _check_clock(board, platform, where)
     link = "eth_rgmii" if board.ethernet else "usb" if board.usb else "uart"
     for name in (link, *(("sdram",) if board.sdram else ())):
@@ -83,7 +85,12 @@ def checked(board: Board, path: object) -> Board:
 
 
 def _short(text: str) -> str:
-    return " ".join(text.split())[:120]
+    """At most so much of a text as one line holds beside others, in whole words where it has several."""
+    text = " ".join(text.split())
+    if len(text) <= _SHORT:
+        return text
+    cut = text[:_SHORT - 3]
+    return f"{cut[:cut.rfind(' ')].rstrip(' ,') if ' ' in cut else cut}..."
 
 
 def _check_values(board: Board, where: str) -> None:
@@ -170,6 +177,18 @@ def _check_device(board: Board, platform: Any, where: str) -> None:
             if known is not None and getattr(platform, name) not in known:
                 raise BuildError(f"{where} has a platform with the {name} {getattr(platform, name)!r}; nextpnr's are "
                                  f"{', '.join(known)}: give one of them")
+
+
+def _check_options(board: Board, platform: Any, where: str) -> None:
+    """Amaranth passes over a name that none of its platform's templates asks for."""
+    templates = [*platform.file_templates.values(), *platform.command_templates]
+    known = {name for template in templates for name in re.findall(r"""get_override\(["'](\w+)["']\)""", str(template))}
+    if board.open_flow:
+        known.discard(FLOW_OPTION)
+    for name in board.options:
+        if name not in known:
+            raise BuildError(f"{where} has options with {_short(repr(name))}; {type(platform).__name__} takes "
+                             f"{', '.join(sorted(known))}: give one of them")
 
 
 def _requested(platform: Any, name: str, what: str, where: str) -> Any:
