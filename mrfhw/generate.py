@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from mrfhw.commands.folder import Folder
-from mrfhw.commands.machine_options import OneLineCommand, machine_options
-from mrfhw.generation.files import TOPS, WIDTHS, Top, check_folder, generate, left_by_another
+from mrfhw.commands.machine_options import OneLineCommand, is_given, machine_options
+from mrfhw.generation.files import TOPS, WIDTHS, Top, check_folder, generate, left_by_another, stated_top
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.known import remember
 from mrfhw.jobs.machine import config_from_options
@@ -21,8 +21,13 @@ from mrfhw.system.progress import working
 __all__ = ["command"]
 
 
-def _top(kind: str, prefix: str | None, **widths: int | None) -> Top:
-    """The top that the options describe. Raises ConfigError in one line."""
+def _top(kind: str, prefix: str | None, manifest: str | None, **widths: int | None) -> Top:
+    """The top that the options describe, or the machine's manifest where they leave it open. Raises ConfigError in one line."""
+    if manifest is not None:
+        stated = stated_top(manifest)
+        kind, prefix = kind if is_given("kind") else stated.kind, stated.prefix if prefix is None else prefix
+        if kind == stated.kind == "axi":
+            widths = {name: getattr(stated, name) if value is None else value for name, value in widths.items()}
     given = {name: value for name, value in widths.items() if value is not None}
     if given and kind == "chip":
         option = WIDTHS[next(iter(given))].replace("_", "-")
@@ -53,10 +58,13 @@ def _driver() -> Any:
               help="Directory for the files.  [default: rtl_out/NAME, another for each machine]")
 def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_address_bits: int | None, name: str | None,
             testbench: bool, **options: Any) -> None:
-    """Write a machine's Verilog, manifest and register map."""
+    """Write a machine's Verilog, manifest and register map.
+
+    With --machine the top is the manifest's too, where the options do not say another.
+    """
     config = Derived.of(config_from_options(**options))
-    top = _top(kind, name, data_bits=axi_data_bits, memory_address_bits=axi_address_bits)
-    directory = output or Path("rtl_out") / f"{config.name}{top.suffix}{f'-{name}' if name else ''}"
+    top = _top(kind, name, options["machine"], data_bits=axi_data_bits, memory_address_bits=axi_address_bits)
+    directory = output or Path("rtl_out") / f"{config.name}{top.suffix}{f'-{top.prefix}' if top.prefix else ''}"
     check_writable(directory)
     with working("generating"):
         files = generate(config, top, _driver() if testbench else None)

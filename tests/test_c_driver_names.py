@@ -46,4 +46,4 @@ def test_drivers_of_machines_with_names_of_their_own_fit_into_one_program(tmp_pa
     words = ["export", str(field), "--machine", str(tmp_path / "other.json"), "-o", str(tmp_path / "no")]
     refused = CliRunner().invoke(main, words)
     assert (refused.exit_code, refused.output.count("\n")) == (2, 1)
-    assert "has a top of no module: give a manifest.json" in refused.output
+    assert "has a top of no machine: give a manifest.json" in refused.output

@@ -130,6 +130,40 @@ def test_axi_widths(tmp_path: Path):
     assert "\n1 lane, 256 sites, circuit " in result.output
 
 
+def test_a_manifest_states_the_top_too(tmp_path: Path):
+    """With its memory port and its name; what the options say goes before."""
+    widths = ("--axi-data-bits", "32", "--axi-address-bits", "40")
+    made = invoke("--preset", "smallest", "--top", "axi", *widths, "--name", "left", "-o", str(tmp_path / "made"))
+    assert made.exit_code == 0, made.output
+    machine = ("--machine", str(tmp_path / "made" / "manifest.json"))
+
+    def stated(*arguments: str) -> tuple[str, dict[str, int] | None]:
+        result = invoke(*machine, *arguments, "-o", str(tmp_path / "again"))
+        assert result.exit_code == 0, result.output
+        found = json.loads((tmp_path / "again" / "manifest.json").read_text())
+        return found["top"], found.get("memory_port")
+
+    assert stated() == ("left", {"data_bits": 32, "address_bits": 40, "block_bytes": 64})
+    for path in (tmp_path / "made").iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+    assert stated("--axi-data-bits", "64", "--name", "right") == (
+        "right", {"data_bits": 64, "address_bits": 40, "block_bytes": 128})
+    assert stated("--top", "chip") == ("left", None)
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"top": None}, "has a top of no machine: give a manifest.json"), ({"top": "a b"}, "has a top of no machine"),
+    ({"memory_port": 3}, "has a memory port of no machine: give a manifest.json"),
+    ({"memory_port": {"data_bits": 48, "address_bits": 32, "block_bytes": 128}}, "axi_data_bits is 48")])
+def test_a_manifest_of_another_top(changes: dict[str, object], message: str, tmp_path: Path):
+    manifest = json.loads(generate(Config.preset("smallest"))["manifest.json"])
+    (tmp_path / "manifest.json").write_text(json.dumps({**manifest, **changes}))
+    result = invoke("--machine", str(tmp_path / "manifest.json"), "-o", str(tmp_path / "out"))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert message in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_name_stands_before_everything(tmp_path: Path):
     result = invoke("--preset", "smallest", "--top", "axi", "--name", "left", "-o", str(tmp_path))
     assert result.exit_code == 0, result.output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,36 +12,13 @@ from mrfhw.commands.machine_options import OneLineCommand, given_options, machin
 from mrfhw.csupport.driver_files import EXAMPLE, driver_files, with_prefix
 from mrfhw.csupport.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES
-from mrfhw.generation.readable import is_identifier
-from mrfhw.generation.register_map import MemoryPort
-from mrfhw.generation.verilog import AXI_TOP, TOP
-from mrfhw.jobs.machine import MANIFEST_HINT, read_manifest
+from mrfhw.generation.files import stated_port, stated_top
 from mrfhw.jobs.problem import SWEEPS, job
-from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 
 __all__ = ["command"]
-
-
-def _prefix(held: Mapping[str, Any], port: MemoryPort | None, manifest: str | None) -> str | None:
-    """The name that a manifest's machine was given; None where it has the usual one. Raises ConfigError."""
-    name = held.get("top", usual := TOP if port is None else AXI_TOP)
-    if not isinstance(name, str) or not is_identifier(name):
-        raise ConfigError(f"{manifest} has a top of no module: {MANIFEST_HINT}")
-    return None if name == usual else name
-
-
-def _port(held: Mapping[str, Any], manifest: str | None) -> MemoryPort | None:
-    """The memory port that a manifest states; None where there is none. Raises ConfigError."""
-    port = held.get("memory_port")
-    names = ("data_bits", "address_bits", "block_bytes")
-    if port is None:
-        return None
-    if not isinstance(port, dict) or sorted(port) != sorted(names) or not all(type(value) is int for value in port.values()):
-        raise ConfigError(f"{manifest} has a memory port of no machine: {MANIFEST_HINT}")
-    return MemoryPort(**port)
 
 
 def _image(image: bytes, prefix: str | None) -> dict[str, str]:
@@ -73,9 +49,7 @@ def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None
     task = job(file=file, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial, estimate=estimate,
                given=given_options(), **options)
     manifest = options["machine"]
-    held = {} if manifest is None else read_manifest(manifest)
-    port = _port(held, manifest)
-    prefix = _prefix(held, port, manifest)
+    port, prefix = (None, None) if manifest is None else (stated_port(manifest), stated_top(manifest).prefix)
     with working("generating"):
         image = load_image(task.config, task.problem, task.run)
         texts = {**driver_files(task.config, port, prefix), **_image(image, prefix)}

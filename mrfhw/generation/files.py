@@ -19,13 +19,15 @@ from mrfhw.generation.generated import TOOLS
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.readable import is_identifier
 from mrfhw.generation.register_map import MemoryPort
+from mrfhw.jobs.machine import MANIFEST_HINT, read_manifest
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.files import check_writable
 
-__all__ = ["TOPS", "WIDTHS", "Top", "beside", "check_folder", "generate", "left_by_another", "manifest", "vlnv"]
+__all__ = ["TOPS", "WIDTHS", "Top", "beside", "check_folder", "generate", "left_by_another", "manifest", "stated_port",
+           "stated_top", "vlnv"]
 
 MANIFEST = "manifest.json"
 DERIVED = (
@@ -164,6 +166,27 @@ def manifest(config: Config, files: Mapping[str, str | bytes], top: Top | None =
         "tools": {name: importlib.metadata.version(name) for name in TOOLS}, "ports": top.ports(config),
         **({} if port is None else {"memory_port": dataclasses.asdict(port)}),
     }
+
+
+def stated_port(path: str | Path) -> MemoryPort | None:
+    """The memory port that the manifest in a file states; None where that is of a chip. Raises ConfigError."""
+    held = read_manifest(path).get("memory_port")
+    names = ("data_bits", "address_bits", "block_bytes")
+    if held is None:
+        return None
+    if not isinstance(held, dict) or sorted(held) != sorted(names) or not all(type(value) is int for value in held.values()):
+        raise ConfigError(f"{path} has a memory port of no machine: {MANIFEST_HINT}")
+    return MemoryPort(**held)
+
+
+def stated_top(path: str | Path) -> Top:
+    """The top that the manifest in a file states. Raises ConfigError."""
+    port = stated_port(path)
+    top = Top() if port is None else Top("axi", port.data_bits, port.address_bits)
+    name = read_manifest(path).get("top", top.name)
+    if not isinstance(name, str) or not is_identifier(name):
+        raise ConfigError(f"{path} has a top of no machine: {MANIFEST_HINT}")
+    return top if name == top.name else dataclasses.replace(top, prefix=name)
 
 
 def check_folder(directory: Path, files: Iterable[str]) -> None:
