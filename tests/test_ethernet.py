@@ -77,7 +77,8 @@ def test_programs_at_a_udp_port() -> None:
                     pass
 
             with pytest.raises(LinkError, match=r"^the board at udp://127\.0\.0\.1:\d+ has not answered within 1 s: see that it is "
-                                                r"on and plugged in, then solve again$"):
+                                                r"on and plugged in, and that no other program has taken it over, then solve "
+                                                r"again$"):
                 first.solve(tiny_problem(3)[0], Run(sweeps=1 << 16), progress=take_away)
 
 

@@ -217,7 +217,10 @@ class Requests:
         if damaged:
             return LinkError(f"{damaged} damaged frames and no answer came from {name} {within}",
                              f"check {check}, then solve again")
-        return LinkError(f"the board at {name} has not answered {within}", "see that it is on and plugged in, then solve again")
+        # A UDP board answers the last program that has greeted it, and says nothing to the one before.
+        alone = ", and that no other program has taken it over" if self.link.datagrams else ""
+        return LinkError(f"the board at {name} has not answered {within}",
+                         f"see that it is on and plugged in{alone}, then solve again")
 
     def _wait(self, size: int) -> float:
         if self._per_byte is None:
