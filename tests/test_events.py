@@ -103,7 +103,7 @@ def test_identities_tell_cutoffs_apart():
 @pytest.mark.parametrize("estimate", ["mode", "mean"])
 def test_no_uncertainty_comes_of_it(estimate):
     problem = larger(2, SCHEDULES["cools"])
-    with pytest.raises(ProblemError, match=f"^estimate is {estimate}; event-driven .*: give --estimate last, or"):
+    with pytest.raises(ProblemError, match=f"^estimate is {estimate}; event-driven .*: give estimate last, or"):
         backends.solve("events?cutoff=2", Config(), problem, Run(sweeps=4, estimate=estimate))
 
 

@@ -55,7 +55,7 @@ def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None =
     if deviation is None and observed is not None and not observed.any():
         deviation = 0.0  # the problem refuses such a mask
     if deviation is None:
-        raise ProblemError("the noise cannot be told from the picture, in which no 3x3 pixels are all known: give --noise")
+        raise ProblemError("the noise cannot be told from the picture, in which no 3x3 pixels are all known: give noise")
     found = weights_for_noise(deviation / (1 << (8 - bits)), common.config, levels,
                               alpha=common.energy.get("alpha"), singleton=common.energy["singleton"])
     energy = {**dataclasses.asdict(found), **common.energy}

@@ -108,7 +108,7 @@ class CpuTables(RasterSites):
         beyond = self.bound + math.ceil(STEEPEST * max(problem.schedule.hottest, 1)) + 1
         if beyond + self._deepest >= 1 << 31:
             raise ProblemError(f"energies go up to {float(self.bound):.3g}, temperatures to {problem.schedule.hottest:g}; backend "
-                               f"cpu takes energies + {STEEPEST:g} temperatures up to 2^31: give smaller ones, or --backend float")
+                               f"cpu takes energies + {STEEPEST:g} temperatures up to 2^31: give smaller ones, or backend float")
         self.kind = np.int16 if beyond + self._deepest < 1 << 15 else np.int32
         self.energies = [self._singletons(sites, self.kind, beyond) for sites in self.sites]
         self.pairs = pairs.astype(self.kind)

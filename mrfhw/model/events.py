@@ -57,7 +57,7 @@ class EventChain:
                  tables: FloatTables | None = None):
         if run.estimate != "last":
             raise ProblemError(f"estimate is {run.estimate}; event-driven sampling never draws unlikely labels, so its samples say "
-                               "nothing of uncertainty: give --estimate last, or another backend than events")
+                               "nothing of uncertainty: give estimate last, or another backend than events")
         self._tables = FloatTables(problem, config) if tables is None else tables
         self.problem, self.run, self.config, self.sweeps, self.drawn, self.changes = problem, run, config, 0, 0, 0
         self.cutoff, region = skipping.cutoff, skipping.region
