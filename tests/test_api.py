@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import pydoc
 import subprocess
@@ -502,6 +503,14 @@ def test_other_mistakes_are_one_line():
             (lambda: mrfhw.motion(picture, picture, vectors=(65, 1)), "vectors is 65x1; the limits are 64 rows and 64 columns")):
         with pytest.raises(mrfhw.ProblemError, match=message):
             call()
+
+
+def test_clamped_sites_have_no_counts_and_keep_their_labels():
+    clamped = np.random.default_rng(1).random((12, 16)) < 0.3
+    labels = np.random.default_rng(2).integers(0, 4, (12, 16))
+    answer = mrfhw.solve(dataclasses.replace(small(), clamped=clamped), sweeps=20, initial=labels)
+    assert np.array_equal(answer.counts.sum(-1) == 0, clamped)
+    assert np.array_equal(answer.labels[clamped], labels[clamped])
 
 
 def test_a_truth_without_a_known_pixel_is_said():

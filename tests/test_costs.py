@@ -83,6 +83,8 @@ TABLE = np.arange(9).reshape(3, 3)
     ({"singleton1": DATA, "constants": [1, 2, 3], "alpha": (1, 2)}, "alpha has 2 values; the data have 1 channels"),
     ({"singleton1": -DATA - 1, "constants": [1, 2, 3], "singleton": "hamming"}, "compared bit by bit"),
     ({"singleton1": DATA, "constants": [1, 2, 3], "singleton_max": 0.5}, "singleton_max is 0.5"),
+    *(({"singleton1": DATA, "constants": [1, 2, 3], name: -1}, f"^{name} is -1; the limits are 0 to 2147483647: give one of them$")
+      for name in ("alpha", "beta", "tau", "out_of_range", "energy_shift", "singleton_max")),
 ])
 def test_fields_refused(given, message):
     with pytest.raises(ProblemError, match=message) as error:
@@ -134,6 +136,16 @@ def test_a_machine_with_what_a_field_needs_holds_it(seed):
 def test_machines_refused(machine, message):
     with pytest.raises(ConfigError, match=message):
         Config(**machine)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "float", "model"])
+def test_a_table_is_truncated_at_tau(backend):
+    unary = RNG.integers(0, 30, (8, 12, 3))
+    given = dict(labels=3, unary=unary, doubleton="table", beta=4, schedule=Schedule.constant(10.0))
+    cut, by_hand, whole = (mrfhw.solve(Problem(**given, pairwise=table, tau=tau), sweeps=30, backend=backend).counts
+                           for table, tau in ((TABLE, 3), (np.minimum(TABLE, 3), None), (TABLE, None)))
+    assert np.array_equal(cut, by_hand)
+    assert not np.array_equal(cut, whole)
 
 
 WHOLE = np.random.default_rng(0).integers(0, 40, (6, 7, 3))

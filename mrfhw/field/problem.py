@@ -59,8 +59,8 @@ class Problem(Recorded):
     others have none there.
     doubleton: from DOUBLETONS. vectors: (L, 2) integers for "squared". pairwise: (L, L) integers from 0 for "table", E_doubleton of
     an edge by the label to the left or above (first) and that to the right or below. beta: whole weight. tau: truncation of each
-    doubleton, None for none. edges: (H, W, 2) whole weights 0..15 of each site's edge to the right and of the one below, each
-    doubleton times its edge's; None for 1 everywhere.
+    doubleton, those of a table as well, None for none. edges: (H, W, 2) whole weights 0..15 of each site's edge to the right and of
+    the one below, each doubleton times its edge's; None for 1 everywhere.
     energy_shift: bits dropped from the sum by machines; float64 and `cpu` drop none.
     observed: (H, W) bool; False takes E_singleton = 0 for all labels. None: all observed.
     clamped: (H, W) bool; True keeps the initial label. None: none.
@@ -180,7 +180,7 @@ class Problem(Recorded):
         for name in WHOLE_NUMBERS:
             value = getattr(self, name)
             if value is not None or name != "tau":
-                object.__setattr__(self, name, whole_number(name, value, -NUMBER_MAX, NUMBER_MAX, "give one of them"))
+                object.__setattr__(self, name, whole_number(name, value, 0, NUMBER_MAX, "give one of them"))
         if np.shape(self.singleton2_origin) != (2,):
             raise ProblemError(f"singleton2_origin is {short(self.singleton2_origin)}; it is a row and a column: "
                                "give two whole numbers")

@@ -54,7 +54,7 @@ def per_channel(name: str, given: Any, channels: int) -> tuple[Any, ...]:
 
 
 def _one(name: str, value: Any) -> int:
-    return whole_number(name, value, -NUMBER_MAX, NUMBER_MAX, "give one of them")
+    return whole_number(name, value, 0, NUMBER_MAX, "give one of them")
 
 
 def channels_of(alpha: Any, singleton: Any, singleton_max: Any, channels: int) -> tuple[Channel, ...]:

@@ -51,8 +51,6 @@ def _check_channels(config: Derived, problem: Problem) -> None:
         if channel.most is not None and not config.singleton_cap:
             raise ProblemError(f"singleton_max is {channel.most}; a machine with singleton_cap = 0 has no limit: leave it out, or "
                                "give a machine with singleton_cap = 1")
-        if channel.most is not None and channel.most < 0:
-            raise ProblemError(f"singleton_max is {channel.most}; a limit is a whole number from 0: give one")
         name_bits = of_channel("data_bits", number)
         for name in ("singleton1", "singleton2", "constants", "unary"):
             data, name = getattr(problem, name), SPOKEN.get(name, name)
