@@ -513,6 +513,28 @@ def test_clamped_sites_have_no_counts_and_keep_their_labels():
     assert np.array_equal(answer.labels[clamped], labels[clamped])
 
 
+def test_places_that_cannot_be_written_are_one_line(tmp_path):
+    answer, mine = mrfhw.solve(small(), sweeps=4), tmp_path / "mine.py"
+    mine.write_text("mine")
+    hint = "check the path, its permissions and the space on the disk"
+    for call, message in (
+            (lambda: answer.save(mine), f"{mine}: Not a directory: {hint}"),
+            (lambda: answer.save(mine / "below"), f"{mine}: Not a directory: {hint}"),
+            (lambda: answer.save(None), "folder is None; it is the path of a folder: give one"),
+            (lambda: answer.save(3), "folder is 3; it is the path of a folder: give one"),
+            (lambda: answer.save(b"out"), "folder is b'out'; it is the path of a folder: give one"),
+            (lambda: answer.save(""), "folder is empty: give a folder"),
+            (lambda: answer.problem.save(tmp_path), f"{tmp_path}: Is a directory: {hint}"),
+            (lambda: answer.problem.save(mine / "field.npz"), f"{mine}: Not a directory: {hint}"),
+            (lambda: answer.problem.save(None), "path is None; it is the path of a file: give one"),
+            (lambda: Run(sweeps=3).save(tmp_path), f"{tmp_path}: Is a directory: {hint}"),
+            (lambda: Run(sweeps=3).save("a\0b"), r"path is 'a\x00b'; the name of a file holds no character 0: leave it out")):
+        with pytest.raises(mrfhw.ProblemError) as caught:
+            call()
+        assert str(caught.value) == message
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
+
+
 def test_a_truth_without_a_known_pixel_is_said():
     picture = np.random.default_rng(1).integers(0, 256, (12, 16), np.uint8)
     answer = mrfhw.stereo(picture, picture, labels=4, sweeps=6, truth=np.zeros((12, 16)))

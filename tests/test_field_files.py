@@ -260,7 +260,7 @@ def test_saving_is_all_or_nothing(tmp_path, monkeypatch):
         some(beta=5).save(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["field.npz"]
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(ProblemError, match=rf"^{tmp_path}: Is a directory: check the path, its permissions and the space on the"):
         some().save(tmp_path)
 
 

@@ -18,6 +18,7 @@ from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.apps.job import Job
 from mrfhw.report.numbers import plain, report
 from mrfhw.system.errors import ProblemError
+from mrfhw.system.files import output_path
 
 __all__ = ["Answer", "Denoised", "Disparity", "Motion", "Segmentation"]
 
@@ -127,12 +128,12 @@ class Answer:
     def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> list[Path]:
         """Write the files of `mrfhw run` into a folder, all or none; the paths. report: with figures and report.html.
 
-        Raises OSError where the folder cannot be written.
+        Raises ProblemError in one line for what is no folder, or none that may be written, and OSError where the disk is full.
         """
         from mrfhw.report.outputs import write_outputs
 
-        where = Path(folder)
-        written = write_outputs(where, self._job, self._solution, page=report, analysis=self._analysis)
+        with output_path("folder", folder, "a folder") as where:
+            written = write_outputs(where, self._job, self._solution, page=report, analysis=self._analysis)
         return [where / name for name in written["files"]]
 
     def picture(self) -> bytes:

@@ -14,6 +14,7 @@ from mrfhw.jobs.machine import DEFAULTS, MESH_FIELDS
 from mrfhw.machine.config import CLOCK_HZ, PRESETS, Config, ConfigError
 from mrfhw.machine.parameters import Parameter
 from mrfhw.system.errors import ABORTED
+from mrfhw.system.files import said
 
 __all__ = ["OneLineCommand", "OneLineGroup", "backend_address", "board_machine", "clock_hz", "given_options", "is_given",
            "machine_options", "of_board"]
@@ -146,8 +147,7 @@ class _OneLine(click.Command):
         except (ConfigError, ProblemError) as error:
             fail(str(error))
         except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            fail(f"{where}{error.strerror or error}: check the path, its permissions and the space on the disk")
+            fail(said(error))
         except MemoryError:
             fail("the problem does not fit in memory: give a window or fewer labels")
         except click.Abort:

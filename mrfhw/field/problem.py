@@ -14,6 +14,7 @@ from mrfhw.field.records import Record, Recorded, read_record
 from mrfhw.field.schedule import Schedule
 from mrfhw.field.terms import CHANNELS_MAX, DOUBLETONS, Channel, channels_of, check_edges
 from mrfhw.system.errors import ProblemError
+from mrfhw.system.files import output_path
 
 __all__ = [
     "DATA", "ESTIMATES", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SEEDS", "SPOKEN", "WHOLE_NUMBERS", "Problem",
@@ -211,10 +212,12 @@ class Problem(Recorded):
         return Record("problem", {**named, "schedule": dataclasses.asdict(self.schedule)}, arrays)
 
     def save(self, path: str | os.PathLike[str], run: Run | None = None) -> None:
-        """Write a file that `load` and `mrfhw run problem` read, with `run` beside it. Raises OSError."""
+        """Write a file that `load` and `mrfhw run problem` read, with `run` beside it. Raises ProblemError for what is no path
+        of a file, or none that may be written, and OSError where the disk is full."""
         from mrfhw.field.files import save_problem
 
-        save_problem(path, self, run)
+        with output_path("path", path, "a file") as file:
+            save_problem(file, self, run)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.system.errors import ProblemError
-from mrfhw.system.files import replaced
+from mrfhw.system.files import output_path, replaced
 from mrfhw.system.input_files import read_plain
 
 __all__ = ["LIMIT_BYTES", "VERSION", "Fields", "Record", "Recorded", "canonical", "kind_of", "read_record", "same_arrays", "take",
@@ -88,8 +88,10 @@ class Recorded:
         return self.compared.digest
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file that `load` reads. Raises OSError."""
-        write_record(path, self.record)
+        """Write a file that `load` reads. Raises ProblemError for what is no path of a file, or none that may be written, and
+        OSError where the disk is full."""
+        with output_path("path", path, "a file") as file:
+            write_record(file, self.record)
 
 
 def plain_numbers(value: Any) -> Any:

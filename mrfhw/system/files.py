@@ -9,9 +9,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-__all__ = ["cache_directory", "check_replaceable", "check_writable", "replaced", "staged", "write_files"]
+from mrfhw.system.errors import ProblemError
+
+__all__ = ["cache_directory", "check_replaceable", "check_writable", "output_path", "replaced", "said", "staged", "write_files"]
+
+# What is wrong with the path itself; a full or broken disk is not.
+_OF_PATHS = (errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS)
 
 
 def cache_directory() -> Path:
@@ -20,6 +25,33 @@ def cache_directory() -> Path:
     base = Path(chosen) if chosen else (Path(user) if user else Path.home() / ".cache") / "mrfhw"
     base.mkdir(parents=True, exist_ok=True)
     return base.resolve()
+
+
+def said(error: OSError) -> str:
+    """The line for a file or folder that cannot be written."""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}: check the path, its permissions and the space on the disk"
+
+
+@contextlib.contextmanager
+def output_path(name: str, given: Any, what: str) -> Iterator[Path]:
+    """The path that a caller names as `name` for what is written in the block: `what`, such as "a folder".
+
+    Raises ProblemError for what is no path, and where the block raises OSError because of the path.
+    """
+    if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
+        raise ProblemError(f"{name} is {given!r:.40}; it is the path of {what}: give one")
+    text = os.fspath(given)
+    if not text:
+        raise ProblemError(f"{name} is empty: give {what}")
+    if "\0" in text:
+        raise ProblemError(f"{name} is {text!r:.40}; the name of {what} holds no character 0: leave it out")
+    try:
+        yield Path(given)
+    except OSError as error:
+        if error.errno not in _OF_PATHS:
+            raise
+        raise ProblemError(said(error)) from None
 
 
 @contextlib.contextmanager
