@@ -230,6 +230,19 @@ def test_to_stop_at_the_last_look_of_the_first_chain_leaves_the_second_out():
     assert len(answer.report["chains"]) == 1
 
 
+@pytest.mark.parametrize("kind", [float, np.float32, np.array])
+def test_whole_numbers_of_any_type(kind):
+    options = dict(machine=mrfhw.Config.preset("smallest", tile_rows=8, tile_cols=8, data_bits=5, s2_words=256), backend="model")
+    for given in (dict(chains=2), dict(chains=2, visit=3, **options)):
+        numbers = {name: kind(value) for name, value in given.items() if name in ("chains", "visit")}
+        whole = mrfhw.solve(small(), sweeps=6, burn_in=2, **given)
+        answer = mrfhw.solve(small(), sweeps=6, burn_in=2, **{**given, **numbers}, every=kind(2), callback=lambda look: None)
+        assert np.array_equal(answer.counts, whole.counts)
+        assert (answer.report["settings"]["chains"], answer.report["settings"]["visit"]) == (2, given.get("visit"))
+        with mrfhw.Session(small(), burn_in=2, **{**given, **numbers}) as session:
+            assert np.array_equal(session.continue_(kind(6), every=kind(2), callback=lambda look: None).counts, whole.counts)
+
+
 def test_what_a_stop_leaves_unknown_is_a_warning():
     answer = mrfhw.solve(small(), sweeps=40, callback=lambda look: True)
     assert "within the burn-in: nothing was counted" in answer.warnings[0]
@@ -511,6 +524,18 @@ def test_clamped_sites_have_no_counts_and_keep_their_labels():
     answer = mrfhw.solve(dataclasses.replace(small(), clamped=clamped), sweeps=20, initial=labels)
     assert np.array_equal(answer.counts.sum(-1) == 0, clamped)
     assert np.array_equal(answer.labels[clamped], labels[clamped])
+
+
+def test_an_unknown_option_of_a_call_names_all_that_it_takes():
+    for call in (mrfhw.solve, mrfhw.stereo):
+        with pytest.raises(mrfhw.ProblemError, match="config is no option of") as caught:
+            call(*[small()] if call is mrfhw.solve else [np.zeros((8, 8), np.uint8)] * 2, config=3)
+        takes = [name for name, of in inspect.signature(call).parameters.items() if of.kind is of.KEYWORD_ONLY]
+        assert set(takes) - set(str(caught.value).replace(",", "").split()) == set()
+    with pytest.raises(mrfhw.ProblemError, match=r"chain is no option of problem: give chains$"):
+        mrfhw.solve(small(), chain=3)
+    with pytest.raises(mrfhw.ProblemError, match=r"chains, machine, backend, visit, or a parameter of a machine such as spes$"):
+        mrfhw.Session(small(), burn_in=1, config=3)
 
 
 def test_places_that_cannot_be_written_are_one_line(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
-from mrfhw.api.session import EVERY, Machine, backend_of, check_callback, check_numbers, machine_options, sampled
+from mrfhw.api.session import EVERY, Machine, backend_of, check_callback, counted, counted_or_none, machine_options, sampled
 from mrfhw.apps.images import is_path
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import SEEDS, Problem
@@ -27,6 +27,8 @@ __all__ = ["denoise", "motion", "segment", "solve", "stereo"]
 
 # Options that are text on the command line, and may be numbers here.
 _SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
+# What every call takes beside the options of its application.
+BESIDE = ("backend", "chains", "machine", "visit", "callback", "every")
 
 
 def _checked(name: str, value: Any, kind: type | None) -> Any:
@@ -56,12 +58,12 @@ def _mesh(value: Any) -> tuple[int, int]:
 def _answer(kind: type[Answer], task: Task, arguments: dict[str, Any], options: dict[str, Any], *, machine: Machine, backend: str,
             chains: int | None, visit: int | None, callback: Callback | None, every: int) -> Any:
     """The answer of an application. What is None among arguments and options, an option's default or not, is not given."""
-    check_numbers(chains=chains, visit=visit, every=every)
+    chains, visit, every = counted_or_none("chains", chains), counted_or_none("visit", visit), counted("every", every)
     check_callback(callback)
     given = {name: _checked(name, value, task.types.get(name)) for name, value in {**arguments, **options}.items()
              if value is not None}
     backend = backend_of(backend, machine, visit, given)
-    job = prepared(backend, task.job_of(given | machine_options(machine, backend, options), backend), visit)
+    job = prepared(backend, task.job_of(given | machine_options(machine, backend, options), backend, BESIDE), visit)
     return sampled(job, backend, chains, visit, callback, every, kind)
 
 

@@ -21,9 +21,11 @@ from mrfhw.sessions.backends import BACKENDS, Plan
 from mrfhw.sessions.sampling import visit_of
 from mrfhw.sessions.stepwise import Callback, Chains, up_to
 
-__all__ = ["EVERY", "Machine", "Session", "backend_of", "check_callback", "check_numbers", "machine_options", "sampled"]
+__all__ = ["EVERY", "Machine", "Session", "backend_of", "check_callback", "counted", "counted_or_none", "machine_options",
+           "sampled"]
 
 Machine = Config | str | os.PathLike[str] | None  # itself, the path of a manifest, or the name of a preset
+BESIDE = ("chains", "machine", "backend", "visit")  # what a session takes beside the options of a field
 EVERY = 10  # sweeps from one call of a callback to the next
 
 
@@ -68,13 +70,13 @@ class Session:
         machine; `continue_` then takes whole multiples of it. options: single parameters of the machine, such as spes=4.
         Raises ProblemError or ConfigError in one line.
         """
-        check_numbers(chains=chains, visit=visit)
+        chains, visit = counted("chains", chains), counted_or_none("visit", visit)
         backend = backend_of(backend, machine, visit, options)
         burn_in = whole_number("burn_in", burn_in, 0, NUMBER_MAX, "give the sweeps that do not count")
         if "sweeps" in options:
             raise ProblemError(f"sweeps is {options['sweeps']}; a session is told of its sweeps by continue_: leave sweeps out")
         job = TASK.job_of({"file": problem, "sweeps": burn_in + 1, "burn_in": burn_in, "seed": seed, "initial": initial,
-                           **machine_options(machine, backend, options), **options}, backend)
+                           **machine_options(machine, backend, options), **options}, backend, BESIDE)
         visit = visit_of(job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
         self._job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
         self._chains = Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains)
@@ -106,7 +108,7 @@ class Session:
         if self._chains.sweeps + sweeps <= self._job.run.burn_in:
             raise ProblemError(f"sweeps is {sweeps} after {self._chains.sweeps}, and the burn-in {self._job.run.burn_in}; at "
                                "least one sweep must count: give more")
-        check_numbers(every=every)
+        every = counted("every", every)
         check_callback(callback)
         self._chains.advance(sweeps, every, callback)
         if self._chains.stopped:
@@ -114,11 +116,14 @@ class Session:
         return Answer(_cut(self._job, self._chains), self._chains.solution())
 
 
-def check_numbers(**numbers: Any) -> None:
-    """Whole numbers of at least 1, or None where that is a default. Raises ProblemError."""
-    for name, value in numbers.items():
-        if value is not None or name == "every":
-            whole_number(name, value, 1, NUMBER_MAX, "give a whole number of at least 1")
+def counted(name: str, value: Any) -> int:
+    """`value` as a whole number of at least 1. Raises ProblemError."""
+    return whole_number(name, value, 1, NUMBER_MAX, "give a whole number of at least 1")
+
+
+def counted_or_none(name: str, value: Any) -> int | None:
+    """The same where None is a default."""
+    return None if value is None else counted(name, value)
 
 
 def check_callback(callback: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import NoneType, UnionType
@@ -76,18 +76,20 @@ class Task:
         """Every option but the arguments, with its default."""
         return {**({} if self.problem is None else COMMON), **self.energies, **self.own, **DEFAULTS}
 
-    def job_of(self, given: Mapping[str, Any], backend: str = "model") -> Job:
+    def job_of(self, given: Mapping[str, Any], backend: str = "model", beside: Sequence[str] = ()) -> Job:
         """The job of these options and arguments for a backend, all other options at their defaults.
 
+        beside: options that the caller takes itself, which a message about an unknown one names as well.
         Raises ProblemError or ConfigError.
         """
         defaults = self.defaults
         for name in given:
             if name not in defaults and name not in self.arguments:
-                near = difflib.get_close_matches(name, [*self.arguments, *defaults], 3, 0.7)
-                known = dict.fromkeys([*self.own, *self.energies, *(COMMON if self.problem is not None else ())])
+                near = difflib.get_close_matches(name, [*self.arguments, *defaults, *beside], 3, 0.7)
+                known = dict.fromkeys([*self.own, *self.energies, *(COMMON if self.problem is not None else ()), *beside])
                 raise ProblemError(f"{name} is no option of {self.verb}: give "
-                                   + (" or ".join(near) if near else f"one of {', '.join(known)}"))
+                                   + (" or ".join(near) if near else
+                                      f"one of {', '.join(known)}, or a parameter of a machine such as spes"))
         for name in self.arguments:
             if name not in given:
                 called = "the problem" if name == "file" else name
