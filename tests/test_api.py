@@ -243,6 +243,30 @@ def test_whole_numbers_of_any_type(kind):
             assert np.array_equal(session.continue_(kind(6), every=kind(2), callback=lambda look: None).counts, whole.counts)
 
 
+@pytest.mark.parametrize("backend", ["cpu", "float", "events"])
+def test_what_a_backend_without_a_machine_leaves_out_is_said(backend):
+    options = dict(sweeps=8, seed=3, estimate="last", backend=backend)
+    plain = mrfhw.solve(small(), **options)
+    places = dict(spes=6, spus=2, tile_rows=8, tile_cols=8, s2_words=512, counter_bits=5, lmem_banks=4, line_bits=96)
+    placed = mrfhw.solve(small(), **options, **places)
+    assert np.array_equal(placed.last, plain.last)
+    assert placed.notes == (
+        "Note: spes, spus, tile_rows, tile_cols, counter_bits, lmem_banks, s2_words, line_bits place a field on a machine; backend "
+        f"{backend} has none: backend model takes them",)
+    with mrfhw.Session(small(), burn_in=2, estimate="last", backend=backend, tile_rows=8) as session:
+        assert session.continue_(6).notes == (
+            f"Note: tile_rows places a field on a machine; backend {backend} has none: backend model takes it",)
+    # A machine that is given whole, and widths, hold for every backend.
+    for held in (dict(machine=mrfhw.Config()), dict(energy_bits=14, weight_bits=9), {}):
+        assert mrfhw.solve(small(), **options, **held).notes == ()
+    message = (rf"^visit is 3; backend {backend} takes a picture of any size whole, not in windows: leave visit out, or give "
+               "backend model$")
+    for call in (lambda: mrfhw.solve(small(), **options, visit=3),
+                 lambda: mrfhw.Session(small(), burn_in=2, backend=backend, visit=3)):
+        with pytest.raises(mrfhw.ProblemError, match=message):
+            call()
+
+
 def test_what_a_stop_leaves_unknown_is_a_warning():
     answer = mrfhw.solve(small(), sweeps=40, callback=lambda look: True)
     assert "within the burn-in: nothing was counted" in answer.warnings[0]

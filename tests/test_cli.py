@@ -317,6 +317,15 @@ def test_presets_and_their_changes(preset):
         config_from_options(preset=preset, spes=6, mesh=(2, 2))
 
 
+def test_a_placement_changes_nothing_without_a_machine_and_that_is_said(pictures, tmp_path):
+    plain, placed = run(pictures, tmp_path / "plain"), run(pictures, tmp_path / "placed", "--mesh", "2x2", "--tile-rows", 16)
+    assert (plain.exit_code, placed.exit_code) == (0, 0), placed.output
+    note = "Note: mesh, tile_rows place a field on a machine; backend float has none: backend model takes them"
+    assert set(placed.stderr.splitlines()) - set(plain.stderr.splitlines()) == {note}
+    labels, same = (np.load(tmp_path / name / "labels.npy") for name in ("plain", "placed"))
+    assert np.array_equal(labels, same)
+
+
 @pytest.mark.parametrize("name", ["stereo", "motion", "segment", "denoise", None])
 def test_demo_scene_can_be_solved(tmp_path, name):
     given = () if name is None else (name,)

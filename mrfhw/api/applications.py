@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import Any
 
@@ -19,16 +20,17 @@ from mrfhw.jobs import segment as segment_job
 from mrfhw.jobs import stereo as stereo_job
 from mrfhw.jobs.machine import AUTO
 from mrfhw.jobs.task import Task
+from mrfhw.sessions.backends import check_useful
 from mrfhw.sessions.first import prepared
 from mrfhw.sessions.stepwise import Callback
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["denoise", "motion", "segment", "solve", "stereo"]
 
-# Options that are text on the command line, and may be numbers here.
-_SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
 # What every call takes beside the options of its application.
 BESIDE = ("backend", "chains", "machine", "visit", "callback", "every")
+# Options that are text on the command line, and may be numbers here.
+_SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
 
 
 def _checked(name: str, value: Any, kind: type | None) -> Any:
@@ -63,7 +65,9 @@ def _answer(kind: type[Answer], task: Task, arguments: dict[str, Any], options: 
     given = {name: _checked(name, value, task.types.get(name)) for name, value in {**arguments, **options}.items()
              if value is not None}
     backend = backend_of(backend, machine, visit, given)
+    notes = check_useful(backend, given, visit)
     job = prepared(backend, task.job_of(given | machine_options(machine, backend, options), backend, BESIDE), visit)
+    job = dataclasses.replace(job, notes=(*job.notes, *notes))
     return sampled(job, backend, chains, visit, callback, every, kind)
 
 

@@ -17,7 +17,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.jobs.machine import AUTO, chosen_backend
 from mrfhw.jobs.problem import TASK
 from mrfhw.machine.config import PRESETS, Config
-from mrfhw.sessions.backends import BACKENDS, Plan
+from mrfhw.sessions.backends import BACKENDS, Plan, check_useful
 from mrfhw.sessions.sampling import visit_of
 from mrfhw.sessions.stepwise import Callback, Chains, up_to
 
@@ -72,13 +72,15 @@ class Session:
         """
         chains, visit = counted("chains", chains), counted_or_none("visit", visit)
         backend = backend_of(backend, machine, visit, options)
+        notes = check_useful(backend, options, visit)
         burn_in = whole_number("burn_in", burn_in, 0, NUMBER_MAX, "give the sweeps that do not count")
         if "sweeps" in options:
             raise ProblemError(f"sweeps is {options['sweeps']}; a session is told of its sweeps by continue_: leave sweeps out")
         job = TASK.job_of({"file": problem, "sweeps": burn_in + 1, "burn_in": burn_in, "seed": seed, "initial": initial,
                            **machine_options(machine, backend, options), **options}, backend, BESIDE)
         visit = visit_of(job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
-        self._job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
+        self._job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit},
+                                        notes=(*job.notes, *notes))
         self._chains = Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains)
         self._ended = ""
         self.visit = visit

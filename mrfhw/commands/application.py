@@ -154,12 +154,14 @@ def run_command(app: Application) -> click.Command:
                 **options: Any) -> None:
         hz = None if clock is None else clock_hz(clock)
         backend = chosen_backend(backend, given_options())
+        notes = backends.check_useful(backend, given_options(), visit, clock)
         job = app.job(**options)
         if visit is not None and visit < 1:
             raise ProblemError(f"visit is {visit}; a window is swept at least once at a time: give 1 or more")
         chains = job.chains if chains is None else chains
         keeping = _keeping(checkpoint, checkpoint_every, resume)
-        job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
+        job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit},
+                                  notes=(*job.notes, *notes))
         sources, names = _sources(), outputs.may_write(job)
         check_folder(output, names, sources)
         records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}

@@ -12,8 +12,8 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.input_files import read_plain
 
-__all__ = ["AUTO", "DEFAULTS", "MANIFEST_HINT", "MESH_FIELDS", "NAMES", "chosen_backend", "config_from_options", "machine_in",
-           "read_manifest", "split_options"]
+__all__ = ["AUTO", "DEFAULTS", "MANIFEST_HINT", "MESH_FIELDS", "NAMES", "PLACING", "chosen_backend", "config_from_options",
+           "machine_in", "read_manifest", "split_options"]
 
 # Fields given by --spes and --mesh.
 MESH_FIELDS = ("mesh_rows", "mesh_cols")
@@ -23,6 +23,9 @@ DEFAULTS: dict[str, Any] = {"machine": None, "preset": "default", "spes": None, 
 NAMES = tuple(DEFAULTS)
 AUTO = "auto"  # as a backend: see `chosen_backend`
 _OF_A_MACHINE = {*NAMES, "visit", "clock"}  # options that say something of a machine and its runs
+# Of these, those that say where on a machine a field lies and how its results leave it: no distribution depends on them.
+PLACING = ("spes", "mesh", "spus", "lanes", "subset_slots", "tile_rows", "tile_cols", "counter_bits", "address_bits", "lmem_banks",
+           "s2_words", "hub_fan_in", "hub_depth", "line_levels", "line_bits")
 MANIFEST_BYTES = 1 << 20
 MANIFEST_HINT = "give a manifest.json that mrfhw generate or mrfhw build has written"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mrfhw.field.problem import Problem, Run
+from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
+from mrfhw.jobs.machine import PLACING
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_fits
@@ -15,7 +17,7 @@ from mrfhw.sessions.registry import BACKENDS, session_type
 from mrfhw.sessions.session import ActiveRun, BaseSession, Observe, Pauses, Progress, Session
 from mrfhw.sessions.windows import WindowPlan, WindowRun, check_visit
 
-__all__ = ["BACKENDS", "VISIT", "Plan", "solve"]
+__all__ = ["BACKENDS", "VISIT", "Plan", "check_useful", "solve"]
 
 VISIT = 20  # sweeps of a window at a time, at most, where none are given
 
@@ -62,6 +64,25 @@ class Plan:
         if self.windows is not None:
             return WindowRun(session, self.windows, run, self.visit, state=state, progress=progress, observe=observe, pauses=pauses)
         return session.begin(self.placed, run, state=state, progress=progress, observe=observe, pauses=pauses)
+
+
+def check_useful(backend: str, given: Iterable[str], visit: int | None = None, clock_mhz: float | None = None) -> tuple[str, ...]:
+    """A note where a backend without a machine leaves out some of the given options, by name.
+
+    A placement may stand beside the widths of a machine, which hold for such a backend as well. Raises ProblemError for visits and
+    a clock, which mean nothing there.
+    """
+    placing = [name for name in PLACING if name in given]
+    if (visit is None and clock_mhz is None and not placing) or not session_type(backend).any_size:
+        return ()
+    if visit is not None:
+        raise ProblemError(f"visit is {visit}; backend {backend} takes a picture of any size whole, not in windows: leave visit "
+                           "out, or give backend model")
+    if clock_mhz is not None:
+        raise ProblemError(f"clock is {clock_mhz:g} MHz; backend {backend} has no machine and no cycles: leave clock out, or give "
+                           "backend model")
+    return (f"Note: {', '.join(placing)} place{'s' if len(placing) == 1 else ''} a field on a machine; backend {backend} has none: "
+            "backend model takes " + ("it" if len(placing) == 1 else "them"),)
 
 
 def solve(backend: str, config: Config, problem: Problem, run: Run, progress: Progress | None = None,
