@@ -115,7 +115,8 @@ def _ended(number: int, frame: object) -> None:
 def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options: Any) -> None:
     """Run a simulated board: the generated machine with its link and UART or Ethernet, compiled, behind a pseudo-terminal or port.
 
-    Prints the address that `mrfhw run ... --backend ADDRESS` and `mrfhw diagnose ADDRESS` take.
+    Prints the address that `mrfhw run ... --backend ADDRESS` and `mrfhw diagnose ADDRESS` take. A field larger than the machine
+    takes minutes where `--backend model` takes seconds: the simulated link carries every window at each visit.
     """
     scheme, host, port = _parse(listen)
     if scheme == "udp" and memory_bytes:
