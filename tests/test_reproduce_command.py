@@ -1,6 +1,8 @@
 """`mrfhw reproduce`: every table and figure on the built-in scenes, data from a directory, and mistakes."""
 
 import csv
+import io
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from mrfhw.field.problem import ProblemError
 from mrfhw.reproduce.command import FIGURES, command
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.scenes import SETTINGS, load_scene
+from mrfhw.system import progress
 from support.data import data_directory
 
 SMALL = ("--scene", "venus", "--scene", "art", "--iterations", 6)  # the smallest scene of each application
@@ -69,6 +72,35 @@ def test_all_writes_every_one_and_twice_the_same(tmp_path):
         assert (tmp_path / "a" / f"{what}.csv").read_bytes() == (tmp_path / "b" / f"{what}.csv").read_bytes()
     assert first.stdout.splitlines()[-1] == f"wrote {len(FIGURES)} figures to {tmp_path / 'a'}"
     agree_with_each_other(tmp_path / "a")
+
+
+def test_how_far_it_is_is_said_without_a_terminal(tmp_path, monkeypatch):
+    quiet = invoke("figure-3.8", *SMALL, "-o", tmp_path / "out")
+    assert (quiet.exit_code, quiet.stderr) == (0, "")  # short work
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    said = invoke("figure-3.8", *SMALL, "-o", tmp_path / "out")
+    assert said.stdout == quiet.stdout
+    assert said.stderr.splitlines() == [f"{scene}: {done} of 6 sweeps"
+                                        for scene in ("venus (1 of 2)", "art (2 of 2)") for done in range(1, 6)]
+
+
+def test_on_a_terminal_a_bar_is_drawn(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with Context().bar(4, "venus") as bar:
+        bar.start_t -= 3  # as if these seconds had passed
+        bar.last_print_t -= 3
+        bar.update(2)
+        assert "venus:  50%" in sys.stderr.getvalue()
+
+
+def test_the_help_says_what_takes_minutes():
+    said = " ".join(invoke("--help").stdout.split())
+    assert "the others minutes, such as four for figure-3.8" in said
+    assert "--scene and --iterations" in said
 
 
 def agree_with_each_other(directory):

@@ -77,6 +77,9 @@ def command(what: str, data: Path | None, output: Path, iterations: int | None, 
     (links and crossbars), figure-3.12 (quality), figure-3.13 (memory of the log), figure-3.17 (speedup over a GPU),
     table-3.3 (throughput), figure-4.1 (label changes), figure-4.9 (updates that event-driven sampling skips),
     figure-4.15 (the same of motion among 15x15 vectors), figure-4.17 (the same of segmentations, whatever --scene says) or all.
+
+    Of all scenes table-3.2, figure-3.10 and table-3.3 take seconds and the others minutes, such as four for figure-3.8 and six for
+    figure-3.13 on two cores; --scene and --iterations make it less.
     """
     context = Context(names=scenes, data=data, iterations=iterations, chains=chains, seed=seed,
                       all_memories=what in (ALL, "figure-3.8"))

@@ -15,6 +15,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.reproduce.chains import machine_for, machine_labels
 from mrfhw.reproduce.scenes import BUILT_IN, Scene, chosen_settings, load_scene
 from mrfhw.reproduce.traces import POLICIES, WAYS, Trace, follow
+from mrfhw.system.progress import Lines, counting
 
 __all__ = ["ITERATIONS_MAX", "Context"]
 
@@ -61,9 +62,9 @@ class Context:
     def sweeps(self, scene: Scene) -> int:
         return self.iterations or scene.setting.iterations
 
-    def bar(self, total: int, what: str) -> tqdm:
-        """A progress bar on stderr, from the second second on."""
-        return tqdm(total=total, desc=what, unit="sweep", delay=2, mininterval=0.5, leave=False, disable=None)
+    def bar(self, total: int, what: str) -> tqdm | Lines:
+        """How far it is, on stderr."""
+        return counting(total, what, "sweep")
 
     def trace(self, scene: Scene, heat: float = 1.0) -> Trace:
         """The trace of the published machine's chain, with T times `heat`; made once."""
@@ -73,7 +74,9 @@ class Context:
             config = Derived.of(machine_for(problem))
             every = self.all_memories and heat == 1.0
             kinds = [(policy, ways) for policy in POLICIES for ways in WAYS] if every else [ALGORITHM_1]
-            with self.bar(sweeps, scene.name if heat == 1.0 else f"{scene.name}, T x {heat:g}") as bar:
+            names = [one.name for one in self.scenes]
+            place = f"{scene.name} ({names.index(scene.name) + 1} of {len(names)})" if scene.name in names else scene.name
+            with self.bar(sweeps, place if heat == 1.0 else f"{place}, T x {heat:g}") as bar:
                 self._traces[key] = follow(
                     machine_labels(config, problem, sweeps, self.seed),
                     initial_labels(problem, Run(sweeps=sweeps, seed=self.seed)), sweeps, kinds, config.count_max, bar.update)
