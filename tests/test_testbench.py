@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from mrfhw.field.problem import ProblemError
 from mrfhw.generate import command
+from mrfhw.generation import testbench_problems
 from mrfhw.generation.files import Top, generate
 from mrfhw.generation.testbench_problems import close_problems, problems
 from mrfhw.generation.testbench_text import RUN
@@ -110,6 +111,13 @@ def test_a_machine_of_too_few_words_has_no_testbench(words: int, needed: int) ->
                                            rf"or s2_words = {needed} or more\): leave --testbench out, or give a machine "
                                            r"that does$"):
         generate(Config.preset("smallest", s2_words=words), driver=Driver)
+
+
+def test_nor_has_one_that_does_not_hold_the_general_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(testbench_problems, "_REACHES", ((range(-9, 10), range(-9, 10)),))
+    config = Config.preset("smallest", lanes=2, tile_rows=2, tile_cols=2)
+    with pytest.raises(ProblemError, match=r"^this machine has no testbench, whose problems it does not hold"):
+        problems(config)
 
 
 @pytest.mark.parametrize("machine", [
