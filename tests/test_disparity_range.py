@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from mrfhw.apps.disparity_range import LABELS, find_range
+from mrfhw.apps.disparity_range import find_range
+from mrfhw.apps.stereo import LABELS
 from mrfhw.cli import main
 from mrfhw.field.problem import LABELS_MAX
 from mrfhw.scenes import stereo_scene, write_scene

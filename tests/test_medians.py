@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mrfhw.apps.medians import PIXELS_WORTH_A_THREAD, medians
+from mrfhw.apps.medians import medians
+from mrfhw.model.threads import PIXELS_WORTH_A_THREAD
 
 SHAPES = ((1, 1), (1, 30), (7, 2), (40, 33), (2 * PIXELS_WORTH_A_THREAD // 100, 101))  # the last in two shares
 

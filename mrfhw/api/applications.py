@@ -9,7 +9,17 @@ from typing import Any
 import numpy as np
 
 from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
-from mrfhw.api.session import EVERY, Machine, backend_of, check_callback, counted, counted_or_none, machine_options, sampled
+from mrfhw.api.session import (
+    BESIDE,
+    EVERY,
+    Machine,
+    backend_of,
+    check_callback,
+    counted,
+    counted_or_none,
+    machine_options,
+    sampled,
+)
 from mrfhw.apps.images import is_path
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import SEEDS, Problem
@@ -27,8 +37,7 @@ from mrfhw.system.errors import ProblemError
 
 __all__ = ["denoise", "motion", "segment", "solve", "stereo"]
 
-# What every call takes beside the options of its application.
-BESIDE = ("backend", "chains", "machine", "visit", "callback", "every")
+BESIDE_ALL = (*BESIDE, "callback", "every")  # what every call takes beside the options of its application
 # Options that are text on the command line, and may be numbers here.
 _SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
 
@@ -66,7 +75,7 @@ def _answer(kind: type[Answer], task: Task, arguments: dict[str, Any], options: 
              if value is not None}
     backend = backend_of(backend, machine, visit, given)
     notes = check_useful(backend, given, visit)
-    job = prepared(backend, task.job_of(given | machine_options(machine, backend, options), backend, BESIDE), visit)
+    job = prepared(backend, task.job_of(given | machine_options(machine, backend, options), backend, BESIDE_ALL), visit)
     job = dataclasses.replace(job, notes=(*job.notes, *notes))
     return sampled(job, backend, chains, visit, callback, every, kind)
 

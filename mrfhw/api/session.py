@@ -21,7 +21,7 @@ from mrfhw.sessions.backends import BACKENDS, Plan, check_useful
 from mrfhw.sessions.sampling import visit_of
 from mrfhw.sessions.stepwise import Callback, Chains, up_to
 
-__all__ = ["EVERY", "Machine", "Session", "backend_of", "check_callback", "counted", "counted_or_none", "machine_options",
+__all__ = ["BESIDE", "EVERY", "Machine", "Session", "backend_of", "check_callback", "counted", "counted_or_none", "machine_options",
            "sampled"]
 
 Machine = Config | str | os.PathLike[str] | None  # itself, the path of a manifest, or the name of a preset

@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from mrfhw.apps.motion_window import LEAST_SIDE, confirmed_motions, reduced
+from mrfhw.apps.stereo import LABELS
 from mrfhw.field.problem import LABELS_MAX
 
-__all__ = ["LABELS", "find_range"]
+__all__ = ["find_range"]
 
 SHARE = 0.001  # of all pixels, whose disparity counts; fewer are chance
 REDUCED = 2  # pixels of a row or column that are taken together, while a side has `LEAST_SIDE` afterwards
-LABELS = 64  # where the pictures tell nothing
 
 
 def find_range(left: np.ndarray, right: np.ndarray, least: int | None = None) -> tuple[int, int]:
@@ -23,7 +23,7 @@ def find_range(left: np.ndarray, right: np.ndarray, least: int | None = None) ->
 
     A disparity of d: the pixel x of the left picture lies at x - d in the right one. Looked for are d from 0 to half of the
     picture's width, at most of `LABELS_MAX`; where more pixels have negative ones, those, as of pictures that are exchanged. least:
-    where the range begins in any case, and the search where it is below 0.
+    where the range begins in any case, and the search where it is below 0. Of pictures that tell nothing, `LABELS`.
     """
     step = REDUCED if min(left.shape) // REDUCED >= LEAST_SIDE else 1
     one, other = (reduced(np.asarray(image, np.int64), step) for image in (left, right))

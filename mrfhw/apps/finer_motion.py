@@ -14,7 +14,7 @@ import numpy as np
 
 from mrfhw.apps.medians import medians
 from mrfhw.model.data import compiling
-from mrfhw.model.threads import in_shares, threads_of
+from mrfhw.model.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
 from mrfhw.system.numba_alone import numba
 
 __all__ = ["FARTHEST", "Finer", "FinerMotion", "around"]
@@ -28,7 +28,6 @@ STIFF = 200.0  # squared grey, added to the sums (not means) of squared slopes: 
 FLAT = 1e-6  # squared grey, below which a slope is rounding
 NOISE = 2.0  # variance of greys that fit perfectly
 PRECISION = 12.0  # 1 / the variance of a motion that may be anywhere within a pixel of its vector
-PIXELS_WORTH_A_THREAD = 1 << 13  # fewer take less time than to hand them over
 
 # Half of an interval's width, chosen with `benchmarks/motion_intervals.py` (docs/applications.md). What no fit sees, such as frames
 # that are not aligned to the truth or surfaces that turn, shrinks with a picture as motions do: it is a share of these.

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mrfhw.model.data import compiling
-from mrfhw.model.threads import in_shares, threads_of
+from mrfhw.model.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
 from mrfhw.system.numba_alone import numba
 
 __all__ = ["medians"]
 
-PIXELS_WORTH_A_THREAD = 1 << 13  # fewer take less time than to hand them over
 
 
 @numba.njit(cache=True, nogil=True)

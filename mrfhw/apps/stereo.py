@@ -18,6 +18,7 @@ from mrfhw.model.first_labels import box_start
 __all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "DOUBT", "DOUBT_OUTSIDE", "FIRST_SWEEPS", "MACHINE", "ONE_WAY_ENERGY",
            "SINGLETON_MAX", "SWEEPS", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
+LABELS = 64  # disparities, where neither a caller nor the pictures say how many
 SWEEPS = 500  # of greys
 CENSUS_SWEEPS = 500
 FIRST_SWEEPS = 80  # of each way of matching, before the field itself
@@ -36,7 +37,7 @@ MACHINE = PRESETS["matching"]  # what this field needs
 
 
 def stereo_problem(
-    left: np.ndarray, right: np.ndarray, *, labels: int = 64, min_disparity: int = 0, alpha: int = 1, beta: int = 4,
+    left: np.ndarray, right: np.ndarray, *, labels: int = LABELS, min_disparity: int = 0, alpha: int = 1, beta: int = 4,
     temperature: float = 3.5, schedule: Schedule | None = None, tau: int | None = 2, singleton: str = "absolute",
     doubleton: str = "absolute", out_of_range: int = 4, energy_shift: int = 0, clamped: np.ndarray | None = None,
     observed: np.ndarray | None = None, edges: np.ndarray | None = None, singleton_max: int | None = None,

@@ -12,18 +12,13 @@ from mrfhw.commands.machine_options import OneLineCommand, given_options, machin
 from mrfhw.csupport.driver_files import EXAMPLE, driver_files, with_prefix
 from mrfhw.csupport.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES
-from mrfhw.generation.files import stated_port, stated_top
+from mrfhw.generation.files import Top, stated_top
 from mrfhw.jobs.problem import SWEEPS, job
 from mrfhw.machine.derived import Derived
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 
 __all__ = ["command"]
-
-
-def _image(image: bytes, prefix: str | None) -> dict[str, str]:
-    files = {"mrfhw_image.h": c_array(image)}
-    return files if prefix is None else with_prefix(files, prefix)
 
 
 @click.command("export", cls=OneLineCommand)
@@ -49,10 +44,11 @@ def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None
     task = job(file=file, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial, estimate=estimate,
                given=given_options(), **options)
     manifest = options["machine"]
-    port, prefix = (None, None) if manifest is None else (stated_port(manifest), stated_top(manifest).prefix)
+    top = Top() if manifest is None else stated_top(manifest)
+    port, prefix = top.memory_port(task.config), top.prefix
     with working("generating"):
         image = load_image(task.config, task.problem, task.run)
-        texts = {**driver_files(task.config, port, prefix), **_image(image, prefix)}
+        texts = {**driver_files(task.config, port, prefix), **with_prefix({"mrfhw_image.h": c_array(image)}, prefix)}
     files: dict[str, str | bytes] = {**texts, f"{prefix or 'mrfhw'}_image.bin": image}
     # The example is there to be changed, for the addresses of a system.
     mine, example = files[EXAMPLE], output / EXAMPLE

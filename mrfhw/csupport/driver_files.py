@@ -17,9 +17,12 @@ EXAMPLE = "example.c"
 TEMPLATES = ("mrfhw_driver.h", "mrfhw_driver.c", EXAMPLE)
 
 
-def with_prefix(files: Mapping[str, str], prefix: str) -> dict[str, str]:
+def with_prefix(files: Mapping[str, str], prefix: str | None) -> dict[str, str]:
     """The files of a machine whose module has the name `prefix`: it begins their names, functions, types and macros, so that the
-    drivers of several machines fit into one program. The example keeps its name."""
+    drivers of several machines fit into one program. The example keeps its name. None for the usual names."""
+    if prefix is None:
+        return dict(files)
+
     def other(text: str) -> str:
         return re.sub(r"\bMRFHW_", f"{prefix.upper()}_", re.sub(r"\bmrfhw_", f"{prefix}_", text))
 
@@ -40,4 +43,4 @@ def driver_files(config: Config, port: MemoryPort | None = None, prefix: str | N
         for mark, value in values.items():
             text = text.replace(mark, value)
         files[name] = text
-    return files if prefix is None else with_prefix(files, prefix)
+    return with_prefix(files, prefix)

@@ -26,8 +26,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.files import check_writable
 
-__all__ = ["TOPS", "WIDTHS", "Top", "beside", "check_folder", "generate", "left_by_another", "manifest", "stated_port",
-           "stated_top", "vlnv"]
+__all__ = ["TOPS", "WIDTHS", "Top", "beside", "check_folder", "generate", "left_by_another", "manifest", "stated_top", "vlnv"]
 
 MANIFEST = "manifest.json"
 DERIVED = (
@@ -168,7 +167,7 @@ def manifest(config: Config, files: Mapping[str, str | bytes], top: Top | None =
     }
 
 
-def stated_port(path: str | Path) -> MemoryPort | None:
+def _stated_port(path: str | Path) -> MemoryPort | None:
     """The memory port that the manifest in a file states; None where that is of a chip. Raises ConfigError."""
     held = read_manifest(path).get("memory_port")
     names = ("data_bits", "address_bits", "block_bytes")
@@ -181,7 +180,7 @@ def stated_port(path: str | Path) -> MemoryPort | None:
 
 def stated_top(path: str | Path) -> Top:
     """The top that the manifest in a file states. Raises ConfigError."""
-    port = stated_port(path)
+    port = _stated_port(path)
     top = Top() if port is None else Top("axi", port.data_bits, port.address_bits)
     name = read_manifest(path).get("top", top.name)
     if not isinstance(name, str) or not is_identifier(name):

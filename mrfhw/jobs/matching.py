@@ -80,6 +80,13 @@ class Matching:
                    schedule=common.schedule(standard["temperature"], app.COOLING), energy=energy,
                    edges=contrast_weights(app, config, shown[0]) if by_census else None)
 
+    @staticmethod
+    def finest_of(pair: Mapping[str, Any], others: dict[str, Any]) -> tuple[Inputs, np.ndarray, np.ndarray]:
+        """The pictures at 8 bits, as `of` takes them, and the greys of both in the window, of which a range of labels is found."""
+        finest = load_inputs(pair, 8, Common.reading_of(others))
+        one, other = same_size(dict(zip(pair, finest.data, strict=True)), Common.window_of(others))
+        return finest, one, other
+
     def notes(self, *pictures: Any) -> tuple[str, ...]:
         """What is to be said of the pictures' greys."""
         return range_note([name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)], self.inputs)

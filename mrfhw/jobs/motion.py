@@ -10,13 +10,13 @@ import numpy as np
 from mrfhw.apps import motion
 from mrfhw.apps.finer_motion import FinerMotion
 from mrfhw.apps.flow import flow_of
-from mrfhw.apps.images import load_inputs, name_of
+from mrfhw.apps.images import name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_vectors
 from mrfhw.apps.motion_window import MotionWindow, find_window
 from mrfhw.apps.picture_arrays import LUMA
 from mrfhw.jobs.matching import Matching, found_energies
-from mrfhw.jobs.options import Common, label_machine, pair, same_size
+from mrfhw.jobs.options import label_machine, pair
 from mrfhw.jobs.task import Task
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
@@ -52,8 +52,7 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
     if vectors is not None:
         window = MotionWindow(*pair("vectors", vectors, "x", "7x7"), middle or (0, 0))
     else:
-        finest = load_inputs(files, 8, Common.reading_of(others))
-        one, other = same_size(dict(zip(files, finest.data, strict=True)), Common.window_of(others))
+        finest, one, other = Matching.finest_of(files, others)
         window = find_window(one, other)
         if middle is not None:
             window = dataclasses.replace(window, centre=middle)

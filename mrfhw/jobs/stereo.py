@@ -8,11 +8,11 @@ import numpy as np
 
 from mrfhw.apps import stereo
 from mrfhw.apps.disparity_range import find_range
-from mrfhw.apps.images import disparity_of, load_inputs, name_of
+from mrfhw.apps.images import disparity_of, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import StereoTruth, both_ways, disparity_scale, stereo_problem
 from mrfhw.jobs.matching import Matching, found_energies
-from mrfhw.jobs.options import Common, label_machine, same_size
+from mrfhw.jobs.options import label_machine
 from mrfhw.jobs.task import Task
 from mrfhw.system.errors import ProblemError
 
@@ -33,8 +33,7 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
     files = {"left image": left, "right image": right}
     finest, range_found = None, labels is None
     if labels is None:
-        finest = load_inputs(files, 8, Common.reading_of(others))
-        one, other = same_size(dict(zip(files, finest.data, strict=True)), Common.window_of(others))
+        finest, one, other = Matching.finest_of(files, others)
         min_disparity, labels = find_range(one, other, min_disparity)
     min_disparity = min_disparity or 0
     found = Matching.of(stereo, stereo_problem, files, ("left picture", "right picture"),

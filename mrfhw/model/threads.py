@@ -12,9 +12,10 @@ from typing import TypeVar
 from mrfhw.field.problem import ProblemError
 from mrfhw.system.processors import THREADS, processors
 
-__all__ = ["ENTRIES_WORTH_A_THREAD", "in_shares", "threads_of"]
+__all__ = ["ENTRIES_WORTH_A_THREAD", "PIXELS_WORTH_A_THREAD", "in_shares", "threads_of"]
 
 ENTRIES_WORTH_A_THREAD = 1 << 18  # of a table of singletons or weights; fewer take less time than to hand them over
+PIXELS_WORTH_A_THREAD = 1 << 13  # of which each takes what is around it
 
 Made = TypeVar("Made")
 
