@@ -31,21 +31,20 @@ __all__ = ["PINS", "compile_board", "compile_board_text", "compile_cells", "comp
            "ethernet_text"]
 
 LINK_HZ = 50_000_000  # of a simulated Ethernet board's link, beside the 125 MHz of its wires
-_HARNESS = Path(__file__).with_name("chip.cpp")
-_BOARD_HARNESS = Path(__file__).with_name("board.cpp")
-_ETHERNET_HARNESS = Path(__file__).with_name("ethernet_board.cpp")
+# The C functions around a Verilated top, by what their names begin with.
+_HARNESSES = {prefix: Path(__file__).with_name(f"{name}.cpp")
+              for prefix, name in (("chip", "chip"), ("board", "board"), ("ethernet", "ethernet_board"))}
 _CLOCKS = Path(__file__).with_name("clocks.h")  # of both boards
 PINS = Path(__file__).with_name("ecp5_pins.v")
 
 
-# Up to so many tiles, optimized and not, the C++ is compiled as one file, whose headers are read once. With more, as files of
-# 20,000 operations on both cores, or, where it is to be quick, the tile once and by itself.
+# Up to so many tiles, optimized and not, the C++ is compiled with its harness as one file, whose headers are read once. With more,
+# as files of 20,000 operations on both cores, or, where it is to be quick, the tile once and by itself.
 _ONE_FILE_TILES, _ONE_QUICK_FILE_TILES = 2, 6
 
 # Warnings are the lint test's business.
 _OPTIONS = ("--cc", "--exe", "--build", "-j", "2", "-O3", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "--noassert",
-            "--x-assign", "fast", "--x-initial", "fast", "--Mdir", "obj", "-CFLAGS", "-fPIC -std=c++17", "-LDFLAGS", "-shared",
-            "-o", "chip.so")
+            "--x-assign", "fast", "--x-initial", "fast", "--Mdir", "obj", "-CFLAGS", "-fPIC -std=c++17", "-o", "chip.so")
 
 
 @contextlib.contextmanager
@@ -57,7 +56,9 @@ def _alone(name: str) -> Iterator[None]:
 
 
 def _run(command: list[str], directory: Path) -> str:
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    # ccache else preprocesses what it does not have before it compiles it.
+    done = subprocess.run(command, cwd=directory, env={**os.environ, "CCACHE_DEPEND": "1"}, capture_output=True, text=True,
+                          check=False)
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         cause = next((line for line in lines if "rror" in line), lines[-1] if lines else "no message")
@@ -77,7 +78,7 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
         with working("generating"):
             return verilog_text(config)
 
-    return _library(generated(cache_directory(), "chip", config, {}, make), _HARNESS, "chip", quick, Derived.of(config).spes)
+    return _library(generated(cache_directory(), "chip", config, {}, make), "chip", quick, Derived.of(config).spes)
 
 
 def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, quick: bool = False,
@@ -105,7 +106,7 @@ def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int
     parameters = {"divisor": divisor, "words": words, "log_bytes": log_bytes, "memory_bytes": memory_bytes,
                   "two_clocks": two_clocks}
     verilog = generated(cache_directory(), "board", config, parameters, make)
-    return _library(verilog, _BOARD_HARNESS, "board", quick, Derived.of(config).spes)
+    return _library(verilog, "board", quick, Derived.of(config).spes)
 
 
 def ethernet_text(config: Config, log_bytes: int, two_clocks: bool = False, ethernet: Ethernet | None = None) -> str:
@@ -128,13 +129,13 @@ def compile_ethernet_board(config: Config, ethernet: Ethernet, log_bytes: int, q
 
     parameters = {"ethernet": str(ethernet), "log_bytes": log_bytes, "two_clocks": two_clocks, "core": core_version()}
     verilog = generated(cache_directory(), "ethernet", config, parameters, make)
-    return _library(verilog, _ETHERNET_HARNESS, "ethernet", quick, Derived.of(config).spes)
+    return _library(verilog, "ethernet", quick, Derived.of(config).spes)
 
 
 def compile_board_text(text: str, level: int = 2) -> Path:
     """The same for a given Verilog text: its top `TOP` has clk, rst, rx and tx. level: of the C++ compiler's optimization."""
     _check_tools("a simulated board", "use a real one")
-    return _library(Verilog(lambda: text), _BOARD_HARNESS, "board", False, None, level)
+    return _library(Verilog(lambda: text), "board", False, None, level)
 
 
 def compile_cells(models: str, netlist: str) -> Path:
@@ -142,7 +143,7 @@ def compile_cells(models: str, netlist: str) -> Path:
     (`CompiledChip.follow`), but for those inside `models`."""
     _check_tools("a netlist", "use a computer that has it")
     text = models + netlist
-    return _library(Verilog(lambda: text), _HARNESS, "cells", False, None, 0, models.count("\n"))
+    return _library(Verilog(lambda: text), "chip", False, None, 0, models.count("\n"))
 
 
 def _check_tools(what: str, otherwise: str) -> None:
@@ -152,15 +153,16 @@ def _check_tools(what: str, otherwise: str) -> None:
                                f"install it (Debian: apt-get install {package}) or {otherwise}")
 
 
-def _library(verilog: Verilog, harness: Path, name: str, quick: bool, tiles: int | None, level: int = 2,
-             models: int | None = None) -> Path:
-    """tiles: of the machine; None where the text is another's, and is compiled as files. models: lines at the text's beginning
-    whose signals cannot be followed, while all others can; None where none can."""
+def _library(verilog: Verilog, harness: str, quick: bool, tiles: int | None, level: int = 2, models: int | None = None) -> Path:
+    """harness: of `_HARNESSES`. tiles: of the machine; None where the text is another's, and is compiled as files.
+    models: lines at the text's beginning whose signals cannot be followed, while all others can; None where none can."""
+    name = harness if models is None else "cells"
     version = _run(["verilator", "--version"], Path.cwd())
 
     def places() -> tuple[Path, Path]:
         """Paths of the fully optimized library and of the requested one."""
-        said = "\0".join((verilog.digest, harness.read_text(), _CLOCKS.read_text(), version, *_OPTIONS, str(level), str(models)))
+        said = "\0".join((verilog.digest, _HARNESSES[harness].read_text(), _CLOCKS.read_text(), version, *_OPTIONS, str(level),
+                          str(models)))
         key = hashlib.sha256(said.encode()).hexdigest()[:32]
         full = cache_directory() / f"{name}-{key}.so"
         return full, full.with_name(f"{name}-{key}-quick.so") if quick else full
@@ -174,7 +176,7 @@ def _library(verilog: Verilog, harness: Path, name: str, quick: bool, tiles: int
     return next(place for place in places() if place.exists())
 
 
-def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | None, level: int, models: int | None) -> None:
+def _compile(text: str, harness: str, library: Path, quick: bool, tiles: int | None, level: int, models: int | None) -> None:
     together = tiles is not None and tiles <= (_ONE_QUICK_FILE_TILES if quick else _ONE_FILE_TILES)
     by_tile = quick and not together
     with tempfile.TemporaryDirectory(prefix="mrfhw-", dir=cache_directory()) as name:
@@ -183,15 +185,18 @@ def _compile(text: str, harness: Path, library: Path, quick: bool, tiles: int | 
         told = [f'hier_block -module "{TILE}"'] if by_tile else []
         told += [] if models is None else [f'tracing_off -file "{TOP}.v" -lines 1-{models}']
         (work / "chip.vlt").write_text("\n".join(("`verilator_config", *told, "")))
-        shutil.copy(harness, work / "chip.cpp")
+        shutil.copy(_HARNESSES[harness], work / "chip.cpp")
         shutil.copy(_CLOCKS, work / _CLOCKS.name)
         mode = ["--hierarchical"] if by_tile else []
         mode += [] if models is None else ["--trace"]
         make = [f"OPT_FAST=-O{1 if by_tile else 0 if quick else level}", "OPT_SLOW=-O0"]
         make += ["VM_PARALLEL_BUILDS=0"] if together or by_tile else []
+        if together:
+            make += ["VM_SUPPORT_FAST=../chip"]  # one more of the model's own files
+            (work / "empty.cpp").touch()
         # Verilator's own library is the same for every chip, and a third of the time.
         make += ["OBJCACHE=ccache"] if shutil.which("ccache") else []
         with working("compiling the chip"):
-            _run(["verilator", *mode, *_OPTIONS, "-MAKEFLAGS", " ".join(make), "--top-module", TOP, "chip.vlt", f"{TOP}.v",
-                  "chip.cpp"], work)
+            _run(["verilator", *mode, *_OPTIONS, "-LDFLAGS", f"-shared -Wl,-u,{harness}_new", "-MAKEFLAGS", " ".join(make),
+                  "--top-module", TOP, "chip.vlt", f"{TOP}.v", "empty.cpp" if together else "chip.cpp"], work)
         os.replace(work / "obj" / "chip.so", library)
