@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyslang.driver
@@ -19,6 +21,7 @@ from mrfhw.gateware.common.leaves import port_name
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.soc.axi_top import AxiTop
 from mrfhw.generate import command
+from mrfhw.generation import verilog as verilog_module
 from mrfhw.generation.files import Top, generate, vlnv
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.readable import modules_of
@@ -35,6 +38,14 @@ GOLDEN = ROOT / "rtl_out" / "golden"
 # The default machine, but for a table of noise that parsers read sooner.
 MACHINE_16X2 = ("--spes", "16", "--spus", "2", "--gumbel-uniform-bits", "8")
 HISTORY = "history.json"  # of interface versions, each with the digest of the smallest machine's circuit
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_text_of_a_machine() -> Iterator[None]:
+    """The smallest machine, whose files most tests look at, is converted once; two processes show that it is the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verilog_module, "circuit", functools.cache(verilog_module.circuit))
+        yield
 
 
 def invoke(*arguments: str):
