@@ -117,10 +117,16 @@ def test_what_lies_behind_in_plain_python():
 @pytest.mark.parametrize(("rows", "cols", "size", "threads"), [(30, 40, 9, 1), (4, 5, 9, 1), (1, 7, 3, 2), (50, 60, 1, 1),
                                                                 (400, 250, 5, 2)])
 @pytest.mark.parametrize("alpha", [1, 1 << 26])  # sums of more than 32 bits, too
-def test_first_labels_in_plain_python(rows, cols, size, threads, alpha):
+@pytest.mark.parametrize("kind", ["observed in part", "whole", "limited", "motion", "grey"])
+def test_first_labels_in_plain_python(rows, cols, size, threads, alpha, kind):
     left, right = RNG.integers(0, 256, (2, rows, cols))
-    problem = stereo_problem(left, right, labels=6, singleton="hamming", out_of_range=3, alpha=alpha,
-                             observed=RNG.random((rows, cols)) < 0.8)
+    energy = {"singleton": "absolute" if kind == "grey" else "hamming", "out_of_range": 3, "alpha": alpha,
+              "singleton_max": 4 if kind == "limited" else None}
+    if kind == "motion":
+        problem = motion_problem(left, right, rows=3, cols=4, centre=(1, -1) if rows > 2 else (0, 0), **energy)
+    else:
+        observed = RNG.random((rows, cols)) < 0.8 if kind == "observed in part" else None
+        problem = stereo_problem(left, right, labels=6, observed=observed, **energy)
     padded = np.pad(singleton_energies(problem), [(size // 2, size // 2)] * 2 + [(0, 0)], mode="edge")
     sums = sum(padded[row:row + rows, col:col + cols] for row in range(size) for col in range(size))
     assert (box_start(problem, size, threads) == sums.argmin(-1)).all()

@@ -73,38 +73,69 @@ def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np
 
 
 @numba.njit(cache=True, nogil=True)
-def least_of_rows(out: np.ndarray, least: np.ndarray, first: int, last: int, window: np.ndarray, sums: np.ndarray,
-                  begin: np.ndarray, shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray, offsets: np.ndarray,
+def _distances(energies: np.ndarray, one: np.ndarray, other: np.ndarray, alpha: int, most: int) -> None:
+    """energies (n,): alpha times the Hamming distance of one and other (n,), up to `most`, in vector instructions."""
+    for at in range(len(energies)):
+        energies[at] = alpha * min(channel_energy(one[at], other[at], HAMMING, -1), most)
+
+
+@numba.njit(cache=True, nogil=True)
+def _energies_of_row(energies: np.ndarray, row: int, chosen: np.ndarray, shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray,
+                     offsets: np.ndarray, constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, channels: np.ndarray,
+                     out_of_range: int) -> None:
+    """energies (W,): alpha E_singleton of a row's sites for the label that `chosen` (W,) holds throughout; as `fill_singles`."""
+    cols = shape[1]
+    if unary.size > 0 or s2.size == 0 or observed.size > 0 or len(channels) > 1 or channels[0, 1] != HAMMING:
+        fill_singles(energies.reshape(-1, 1), np.arange(row * cols, (row + 1) * cols), cols, chosen, shape, s1, s2, offsets,
+                     constants, unary, observed, channels, out_of_range)
+        return
+    there, along = row + offsets[chosen[0], 0], offsets[chosen[0], 1]
+    begin = min(cols, max(0, -along)) if 0 <= there < len(s2) else cols
+    end = max(begin, min(cols, s2.shape[1] - along)) if 0 <= there < len(s2) else cols
+    energies[:begin] = energies[end:] = channels[0, 0] * out_of_range
+    most = channels[0, 2] if channels[0, 2] >= 0 else 64  # bits
+    # One channel: as rows of words side by side.
+    one, other = s1.reshape(len(s1), -1), s2.reshape(len(s2), -1)
+    _distances(energies[begin:end], one[row, begin:end], other[there, begin + along:end + along], channels[0, 0], most)
+
+
+@numba.njit(cache=True, nogil=True)
+def least_of_rows(out: np.ndarray, least: np.ndarray, first: int, last: int, labels: int, window: np.ndarray,
+                  shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray, offsets: np.ndarray,
                   constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, channels: np.ndarray, out_of_range: int) -> None:
     """Labels of the least sum of singletons over a box around each site, of the rows from `first` to before `last`.
 
-    out (H, W): the label, where its sum is below `least` (H, W), which becomes it. window: (rows and columns of a box, W, n), the
-    singletons of a box's rows, and sums: (W, n), theirs by column, zeros at first; of n labels from begin (W,) on, all the same.
-    The rest as of `fill_singles`.
+    out (H, W): the label, the lowest on ties, and least (H, W): its sum, where that is below what stands there. window: (rows and
+    columns of a box, W), for the singletons of a box's rows. The rest as of `fill_singles`.
     """
     rows, cols = shape
-    size, labels = window.shape[0], window.shape[2]
-    half = size // 2
-    total = np.empty(labels, sums.dtype)
-    for newest in range(first - half, last + half):
-        at = (newest - first + half) % size
-        if newest - half > first:  # the box is full, and leaves its uppermost row
-            sums -= window[at]
-        row = min(max(newest, 0), rows - 1)
-        fill_singles(window[at], np.arange(row * cols, (row + 1) * cols), cols, begin, shape, s1, s2, offsets, constants, unary,
-                     observed, channels, out_of_range)
-        sums += window[at]
-        if newest - half < first:
-            continue
-        total[:] = 0
-        for col in range(-half, half + 1):
-            total += sums[min(max(col, 0), cols - 1)]
-        for col in range(cols):
-            found = total.argmin()
-            if total[found] < least[newest - half, col]:
-                least[newest - half, col], out[newest - half, col] = total[found], begin[0] + found
-            total += sums[min(col + half + 1, cols - 1)]
-            total -= sums[max(col - half, 0)]
+    size, half = len(window), len(window) // 2
+    sums = np.empty(cols + 2 * half, window.dtype)  # of the box's rows by column, with the edges' once more for each beyond
+    steps, totals = np.zeros(cols, window.dtype), np.empty(cols, window.dtype)
+    chosen = np.empty(cols, np.uint16)
+    for label in range(labels):
+        chosen[:], sums[:] = label, 0
+        for newest in range(first - half, last + half):
+            at = (newest - first + half) % size
+            energies, inner = window[at], sums[half:half + cols]
+            if newest - half > first:  # the box is full, and leaves its uppermost row
+                inner -= energies
+            _energies_of_row(energies, min(max(newest, 0), rows - 1), chosen, shape, s1, s2, offsets, constants, unary, observed,
+                             channels, out_of_range)
+            inner += energies
+            if newest - half < first:
+                continue
+            sums[:half], sums[half + cols:] = inner[0], inner[-1]
+            total = sums[:size].sum()
+            for col in range(cols - 1):
+                steps[col] = sums[col + size] - sums[col]
+            for col in range(cols):
+                totals[col] = total
+                total += steps[col]
+            lowest, found = least[newest - half], out[newest - half]
+            for col in range(cols):
+                if totals[col] < lowest[col]:
+                    lowest[col], found[col] = totals[col], label
 
 
 @numba.njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.problem import LABELS_MAX, Problem
+from mrfhw.field.problem import Problem
 from mrfhw.model.data import compiling, energy_bound, sources
 from mrfhw.model.energy_kernel import least_of_rows
 from mrfhw.model.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
@@ -21,17 +21,14 @@ def least_in_boxes(data: tuple[Any, ...], labels: int, size: int, kind: type[np.
     """Labels, uint16 (H, W), of the least sum of the singletons of a label over size x size sites around, the lowest on ties.
 
     data: as of `mrfhw.model.data.sources`. labels: up to 2^16. size: odd. kind: holds the sums. Beyond the edges the nearest site
-    stands. threads: as of `mrfhw.model.threads.threads_of`; each takes size + 1 words of `kind` for a column and a label of up to
-    `LABELS_MAX`, which are summed at a time.
+    stands. threads: as of `mrfhw.model.threads.threads_of`.
     """
     assert labels <= 1 << 16
     rows, cols = data[0]
     out, least = np.zeros((rows, cols), np.uint16), np.full((rows, cols), np.iinfo(kind).max, kind)
 
     def share(first: int, last: int) -> None:
-        for begin in range(0, labels, LABELS_MAX):
-            window = np.empty((size, cols, min(LABELS_MAX, labels - begin)), kind)
-            least_of_rows(out, least, first, last, window, np.zeros(window.shape[1:], kind), np.full(cols, begin, np.uint16), *data)
+        least_of_rows(out, least, first, last, labels, np.empty((size, cols), kind), *data)
 
     with compiling("first labels", kind):
         in_shares(share, rows, rows * cols * labels // ENTRIES_WORTH_A_THREAD, threads_of(threads))
