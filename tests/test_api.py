@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import pydoc
+import re
 import subprocess
 import sys
 
@@ -432,8 +433,9 @@ def test_true_disparities_below_zero_are_known(pair):
 
 def test_energies_that_a_machine_cuts_off_are_said():
     """A squared difference beyond the machine's largest energy, at a temperature at which such labels are drawn."""
-    field = dict(labels=3, singleton1=np.full((2, 2), 63), constants=np.array([0, 1, 18]), singleton="squared", alpha=2)
-    hot, cold = (mrfhw.Problem(**field, schedule=mrfhw.Schedule.constant(t)) for t in (1000.0, 100.0))
+    field = dict(singleton1=np.full((2, 2), 63), singleton="squared", alpha=2)
+    hot, cold, high = (mrfhw.Problem(labels=3, **field, constants=np.array([0, 1, best]), schedule=mrfhw.Schedule.constant(t))
+                       for best, t in ((63, 1000.0), (63, 100.0), (18, 100.0)))
 
     def said(problem, **machine):
         return [line for line in mrfhw.solve(problem, sweeps=40, **machine).warnings if "takes energies above" in line]
@@ -441,6 +443,41 @@ def test_energies_that_a_machine_cuts_off_are_said():
     assert len(said(hot, backend="model")) == 1
     assert "takes energies above 4095 for that, and this field has up to 7946 at T = 1000" in said(hot, backend="model")[0]
     assert said(hot, backend="cpu") == said(cold, backend="model") == said(hot, backend="model", energy_bits=16) == []
+    assert len(said(high, backend="model")) == 1  # its best label is near what is cut off
+
+
+def test_couplings_too_strong_for_a_machine_are_said():
+    """Labels that may not differ by more than one between neighbours; a machine whose sums are all cut off draws at random."""
+    labels = np.arange(8)
+    true = np.clip(np.add.outer(np.arange(12) // 3, np.arange(16) // 6), 0, 7)
+    field = dict(labels=8, unary=np.minimum((labels - true[..., None]) ** 2 * 4, 255), doubleton="table",
+                 pairwise=np.where(abs(labels[:, None] - labels) > 1, 255, abs(labels[:, None] - labels)))
+
+    def solved(beta, **machine):
+        problem = mrfhw.Problem(**field, beta=beta, schedule=mrfhw.Schedule.constant(16.0))
+        return mrfhw.solve(problem, sweeps=100, backend="model", seed=1, **machine)
+
+    right, wrong, wide = solved(12), solved(16), solved(16, energy_bits=13)
+    assert right.warnings == wide.warnings == ()
+    assert (wrong.labels == true).mean() < 0.5 < (wide.labels == true).mean()
+    line, = wrong.warnings
+    share, = re.findall(r"at ([0-9.]+) % of the sites", line)
+    assert float(share) > 50
+
+
+def test_clamped_sites_without_labels_to_keep_are_said():
+    unary, clamped = np.random.default_rng(0).integers(0, 60, (6, 8, 3)), np.zeros((6, 8), bool)
+    clamped[:3] = True
+    field = dict(labels=3, unary=unary, doubleton="potts", beta=5, schedule=mrfhw.Schedule.constant(10.0))
+
+    def said(clamped, **run):
+        answer = mrfhw.solve(mrfhw.Problem(**field, clamped=clamped), sweeps=20, **run)
+        return any("clamped sites keep" in line for line in answer.warnings)
+
+    assert said(clamped)
+    assert not said(clamped, initial=np.zeros((6, 8), np.uint8))
+    assert not said(clamped, initial="minimum")
+    assert not said(np.zeros((6, 8), bool))
 
 
 def test_masked_truth_is_unknown(pair):

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from mrfhw.field.energy import Energy, doubleton_table, limited, singleton_energies
+from mrfhw.field.energy import Energy, doubleton_table, least_energies, limited, singleton_energies
 from mrfhw.model.data import doubles, energy_bound, singles
 from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.placement.placement import Placement
@@ -108,6 +108,7 @@ def test_energies_are_those_of_plain_python(placement):
         assert of.shape == (3, 2, problem.labels)
         assert np.array_equal(of[0, 0] - of[0, 0, 0], energy(tried) - energy(tried)[0])
         assert np.array_equal(of[2, 1], energy.of_site(fields[2, 1], row, col))
+        assert least_energies(problem, fields[2, 1])[row, col] == of[2, 1].min()
 
 
 def test_the_compiled_energies_are_the_same(placement):

@@ -14,7 +14,8 @@ import numpy as np
 
 from mrfhw.field.problem import Problem
 
-__all__ = ["Energy", "doubleton_table", "edge_weights", "least_singleton", "limited", "singleton_energies", "singleton_energy"]
+__all__ = ["Energy", "doubleton_table", "edge_weights", "least_energies", "least_singleton", "limited", "singleton_energies",
+           "singleton_energy"]
 
 
 def singleton_energy(problem: Problem, label: int) -> np.ndarray:
@@ -94,6 +95,21 @@ def edge_weights(problem: Problem) -> np.ndarray:
     weights[1:, :, 0] = weights[:-1, :, 1] = given[:-1, :, 1]
     weights[:, 1:, 2] = weights[:, :-1, 3] = given[:, :-1, 0]
     return weights
+
+
+def least_energies(problem: Problem, labels: np.ndarray) -> np.ndarray:
+    """The least of the energies E(l) of each site, its neighbours at `labels` (H, W) of any integer type; int64 (H, W)."""
+    doubles, weights = problem.beta * doubleton_table(problem), edge_weights(problem)
+    around = np.pad(labels, 1)  # what stands beyond the edges has the weight 0
+    neighbours = (around[:-2, 1:-1], around[2:, 1:-1], around[1:-1, :-2], around[1:-1, 2:])
+    least = np.full(problem.shape, np.iinfo(np.int64).max)
+    for label in range(problem.labels):
+        energy = singleton_energy(problem, label)
+        for number, beside in enumerate(neighbours):
+            edge = doubles[:, label] if number in (0, 2) else doubles[label]  # the label above or to the left comes first
+            energy += weights[..., number] * edge[beside]
+        np.minimum(least, energy, out=least)
+    return least
 
 
 def limited(energies: np.ndarray, energy_shift: int, energy_max: int) -> np.ndarray:

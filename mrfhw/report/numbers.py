@@ -13,6 +13,7 @@ from mrfhw.analysis.answer import Analysis
 from mrfhw.analysis.convergence import NO_ARVIZ, doubtful
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
+from mrfhw.field.energy import least_energies
 from mrfhw.field.result import Result, added, numbers
 from mrfhw.machine.derived import Derived
 from mrfhw.model.data import energy_bound
@@ -112,21 +113,32 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
                      + (", before the temperature was at its end" if job.annealing else "")
                      + (", within the burn-in: nothing was counted, and entropy, deviation and intervals mean nothing" if nothing
                         and solution.counts is not None else ", within the burn-in: nothing was counted" if nothing else ""))
+    if job.problem.unclamped_sites < job.problem.sites and isinstance(job.run.initial, str) and job.run.initial == "random":
+        lines.append("the clamped sites keep the labels that they begin with, which are random, and others in each chain: give "
+                     "initial, the labels to be kept")
     if job.ends is not None and at_an_end is not None and at_an_end > MANY_AT_AN_END:
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:
         lines.append(NO_ARVIZ)
-    for doubt in (doubtful(convergence), None if solution.results[0].cycles is None else _saturated(job)):
+    for doubt in (doubtful(convergence), None if solution.results[0].cycles is None else _saturated(job, solution.last)):
         if doubt is not None:
             lines.append(doubt)
     return lines
 
 
-def _saturated(job: Job) -> str | None:
-    """Said of a machine that cuts off energies which labels are drawn with now and then."""
+def _saturated(job: Job, labels: np.ndarray) -> str | None:
+    """Said of a machine that cuts off energies which labels are drawn with now and then, with other labels around at `labels`."""
     problem, machine = job.problem, Derived.of(job.config)
     most, bound, temperature = machine.energy_max << problem.energy_shift, energy_bound(problem), problem.schedule.coldest
-    if bound <= most or most > NEVER * temperature:
+    if bound <= most:
         return None
-    return (f"the machine takes energies above {most} for that, and this field has up to {bound} at T = {temperature:g}: "
-            "labels of large energy are drawn too often. Give more energy_bits, or scale alpha, beta and T down")
+    # What is cut off is never drawn where some label's energy is far enough below.
+    near = least_energies(problem, labels) + NEVER * temperature > most
+    if problem.clamped is not None:
+        near &= ~problem.clamped
+    if not near.any():
+        return None
+    share = 100 * near.mean()
+    return (f"the machine takes energies above {most} for that, and this field has up to {bound} at T = {temperature:g}: at "
+            f"{'less than 0.1' if share < 0.1 else f'{share:.1f}'} % of the sites, labels of large energy are drawn too often. "
+            "Give more energy_bits, or scale alpha, beta and T down")
