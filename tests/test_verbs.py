@@ -8,13 +8,14 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from mrfhw.apps.job import Cooling
+from mrfhw.apps.job import START_FOUND, Cooling
 from mrfhw.apps.metrics import METRICS, describe
 from mrfhw.cli import main
 from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.field.problem import Problem, Schedule
 from mrfhw.jobs import denoise, motion, segment, stereo
 from mrfhw.jobs.options import COMMON, Common
+from mrfhw.model.machine import solve
 from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import (
     denoising_scene,
@@ -78,7 +79,10 @@ def test_run_with_defaults(verb, tmp_path):
     for name in ("singleton", "singleton_max", "alpha", "out_of_range", "doubleton", "beta", "tau", "energy_shift"):
         value = getattr(job.problem, name)
         assert report["settings"][name] == (list(value) if isinstance(value, tuple) else value), name
-    assert report["settings"]["edge_weights"] == (None if job.problem.edges is None else np.unique(job.problem.edges).tolist())
+    # Of the field that gave the answer, not of those that were sampled before it.
+    found = job.problem if job.first is None else job.first.then([solve(job.config, *one) for one in job.first.runs])["problem"]
+    assert report["settings"]["edge_weights"] == (None if found.edges is None else np.unique(found.edges).tolist())
+    assert report["settings"]["initial"] == (START_FOUND if verb in ("stereo", "motion") else "random")
     quality = report["metrics"]
     # Over seeds the segmentation's is 0.2 to 0.6, on every backend.
     limits = {"stereo": {"bad_1": 30}, "motion": {"epe": 0.8, "epe_mean": 0.8}, "segment": {"vi_classes": 0.8}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +19,17 @@ from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.placement.temperature import coefficients
 
-__all__ = ["Cooling", "First", "Job", "Truth"]
+__all__ = ["START_FOUND", "Cooling", "First", "Job", "Truth", "energy_settings"]
+
+START_FOUND = "labels found from the pictures"  # of `Run.initial`, in a report
+
+
+def energy_settings(problem: Problem) -> dict[str, Any]:
+    """The whole energy of a field and its temperatures, for the report."""
+    named = ("singleton", "singleton_max", "alpha", "out_of_range", "doubleton", "beta", "tau", "energy_shift")
+    return {**{name: getattr(problem, name) for name in named},
+            "edge_weights": None if problem.edges is None else np.unique(problem.edges).tolist(),
+            "schedule": dataclasses.asdict(problem.schedule)}
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ def common_options(task: Task) -> list[Decorator]:
         click.option("--burn-in", type=int, help="First sweeps, which are not counted.  [default: half of the sweeps; "
                                                  "with --anneal, nine tenths]"),
         click.option("--seed", type=int, default=COMMON["seed"], show_default=True, help="Seed of all random numbers."),
-        click.option("--initial", default=COMMON["initial"], show_default=True, help="Labels to start from: random or minimum."),
+        click.option("--initial", default=COMMON["initial"], help="Labels to start from: random or minimum.  "
+                     f"[default: {task.found.get('initial', COMMON['initial'])}]"),
         *_energy_options(task),
         click.option("--estimate", type=click.Choice(ESTIMATES),
                      help="What is made of the samples: mode, the most frequent label, by a histogram that also gives the "

@@ -11,9 +11,10 @@ import numpy as np
 
 from mrfhw.apps.descriptors import census, takes_census
 from mrfhw.apps.images import Inputs, load_inputs, name_of
+from mrfhw.apps.job import START_FOUND
 from mrfhw.field.problem import Problem
 from mrfhw.field.schedule import Schedule
-from mrfhw.jobs.options import Common, check_choice, contrast_weights, default, range_note, same_size
+from mrfhw.jobs.options import COMMON, Common, check_choice, contrast_weights, default, range_note, same_size
 from mrfhw.machine.config import Config
 
 __all__ = ["DATA", "Matching", "found_energies"]
@@ -25,7 +26,8 @@ def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, st
     one_way = getattr(app, "ONE_WAY_ENERGY", {})
     energies = {name: f"{value} of census{f', {one_way[name]} one way' if name in one_way else ''}, {grey} of grey"
                 for name, value in app.CENSUS_ENERGY.items() if (grey := default(problem, name)) != value or name in one_way}
-    return {"sweeps": f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey", **energies}
+    return {"sweeps": f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey",
+            "initial": f"{START_FOUND}, of census{' both ways' if one_way else ''}; else {COMMON['initial']}", **energies}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from mrfhw.apps import motion
 from mrfhw.apps.finer_motion import FinerMotion
 from mrfhw.apps.flow import flow_of
 from mrfhw.apps.images import name_of
-from mrfhw.apps.job import Job
+from mrfhw.apps.job import START_FOUND, Job
 from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_vectors
 from mrfhw.apps.motion_window import MotionWindow, find_window
 from mrfhw.apps.picture_arrays import LUMA
@@ -76,7 +76,8 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
         settings=found.settings("motion", problem, first=name_of(first, "array"), second=name_of(second, "array"),
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
-                                truth=None if truth is None else name_of(truth, "array")))
+                                truth=None if truth is None else name_of(truth, "array"))
+        | ({"initial": START_FOUND} if boxed else {}))
 
 
 def _grey(picture: np.ndarray) -> np.ndarray:

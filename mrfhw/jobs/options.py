@@ -13,7 +13,7 @@ import numpy as np
 
 from mrfhw.apps.descriptors import edge_weights
 from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
-from mrfhw.apps.job import Cooling
+from mrfhw.apps.job import Cooling, energy_settings
 from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, Problem, ProblemError, Run, check_labels
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.machine import config_from_options, split_options
@@ -24,7 +24,7 @@ from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
 __all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "Common", "CommonOptions", "check_choice", "contrast_weights", "default",
-           "energy_settings", "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options",
+           "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options",
            "with_board"]
 
 # Parameters of an application's problem that are options, where it has them.
@@ -178,14 +178,6 @@ class Common:
         return {"problem": verb, **others, **energy_settings(problem),
                 **{name: self.options[name] for name in used if name in self.options},
                 "rows": problem.shape[0], "columns": problem.shape[1]}
-
-
-def energy_settings(problem: Problem) -> dict[str, Any]:
-    """The whole energy of a field and its temperatures, for the report."""
-    named = ("singleton", "singleton_max", "alpha", "out_of_range", "doubleton", "beta", "tau", "energy_shift")
-    return {**{name: getattr(problem, name) for name in named},
-            "edge_weights": None if problem.edges is None else np.unique(problem.edges).tolist(),
-            "schedule": dataclasses.asdict(problem.schedule)}
 
 
 def machine_is_given(given: frozenset[str]) -> bool:

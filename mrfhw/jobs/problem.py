@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from mrfhw.apps.images import is_path, name_of
-from mrfhw.apps.job import Job
+from mrfhw.apps.job import Job, energy_settings
 from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.files import load_problem
 from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
 from mrfhw.jobs.machine import config_from_options, split_options
-from mrfhw.jobs.options import energy_settings, machine_is_given
+from mrfhw.jobs.options import machine_is_given
 from mrfhw.jobs.task import Task
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.needs import needed_parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mrfhw.apps.job import Job
+from mrfhw.apps.job import START_FOUND, Job, energy_settings
 from mrfhw.sessions import backends
 from mrfhw.sessions.session import Progress
 
@@ -31,4 +31,6 @@ def prepared(backend: str, job: Job, visit: int | None = None, progress: Progres
     changes = job.first.then(results)
     for result in results:
         result.counts = result.sums = None  # as large as the field's own, and not needed any more
-    return dataclasses.replace(job, **changes, first=None, prior=tuple(results))
+    changed = dataclasses.replace(job, **changes, first=None, prior=tuple(results))
+    start = {} if changed.run.initial is job.run.initial else {"initial": START_FOUND}
+    return dataclasses.replace(changed, settings={**job.settings, **energy_settings(changed.problem), **start})
