@@ -465,6 +465,16 @@ def test_couplings_too_strong_for_a_machine_are_said():
     assert float(share) > 50
 
 
+def test_a_truth_of_another_scale_is_said(pair):
+    def said(truth):
+        return mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=8, data="grey", truth=truth).notes
+
+    line, = said(pair.disparity * 5 + 3)
+    assert re.fullmatch(r"\d+ % of the true disparities, [0-9.]+ pixels in the middle, are not among the labels, 0 to 7: truth-scale, "
+                        "the grey value that one pixel of disparity has, is 1; is that right\\?", line)
+    assert said(pair.disparity) == ()
+
+
 def test_clamped_sites_without_labels_to_keep_are_said():
     unary, clamped = np.random.default_rng(0).integers(0, 60, (6, 8, 3)), np.zeros((6, 8), bool)
     clamped[:3] = True

@@ -320,7 +320,7 @@ def test_another_run_is_refused(tmp_path, changes, named):
         sample(*list(given.values())[:4], chains=given["chains"], keeping=Keeping(resume=tmp_path / "kept"))
     text = str(error.value)
     assert text.startswith(f"{tmp_path / 'kept'} is a checkpoint of {named} ")
-    assert text.endswith(": give the options that it was written with, or no --resume")
+    assert text.endswith(": give the options that it was written with, or leave resume out")
     assert "\n" not in text
 
 

@@ -68,7 +68,7 @@ def test_a_narrow_pair_is_stretched_by_one_map(here, verb):
     for name, values in zip("LR", narrow, strict=True):
         save(f"{name}.png", np.rint((values - 100) * 255 / 20).astype(np.uint8))
     said = f"Note: the grey of l.png and r.png is 100 to {max(map(np.max, narrow))} of 0 to 255"
-    assert run(verb, "l.png", "r.png")[0].stderr == f"{said}: --stretch would use all of it\n"
+    assert run(verb, "l.png", "r.png")[0].stderr == f"{said}: stretch would use all of it\n"
     result, labels = run(verb, "l.png", "r.png", "--stretch")
     assert result.stderr == f"{said}, stretched to all of it\n"
     settings = json.loads((here / "out" / "report.json").read_text())["settings"]

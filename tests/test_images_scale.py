@@ -352,7 +352,7 @@ def test_segment_stretches_and_says_so(tmp_path):
     path = saved(tmp_path / "a.png", np.random.default_rng(0).integers(100, 121, (12, 16)).astype(np.uint8))
     said = f"Note: the grey of {path} is 100 to 120 of 0 to 255"
     result = segment(path, "-o", tmp_path / "out")
-    assert (result.exit_code, result.stderr) == (0, f"{said}: --stretch would use all of it\n")
+    assert (result.exit_code, result.stderr) == (0, f"{said}: stretch would use all of it\n")
     settings = json.loads((tmp_path / "out" / "report.json").read_text())["settings"]
     assert (settings["stretch"], settings["stretched_from"]) == (False, None)
     result = segment(path, "--stretch", "-o", tmp_path / "out")

@@ -110,7 +110,7 @@ def test_what_makes_the_answer_doubtful_is_said_last(tmp_path):
     result = invoke("run", "stereo", "left.png", "right.png", "--labels", 4, "--sweeps", 60, "--no-report", "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
     warnings = json.loads((tmp_path / "out" / "report.json").read_text())["warnings"]
-    assert "of the pixels are at an end of the range, which may be too small: give more --labels" in warnings[0]
+    assert "of the pixels are at an end of the range, which may be too small: give more labels" in warnings[0]
     *_, wrote = result.stdout.splitlines()[:-len(warnings)]
     assert wrote.startswith("wrote ")
     assert result.stdout.splitlines()[-len(warnings):] == warnings

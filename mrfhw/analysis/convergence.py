@@ -130,9 +130,9 @@ def doubtful(found: dict[str, Any] | None) -> str | None:
     rhat, limit = found["energy"]["rhat"], found["rhat_limit"]
     if converged(found) is None:
         return (f"convergence cannot be told from {found['looks']} looks at each chain: the energy's R-hat is {rhat:.2f}, and "
-                f"converged chains have up to {limit:.2f} with so few (more --sweeps help)")
+                f"converged chains have up to {limit:.2f} with so few (more sweeps help)")
     return (f"not converged: the energy's R-hat is {rhat:.2f}, {limit:.3g} or more; what the run says of probabilities may depend "
-            "on the seed (more --sweeps help)")
+            "on the seed (more sweeps help)")
 
 
 def energy_rhat(energy: np.ndarray | None) -> float | None:

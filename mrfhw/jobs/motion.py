@@ -69,8 +69,8 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
         run=dataclasses.replace(common.run, initial=box_start(problem)) if boxed else common.run,
         scale=motion_scale(window.rows, window.cols, window.centre), notes=found.notes(first, second),
         labels_found=f"{_in_words(labels)}, found from the frames" if vectors is None else "",
-        ends=(_outermost(window), "give more --vectors" if vectors is None else
-              "give more --vectors, or none, so that they are found"),
+        ends=(_outermost(window), "give more vectors" if vectors is None else
+              "give more vectors, or none, so that they are found"),
         truth=MotionTruth(true[0], labels) if true else None,
         finer=FinerMotion(*map(_grey, found.pictures.values())) if min(problem.shape) > 1 else None,
         settings=found.settings("motion", problem, first=name_of(first, "array"), second=name_of(second, "array"),

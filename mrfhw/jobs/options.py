@@ -228,7 +228,7 @@ def range_note(names: Sequence[str], inputs: Inputs) -> tuple[str, ...]:
         return ()
     low, high = inputs.range
     return (f"Note: the grey of {' and '.join(names)} is {low:.0f} to {high:.0f} of 0 to 255"
-            + (", stretched to all of it" if inputs.stretched else ": --stretch would use all of it"),)
+            + (", stretched to all of it" if inputs.stretched else ": stretch would use all of it"),)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

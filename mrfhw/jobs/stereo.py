@@ -47,9 +47,10 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
     two_ways = found.by_census and not one_way and not common.anneal
     return Job(
         application="stereo", config=common.config, problem=problem, run=common.run, annealing=common.anneal, inputs=found.pictures,
-        scale=disparity_scale(labels, min_disparity), notes=found.notes(left, right),
+        scale=disparity_scale(labels, min_disparity),
+        notes=found.notes(left, right) + (_of_other_disparities(true[0], min_disparity, labels, truth_scale) if true else ()),
         labels_found=_in_words(min_disparity, labels) if range_found else "",
-        ends=(np.array([0, labels - 1]), "give more --labels, or another --min-disparity"),
+        ends=(np.array([0, labels - 1]), "give more labels, or another min-disparity"),
         truth=StereoTruth(true[0], min_disparity) if true else None,
         first=both_ways(problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
         settings=found.settings("stereo", problem, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
@@ -62,6 +63,16 @@ def _in_words(first: int, labels: int) -> str:
     last = first + labels - 1
     return (f"disparities {first} to {last}, found from the pictures"
             + (": they are negative where LEFT and RIGHT are exchanged" if first < 0 and last <= 1 else ""))
+
+
+def _of_other_disparities(truth: np.ndarray, first: int, labels: int, scale: float) -> tuple[str, ...]:
+    """What is to be said where most true disparities (H, W) are none of the labels'."""
+    known, last = truth[truth != 0], first + labels - 1
+    share = float(np.mean((known < first - 1) | (known > last + 1))) if known.size else 0.0
+    if share <= 0.5:
+        return ()
+    return (f"{100 * share:.0f} % of the true disparities, {np.median(known):g} pixels in the middle, are not among the labels, "
+            f"{first} to {last}: truth-scale, the grey value that one pixel of disparity has, is {scale:g}; is that right?",)
 
 
 def _check_unit(truth: np.ndarray, name: str) -> None:

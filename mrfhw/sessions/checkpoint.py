@@ -66,7 +66,7 @@ class Checkpoint:
                 return ", ".join(f"{name} {of.get(name)!s:.{12 if name in DIGESTS else 80}}" for name in differing)
 
             raise ProblemError(f"{path} is a checkpoint of {shown(self.identity)}; this run has {shown(identity)}: give the "
-                               "options that it was written with, or no --resume")
+                               "options that it was written with, or leave resume out")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it, whole or not at all. Raises OSError."""
