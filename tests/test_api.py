@@ -470,8 +470,8 @@ def test_a_truth_of_another_scale_is_said(pair):
         return mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=8, data="grey", truth=truth).notes
 
     line, = said(pair.disparity * 5 + 3)
-    assert re.fullmatch(r"\d+ % of the true disparities, [0-9.]+ pixels in the middle, are not among the labels, 0 to 7: truth-scale, "
-                        "the grey value that one pixel of disparity has, is 1; is that right\\?", line)
+    assert re.fullmatch(r"\d+ % of the true disparities, [0-9.]+ pixels in the middle, are not among the labels, 0 to 7: "
+                        r"truth-scale, the grey value that one pixel of disparity has, is 1; is that right\?", line)
     assert said(pair.disparity) == ()
 
 
