@@ -16,6 +16,7 @@ from PIL import Image
 import mrfhw
 from mrfhw.apps.flow import read_flow
 from mrfhw.field.costs import costs_of_probabilities, scaled_costs
+from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Run
 from mrfhw.jobs.stereo import TASK
 from mrfhw.machine.config import Config
@@ -53,7 +54,13 @@ def test_a_pair(pair, tmp_path):
     assert np.array_equal(np.load(tmp_path / "out" / "labels.npy"), answer.labels)
     few = {path.name for path in answer.save(tmp_path / "few", report=False)}
     assert not {"report.html", "estimate.png", "energy.png"} & few
-    assert {"report.json", "disparity.pfm", "occluded.png"} <= few
+    assert {"report.json", "disparity.pfm", "occluded.png", "energy.npz"} <= few
+    sweeps, energy = answer.energies
+    assert energy.shape == (2, len(sweeps))
+    assert (sweeps[-1], energy[0, -1]) == (40, Energy(answer.problem)(answer.last))
+    with np.load(tmp_path / "few" / "energy.npz") as kept:
+        assert np.array_equal(kept["sweeps"], sweeps)
+        assert np.array_equal(kept["energy"], energy)
     assert "<img" in answer._repr_html_()
     assert "48x32" in repr(answer)
 

@@ -109,6 +109,18 @@ class Answer:
         return found[:, :, 0] if found is not None and found.shape[2] == 1 else found
 
     @property
+    def energies(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) int64, numbers of finished sweeps, and (chains, n) float64, the energy of each chain's labels after them.
+
+        alpha E_singleton of sites and beta E_doubleton of edges. Those of the burn-in, too; none where labels are not seen between
+        sweeps.
+        """
+        trace = self._solution.trace
+        if trace is None:
+            return np.empty(0, np.int64), np.empty((len(self._solution.results), 0))
+        return trace.sweeps, trace.energy
+
+    @property
     def rhat(self) -> float | None:
         found = self._analysis.convergence
         return None if found is None or found["energy"] is None else found["energy"]["rhat"]

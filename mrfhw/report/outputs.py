@@ -30,7 +30,7 @@ HISTOGRAM_FILES = ("entropy.png", "entropy.npy", "histogram.npz")
 PAGE_FILES = ("estimate.png", "entropy.png", "report.html")
 ORDERED_FILES = ("std.png", "mean.npy", "std.npy", "interval.npy", "median.npy")
 TRUTH_FILES = ("truth.png", "error.png", "sparsification.png")
-TRACE_FILES = ("energy.png",)
+TRACE_FILES = ("energy.png", "energy.npz")
 MAP_FILES = tuple(f"{name}.{end}" for name in ("occluded", "segments") for end in ("png", "npy"))  # of some applications
 ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES, *MAP_FILES, *EXCHANGE_FILES)
 
@@ -62,7 +62,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     labels.npy, last.npy: (H, W) uint8 label indices, the estimate (of a mean, the nearest label) and the last sample of the first
     chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
     (H, W), interval.npy (H, W, D, 2) and, of D = 1, median.npy (H, W) float64, see `Uncertainty`. histogram.npz: `counts`
-    (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). occluded: bool (H, W),
+    (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). energy.npz: `sweeps` (n,) and
+    `energy` (chains, n) of the `Trace`. occluded: bool (H, W),
     segments: int32 (H, W), each as .npy and as a picture of the same numbers. EXCHANGE_FILES: of `exchanged`.
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html. page: whether there is
     report.html with its figures. analysis: of `analyse`, where it has been made already. begin: how diagnostics and figures are
@@ -83,9 +84,10 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     what = report(job, solution, analysis)
     arrays = _arrays(solution, analysis)
     written = {**{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}, **exchanged(job, analysis)}
-    counts = solution.counts
+    counts, trace = solution.counts, solution.trace
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
-    what["files"] = [name for name in ALL_FILES if name in always or name in written or name in arrays or name in first | later]
+    seen = TRACE_FILES[1:] if trace is not None and len(trace.sweeps) else ()
+    what["files"] = [name for name in ALL_FILES if name in (*always, *written, *arrays, *first, *later, *seen)]
     assert set(what["files"]) <= set(possible)
     kept = plain(what)
     written["report.json"] = (json.dumps(kept, indent=2, allow_nan=False) + "\n").encode()
@@ -94,6 +96,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
             np.save(scratch / name, array)
         if counts is not None:
             np.savez_compressed(scratch / "histogram.npz", counts=as_type(counts, np.min_scalar_type(int(counts.max(initial=0)))))
+        if trace is not None and seen:
+            np.savez(scratch / "energy.npz", sweeps=trace.sweeps, energy=trace.energy)
         for outcome in begun:
             figures |= outcome()
         written |= {name: figure.whole for name, figure in figures.items() if name in ALL_FILES}
