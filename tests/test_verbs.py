@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from mrfhw.analysis.answer import analyse
 from mrfhw.apps.job import START_FOUND, Cooling
 from mrfhw.apps.metrics import METRICS, describe
 from mrfhw.cli import main
@@ -17,6 +18,8 @@ from mrfhw.jobs import denoise, motion, segment, stereo
 from mrfhw.jobs.options import COMMON, Common
 from mrfhw.model.machine import solve
 from mrfhw.placement.fit import check_fits
+from mrfhw.report.exchange import exchanged
+from mrfhw.report.figures import answer_drawings
 from mrfhw.scenes import (
     denoising_scene,
     motion_scene,
@@ -27,6 +30,8 @@ from mrfhw.scenes import (
     write_scene,
     write_segmentation_scene,
 )
+from mrfhw.sessions.first import prepared
+from mrfhw.sessions.sampling import sample
 
 SCENES = {
     "stereo": ("left.png", "right.png", "--labels", "16", "--truth", "disparity.png", "--truth-scale", "2048"),
@@ -63,6 +68,31 @@ def a_job(verb, *options):
     command = app.options_on(lambda **given: made.append(app.job(**given)))
     click.command(verb)(command).main([*map(str, options)], standalone_mode=False)
     return made[0]
+
+
+@pytest.mark.parametrize(("verb", "between"), [("stereo", "the interpolated median"), ("motion", "the motion between pixels"),
+                                               ("denoise", "the posterior mean"), ("segment", "")])
+def test_pictures_show_what_files_hold(verb, between):
+    """The number that is nearest to the truth on average, and its error; of classes the labels."""
+    job = a_job(verb, *SCENES[verb], "--sweeps", 8, "--burn-in", 2)
+    job = prepared("cpu", job)
+    analysis = analyse(job, sample("cpu", job.config, job.problem, job.run, chains=1))
+    assert analysis.between == between
+    drawn = answer_drawings(job, analysis)
+    shown, = drawn["estimate.png"].args[0].values()
+    assert np.array_equal(shown, analysis.answer)
+    assert np.array_equal(drawn["truth.png"].args[0]["estimate"], analysis.answer)
+    assert np.array_equal(shown, job.scale.at(analysis.labels)) == (between == "")
+    error, = drawn["error.png"].args[:1]
+    if between:
+        assert np.allclose(error, np.sqrt(((shown - job.truth.picture) ** 2).sum(-1)), equal_nan=True)
+    else:
+        assert np.array_equal(error, job.truth.error(analysis.labels), equal_nan=True)
+    for name, values in exchanged(job, analysis).items():
+        if name == "flow.flo":
+            assert values[12:] == shown[..., ::-1].astype("<f4").tobytes()
+        if name == "disparity.pfm":
+            assert values.endswith(shown[::-1, :, 0].astype("<f4").tobytes())
 
 
 @pytest.mark.parametrize("verb", SCENES)

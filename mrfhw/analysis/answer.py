@@ -25,10 +25,12 @@ class Analysis:
 
     labels: (H, W) uint8, the estimate, of a mean the nearest label. values: (H, W, D) float64, the estimate in the units of
     LabelScale.values, of a mean between them. uncertainty: None without a histogram; its intervals are those of `Job.finer`, where
-    there is one. mean: (H, W, D) float64, the posterior mean; None of classes, and where no labels were counted. error: (H, W)
-    float64 or None. maps: as `Job.maps`. answer: (H, W, D) float64, the number that is nearest to the truth on average:
-    `Job.finer`'s, or of a histogram the interpolated median of one component, else the posterior mean; without one, or of cooling,
-    the estimate's; None of classes. diagnosed: what gives `convergence`, which may be on its way in another process.
+    there is one. mean: (H, W, D) float64, the posterior mean; None of classes, and where no labels were counted. maps: as
+    `Job.maps`. answer: (H, W, D) float64, the number that is nearest to the truth on average: `Job.finer`'s, or of a histogram the
+    interpolated median of one component, else the posterior mean; without one, or of cooling, the estimate's; of classes the
+    labels' values. between: what the answer is, in words, where it is another than the estimate, else "". error: (H, W) float64, of
+    the answer, NaN where the truth is unknown; None without one. diagnosed: what gives `convergence`, which may be on its way in
+    another process.
     """
 
     labels: np.ndarray
@@ -39,7 +41,8 @@ class Analysis:
     metrics: dict[str, float | None]
     calibration: Calibration | None
     maps: dict[str, np.ndarray]
-    answer: np.ndarray | None
+    answer: np.ndarray
+    between: str
     diagnosed: Outcome
 
     @property
@@ -72,11 +75,15 @@ def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     mean = None if uncertainty is None else uncertainty.mean
     if uncertainty is None and job.finer is not None:
         finer = job.finer(values, values, None).values
+    answer, between = _answer(job, values, mean, finer)
+    error = None
+    if truth is not None:
+        error = np.linalg.norm(answer - truth.picture, axis=-1) if job.scale.ordered else truth.error(found)
     return Analysis(
         labels=labels, values=values, uncertainty=uncertainty, mean=mean if solution.mean is None else values,
-        error=None if truth is None else truth.error(found), metrics={} if truth is None else truth.metrics(found, mean, finer),
+        metrics={} if truth is None else truth.metrics(found, mean, finer),
         calibration=None if truth is None or uncertainty is None else calibrate(uncertainty, labels, truth, job.scale),
-        answer=_answer(job, values, mean, finer), diagnosed=diagnosed,
+        answer=answer, between=between, error=error, diagnosed=diagnosed,
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
 
 
@@ -89,12 +96,14 @@ def _diagnosed(job: Job, trace: Trace | None, begin: Begin) -> Outcome:
     return begin(diagnose, trace, job.scale)
 
 
-def _answer(job: Job, values: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None) -> np.ndarray | None:
-    if not job.scale.ordered:
-        return None
+def _answer(job: Job, values: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None) -> tuple[np.ndarray, str]:
+    """`Analysis.answer` and `Analysis.between`."""
     if job.finer is not None:
-        return finer
-    if job.cooled or mean is None:
-        return values
+        assert finer is not None
+        return finer, "the motion between pixels"
+    if not job.scale.ordered or job.cooled or mean is None:
+        return values, ""
     # Of greys the mean has the least squared error, by which they are judged.
-    return mean if job.scale.kind == "grey" or finer is None else finer
+    if job.scale.kind == "grey" or finer is None:
+        return mean, "the posterior mean"
+    return finer, "the interpolated median"

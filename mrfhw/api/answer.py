@@ -153,7 +153,7 @@ class Answer:
         from mrfhw.report import pictures
 
         scale = self._job.scale
-        return pictures.labelled({f"{self._job.application}: estimate": self._analysis.values}, scale)
+        return pictures.labelled({f"{self._job.application}: estimate": self._analysis.answer}, scale)
 
     def _facts(self) -> dict[str, str]:
         rows, cols = self.labels.shape
@@ -179,10 +179,6 @@ class Answer:
         data = base64.b64encode(self.picture()).decode("ascii")
         return f"<div><img alt='estimate' style='max-width:40rem' src='data:image/png;base64,{data}'><table>{rows}</table></div>"
 
-    def _answer(self) -> np.ndarray:
-        assert self._analysis.answer is not None
-        return self._analysis.answer
-
 
 class Disparity(Answer):
     """The answer of `mrfhw.stereo`; see Answer."""
@@ -192,7 +188,7 @@ class Disparity(Answer):
         """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the median of the
         posterior, between whole pixels; with estimate="mean" the mean; of the last sample, or where the run annealed, whole
         pixels."""
-        return self._answer()[..., 0].astype(np.float32)
+        return self._analysis.answer[..., 0].astype(np.float32)
 
     @property
     def occluded(self) -> np.ndarray | None:
@@ -208,7 +204,7 @@ class Motion(Answer):
     def flow(self) -> np.ndarray:
         """(H, W, 2) float32, pixels: along columns and then along rows, as OpenCV has it, between pixels: the sampled
         vectors, moved to where the second frame's greys fit best (`mrfhw.apps.finer_motion`)."""
-        return self._answer()[..., ::-1].astype(np.float32)
+        return self._analysis.answer[..., ::-1].astype(np.float32)
 
 
 class Segmentation(Answer):
@@ -228,4 +224,4 @@ class Denoised(Answer):
         """The picture in its own size, depth and colours, uint8, uint16 or, of floats, float32; alpha is left out: the mean of
         the posterior. Of a colour picture the grey is denoised, and the colours stay."""
         assert self._job.restoring is not None
-        return self._job.restoring.picture(self._answer()[..., 0])
+        return self._job.restoring.picture(self._analysis.answer[..., 0])

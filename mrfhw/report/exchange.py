@@ -94,7 +94,6 @@ def _answer(job: Job, analysis: Analysis) -> dict[str, bytes]:
         return {CLASSES_FILE: _palette(analysis.labels, job.problem.labels)}
     if not names:
         return {}
-    assert answer is not None
     if FLOW_FILE in names:
         return {FLOW_FILE: flow_bytes(answer)}
     if DENOISED_FILE in names:

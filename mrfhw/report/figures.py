@@ -59,7 +59,7 @@ def answer_drawings(job: Job, analysis: Analysis) -> dict[str, Drawing]:
     """Of the answer, by the names of files, or WIDTH, which is in the page alone."""
     scale, found, truth = job.scale, analysis.uncertainty, job.truth
     name = f"{job.application}, {job.problem.shape[1]}x{job.problem.shape[0]}"
-    made: dict[str, Drawing] = {"estimate.png": partial(pictures.labelled, {f"{name}: estimate": analysis.values}, scale)}
+    made: dict[str, Drawing] = {"estimate.png": partial(pictures.labelled, {f"{name}: estimate": analysis.answer}, scale)}
     if found is not None:
         made["entropy.png"] = partial(pictures.measure, found.entropy, f"{name}: entropy", "entropy (bits)",
                                       high=float(np.log2(job.problem.labels)))
@@ -70,7 +70,7 @@ def answer_drawings(job: Job, analysis: Analysis) -> dict[str, Drawing]:
             made[WIDTH] = partial(pictures.measure, found.width, width_title(found.level), f"width of {scale.name}",
                                   colours="cividis")
     if truth is not None and analysis.error is not None:
-        made["truth.png"] = partial(pictures.labelled, {"truth": truth.picture, "estimate": analysis.values}, scale)
+        made["truth.png"] = partial(pictures.labelled, {"truth": truth.picture, "estimate": analysis.answer}, scale)
         made["error.png"] = partial(pictures.errors, analysis.error, f"{name}: error", truth.error_name, truth.wrong_above)
         if analysis.calibration is not None:
             made["sparsification.png"] = partial(pictures.sparsification, analysis.calibration.sparsification, truth.error_name)

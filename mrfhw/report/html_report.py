@@ -136,8 +136,9 @@ def _answer(job: Job, report: Mapping[str, Any]) -> str:
     return f'<p class="lead">{escape(words)}.</p>'
 
 
-def _estimate(job: Job, drawn: Mapping[str, Figure]) -> str:
-    parts = [_figure(drawn["estimate.png"], f"Estimate: {job.scale.name}.")]
+def _estimate(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
+    between = "" if report["answer"] is None else f", {report['answer']}"
+    parts = [_figure(drawn["estimate.png"], f"Estimate: {job.scale.name}{between}.")]
     if "truth.png" in drawn:
         parts.append(_figure(drawn["error.png"], "Error of the estimate; the last colour stands for all larger errors."))
     wide = _figure(drawn["truth.png"], "Truth beside the estimate, in the same colours.", "wide") if "truth.png" in drawn else ""
@@ -174,7 +175,7 @@ def _quality(report: Mapping[str, Any]) -> str:
     return _section("Quality against the truth", _table(rows))
 
 
-def _calibration(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
+def _calibration(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
     found = report["calibration"]
     if found is None:
         return ""
@@ -182,6 +183,8 @@ def _calibration(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
     rows = [(names.get(name, name), _number(found["auroc"][name]), _number(found["ause"][name])) for name in found["auroc"]]
     words = ["<p>AUROC: how often a wrong pixel is more uncertain than a right one (0.5 by chance, 1 at best). AUSE: how far "
              "removal by uncertainty is from removal by the true error (0 at best), in units of the mean error.</p>"]
+    if report["answer"] is not None:
+        words.append(f"<p>Errors here are those of the {escape(_estimate_name(job))}, in whole labels.</p>")
     if found["coverage"] is not None:
         shares = found["coverage"] if isinstance(found["coverage"], list | tuple) else [found["coverage"]]
         covered = " and ".join(_percent(share) for share in shares if share is not None)
@@ -298,8 +301,8 @@ def page(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure], uncer
     inputs = [_figure(drawn[input_name(caption)], caption, "pixels") for caption in job.inputs]
     parts = [
         f"<h1>{escape(title)}</h1>", _answer(job, report),
-        _section("Inputs", _figures(inputs)) if inputs else "", _estimate(job, drawn), _quality(report),
-        _uncertainty(job, report, drawn, uncertainty), _calibration(report, drawn),
+        _section("Inputs", _figures(inputs)) if inputs else "", _estimate(job, report, drawn), _quality(report),
+        _uncertainty(job, report, drawn, uncertainty), _calibration(job, report, drawn),
         _convergence(report, drawn), _hardware(job, report, clock_hz), _settings(report), _reproduce(report, command),
     ]
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '

@@ -77,7 +77,8 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
     cycles, stall_cycles, gap_cycles, label_evaluations, log_messages, wall_seconds: of all chains added; "chains" has
     those of each. first: the same of what was sampled before (`Job.first`), which is not in these. metrics: those of the
     application's truth, else empty. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
-    `Calibration.summary`; None where there is no histogram, trace or truth. at_an_end: share of the pixels whose label is at an
+    `Calibration.summary`; None where there is no histogram, trace or truth. answer: what files and pictures hold between labels, in
+    words, where that is another than the estimate. at_an_end: share of the pixels whose label is at an
     end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. speed: label evaluations, and for
     `rtl` also cycles, a second of wall-clock time.
     """
@@ -96,8 +97,9 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
         "at_an_end": at_an_end, "warnings": _warnings(job, solution, analysis, at_an_end),
-        "estimate": "last sample" if run.estimate == "last" else run.estimate, "rows": job.problem.shape[0],
-        "columns": job.problem.shape[1], "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
+        "estimate": "last sample" if run.estimate == "last" else run.estimate, "answer": analysis.between or None,
+        "rows": job.problem.shape[0], "columns": job.problem.shape[1],
+        "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
         "sweeps_asked": solution.asked,
         "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,
     }
