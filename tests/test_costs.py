@@ -68,7 +68,8 @@ TABLE = np.arange(9).reshape(3, 3)
     ({"unary": np.zeros((4, 6, 2), int)}, r"unary has shape \(4, 6, 2\); 3 labels need \(4, 6, 3\): give a cost for each site"),
     ({"unary": np.zeros((4, 6), int)}, r"unary has shape \(4, 6\)"), ({"unary": np.full((4, 6, 3), -1)}, "unary has the value -1"),
     ({"unary": np.full((4, 6, 3), np.nan)}, "unary has the value nan"),
-    ({"unary": np.full((4, 6, 3), 0.5)}, "unary has the value 0.5; values are finite whole numbers"),
+    ({"unary": np.full((4, 6, 3), 0.5)}, "unary has the value 0.5; values are finite whole numbers: scale them, and "
+     "round them, as mrfhw.field.costs.scaled_costs does"),
     ({"unary": np.zeros((4, 6, 3), int), "singleton1": DATA}, "unary and singleton1 are given"),
     ({"unary": np.zeros((4, 6, 3), int), "singleton": "squared"}, "unary costs are not compared"), ({}, "there are no data"),
     ({"singleton1": DATA, "constants": [1, 2, 3], "doubleton": "table"}, "give both or none"),
@@ -152,7 +153,8 @@ WHOLE = np.random.default_rng(0).integers(0, 40, (6, 7, 3))
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"unary": WHOLE * 300}, "unary has values from 0 to [0-9]+; data_bits = 8 takes 0 to 255: scale the data"),
+    ({"unary": WHOLE * 300}, "unary has values from 0 to [0-9]+; data_bits = 8 takes 0 to 255: scale the costs, as "
+     "mrfhw.field.costs.scaled_costs does"),
     ({"doubleton": "table", "pairwise": np.eye(3, dtype=int) * 1000}, "pairwise has values up to 1000; pairwise_bits = 8 takes 0"),
     ({"doubleton": "squared", "vectors": np.array([[0, 0], [0, 1000], [1, 0]])}, "vectors have components from 0 to 1000; "
      "vector_bits = 6 takes -32 to 31"),

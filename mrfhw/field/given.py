@@ -95,7 +95,7 @@ def whole_array(name: str, given: Any, bits: int = 32) -> np.ndarray:
         strange = array[~np.isfinite(array)] if not np.isfinite(array).all() else array[array != np.trunc(array)]
         if strange.size:
             raise ProblemError(f"{name} has the value {strange.flat[0]}; values are finite whole numbers: scale them, and "
-                               "round them")
+                               + ("round them, as mrfhw.field.costs.scaled_costs does" if name == "unary" else "round them"))
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     if kind != "f" and np.iinfo(array.dtype).min >= low and np.iinfo(array.dtype).max <= high:
         return _kept(array)

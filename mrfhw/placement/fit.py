@@ -60,7 +60,8 @@ def _check_channels(config: Derived, problem: Problem) -> None:
                 data = data[..., number]
             if data.min() < 0 or data.max() >= 1 << bits:
                 raise ProblemError(f"{name} has values from {data.min()} to {data.max()}; {name_bits} = "
-                                   f"{bits} takes 0 to {(1 << bits) - 1}: scale the data")
+                                   f"{bits} takes 0 to {(1 << bits) - 1}: scale the "
+                                   + ("costs, as mrfhw.field.costs.scaled_costs does" if name == "unary" else "data"))
 
 
 def _check_doubletons(config: Derived, problem: Problem) -> None:
