@@ -70,21 +70,24 @@ def a_job(verb, *options):
     return made[0]
 
 
-@pytest.mark.parametrize(("verb", "between"), [("stereo", "the interpolated median"), ("motion", "the motion between pixels"),
-                                               ("denoise", "the posterior mean"), ("segment", "")])
+# What pictures and files hold, where it is another than the estimate.
+BETWEEN = {"stereo": "the interpolated median", "motion": "the motion between pixels", "denoise": "the posterior mean", "segment": None}
+
+
+@pytest.mark.parametrize(("verb", "between"), BETWEEN.items())
 def test_pictures_show_what_files_hold(verb, between):
     """The number that is nearest to the truth on average, and its error; of classes the labels."""
     job = a_job(verb, *SCENES[verb], "--sweeps", 8, "--burn-in", 2)
     job = prepared("cpu", job)
     analysis = analyse(job, sample("cpu", job.config, job.problem, job.run, chains=1))
-    assert analysis.between == between
+    assert analysis.between == (between or "")
     drawn = answer_drawings(job, analysis)
     shown, = drawn["estimate.png"].args[0].values()
     assert np.array_equal(shown, analysis.answer)
     assert np.array_equal(drawn["truth.png"].args[0]["estimate"], analysis.answer)
-    assert np.array_equal(shown, job.scale.at(analysis.labels)) == (between == "")
+    assert np.array_equal(shown, job.scale.at(analysis.labels)) == (between is None)
     error, = drawn["error.png"].args[:1]
-    if between:
+    if between is not None:
         assert np.allclose(error, np.sqrt(((shown - job.truth.picture) ** 2).sum(-1)), equal_nan=True)
     else:
         assert np.array_equal(error, job.truth.error(analysis.labels), equal_nan=True)
@@ -112,6 +115,10 @@ def test_run_with_defaults(verb, tmp_path):
     # Of the field that gave the answer, not of those that were sampled before it.
     found = job.problem if job.first is None else job.first.then([solve(job.config, *one) for one in job.first.runs])["problem"]
     assert report["settings"]["edge_weights"] == (None if found.edges is None else np.unique(found.edges).tolist())
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert report["answer"] == BETWEEN[verb]
+    assert (f"Estimate: {job.scale.name}, {report['answer']}." in page) == (BETWEEN[verb] is not None)
+    assert ("Errors here are those of the most frequent label, in whole labels." in page) == (BETWEEN[verb] is not None)
     assert report["settings"]["initial"] == (START_FOUND if verb in ("stereo", "motion") else "random")
     quality = report["metrics"]
     # Over seeds the segmentation's is 0.2 to 0.6, on every backend.
