@@ -451,6 +451,10 @@ def test_energies_that_a_machine_cuts_off_are_said():
     assert "takes energies above 4095 for that, and this field has up to 7946 at T = 1000" in said(hot, backend="model")[0]
     assert said(hot, backend="cpu") == said(cold, backend="model") == said(hot, backend="model", energy_bits=16) == []
     assert len(said(high, backend="model")) == 1  # its best label is near what is cut off
+    clamped = dict(field, singleton1=np.array([[63, 0], [0, 0]]))
+    kept = mrfhw.Problem(labels=3, **clamped, constants=np.array([0, 1, 18]), clamped=clamped["singleton1"] > 0,
+                         schedule=mrfhw.Schedule.constant(100.0))
+    assert said(kept, backend="model", initial="minimum") == []
 
 
 def test_couplings_too_strong_for_a_machine_are_said():
@@ -480,6 +484,7 @@ def test_a_truth_of_another_scale_is_said(pair):
     assert re.fullmatch(r"\d+ % of the true disparities, [0-9.]+ pixels in the middle, are not among the labels, 0 to 7: "
                         r"truth-scale, the grey value that one pixel of disparity has, is 1; is that right\?", line)
     assert said(pair.disparity) == ()
+    assert said(np.where(np.arange(COLS) < COLS // 3, 30, pair.disparity)) == ()
 
 
 def test_clamped_sites_without_labels_to_keep_are_said():

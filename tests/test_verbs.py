@@ -71,7 +71,8 @@ def a_job(verb, *options):
 
 
 # What pictures and files hold, where it is another than the estimate.
-BETWEEN = {"stereo": "the interpolated median", "motion": "the motion between pixels", "denoise": "the posterior mean", "segment": None}
+BETWEEN = {"stereo": "the interpolated median", "motion": "the motion between pixels", "denoise": "the posterior mean",
+           "segment": None}
 
 
 @pytest.mark.parametrize(("verb", "between"), BETWEEN.items())
