@@ -95,6 +95,8 @@ class Known:
 
     error_name = "error"
     wrong_above = 0.5
+    wrong = "error above 0.5"
+    title, note = "truth", ""
 
     def __init__(self, true):
         self.picture = np.asarray(true, float)[..., None]

@@ -38,6 +38,8 @@ EVERY = tuple(name for name in outputs.ALL_FILES if name in (*DISPARITY, *MEASUR
 class Truth:
     error_name = "error of disparity (pixels)"
     wrong_above = 1.0
+    wrong = "disparity off by more than 1 pixel"
+    title, note = "truth", ""
 
     def __init__(self):
         self.picture = np.random.default_rng(5).uniform(10, 14, (ROWS, COLS, 1))

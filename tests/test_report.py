@@ -15,12 +15,15 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.apps.job import Job
 from mrfhw.apps.label_scale import LabelScale
+from mrfhw.apps.segmentation import SegmentationTruth
 from mrfhw.apps.stereo import bad_pixels, stereo_problem
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.model.machine import Machine, solve
+from mrfhw.report import pictures
 from mrfhw.report.outputs import write_outputs
+from mrfhw.report.pictures import labelled
 from mrfhw.scenes import stereo_scene
 
 VOID = {"meta", "img", "br", "hr"}
@@ -104,6 +107,8 @@ def small_trace(labels):
 class Truth:
     error_name = "error of disparity (pixels)"
     wrong_above = 1.0
+    wrong = "disparity off by more than 1 pixel"
+    title, note = "truth", ""
 
     def __init__(self, disparity):
         self.picture = disparity[..., None]
@@ -156,6 +161,7 @@ def test_the_built_in_scene(stereo):
     assert found.row("bad 1 px")[0] == f"{report['metrics']['bad_1']:.2f}"
     assert found.row("time at 100 MHz")[0] == f"{report['cycles'] / 1e5:.4g}"
     assert found.row("watched sites")[0] == "48"
+    assert "of known truth are wrong (disparity off by more than 1 pixel), and" in found.text
     assert "mrfhw run stereo left.png right.png --labels 12" in found.text
     assert report["config_digest"] in found.text
     assert convergence.verdict(report["convergence"]) in found.text
@@ -255,6 +261,26 @@ def test_colour_inputs_and_classes(tmp_path):
     assert "Segmentation: class" in found.text
     assert "standard deviation" not in found.text
     assert len(found.images) == 3
+
+
+def test_a_page_says_which_segmentation_it_shows_and_where_segments_are_worse_than_none(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(pictures, "labelled", lambda panels, scale: (drawn.extend(panels), labelled(panels, scale))[1])
+    labels, scale = np.arange(24, dtype=np.uint8).reshape(4, 6) % 3, LabelScale(values=np.arange(3.0)[:, None], name="class",
+                                                                               kind="classes")
+    whole = np.ones((4, 6), int)
+    for truth, title in (([whole, labels + 1], "truth: the first of 2 segmentations, as classes"),
+                         ([whole], "truth: the segmentation, as classes")):
+        job = small_job(application="segment", scale=scale, truth=SegmentationTruth(truth, labels, np.arange(3), scale))
+        counts = np.eye(3, dtype=np.uint32)[labels]
+        report = write_outputs(tmp_path, job, Solution(results=[small_result(counts=counts, last=labels)]))
+        text = page(tmp_path).text
+        assert title in drawn
+        assert "wrong (not of the class of its segment in more than half of the segmentations)" in text
+        assert f"Of the truth, {title[7:-12]} is shown: each of its segments has the colour of the class" in text
+    said = "the segments are worse than none: their variation of information is 2.585 bits, and that of one single segment 0.000"
+    assert report["warnings"] == [said]
+    assert said[1:] in text
 
 
 @pytest.mark.parametrize(("value", "text"), [

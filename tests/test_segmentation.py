@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mrfhw.apps.images import grey_data, load_grey, load_segments
+from mrfhw.apps.metrics import worse_than_none
 from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, segmentation_problem, variation_of_information
 from mrfhw.field.energy import doubleton_table, singleton_energies
 from mrfhw.field.problem import ProblemError, Run
@@ -115,6 +116,13 @@ def test_truth_by_hand():
     assert nothing.metrics(labels, None) == dict.fromkeys(("vi", "vi_classes", "vi_single"))
     assert np.isnan(nothing.error(labels)).all()
     assert np.isnan(nothing.picture).all()
+
+
+def test_segments_that_are_worse_than_none_are_told_of():
+    assert worse_than_none({"vi": 1.5, "vi_single": 0.6}) == (
+        "the segments are worse than none: their variation of information is 1.500 bits, and that of one single segment 0.600")
+    for others in ({"vi": 0.6, "vi_single": 0.6}, {"vi": None, "vi_single": None}, {"bad_1": 3.0}, {}):
+        assert worse_than_none(others) is None
 
 
 def test_pictures_as_lists():

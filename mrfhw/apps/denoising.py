@@ -143,11 +143,12 @@ class DenoisingTruth:
     """
 
     error_name = "error of grey (of 255)"
+    title, note = "truth", ""
 
     def __init__(self, clean: np.ndarray, noisy: np.ndarray, values: np.ndarray, wrong_above: float = 25.0):
         self.clean, self.noisy = clean.astype(np.float64), noisy.astype(np.float64)
         self.values = np.asarray(values, np.float64).ravel()
-        self.wrong_above = wrong_above
+        self.wrong_above, self.wrong = wrong_above, f"grey off by more than {wrong_above:g} of 255"
         self.picture = self.clean[..., None]
 
     def error(self, labels: np.ndarray) -> np.ndarray:

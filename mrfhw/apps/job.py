@@ -45,6 +45,9 @@ class Truth(Protocol):
 
     error_name: str  # of the error map, with its unit
     wrong_above: float  # an error above this is a wrong pixel
+    wrong: str  # what a wrong pixel is, in words with the unit
+    title: str  # of `picture`
+    note: str  # a sentence on what `picture` shows of the truth; "" where it is the truth itself
     picture: np.ndarray  # (H, W, D) float64 as LabelScale.values, NaN where unknown; what is shown beside the estimate
 
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["METRICS", "describe"]
+from collections.abc import Mapping
+
+__all__ = ["METRICS", "describe", "worse_than_none"]
 
 # By the name that a Truth gives: (what it is, its unit and of what, decimals).
 METRICS = {
@@ -26,3 +28,12 @@ def describe(name: str, value: float) -> str:
     """A measure as a line of text, such as "bad 1 px: 11.50 % of the pixels of known truth"."""
     what, unit, decimals = METRICS.get(name, (name.replace("_", " "), "", 4))
     return f"{what}: {value:.{decimals}f} {unit}".strip()
+
+
+def worse_than_none(metrics: Mapping[str, float | None]) -> str | None:
+    """One line where segments are farther from the truth than the undivided picture is; None for others."""
+    found, single = metrics.get("vi"), metrics.get("vi_single")
+    if found is None or single is None or found <= single:
+        return None
+    return (f"the segments are worse than none: their variation of information is {found:.3f} bits, and that of one single segment "
+            f"{single:.3f}")

@@ -86,6 +86,8 @@ class MotionTruth:
 
     error_name = "end-point error (pixels)"
     wrong_above = 1.0
+    wrong = "end-point error above 1 pixel"
+    title, note = "truth", ""
 
     def __init__(self, flow: np.ndarray, vectors: np.ndarray):
         self.picture, self.vectors = flow, vectors.astype(np.float64)

@@ -159,6 +159,7 @@ class SegmentationTruth:
 
     error_name = "share of segmentations contradicted"
     wrong_above = 0.5
+    wrong = "not of the class of its segment in more than half of the segmentations"
 
     def __init__(self, segments: Sequence[ArrayLike], image: ArrayLike, means: np.ndarray, scale: LabelScale):
         self.segments, image = [np.asarray(each) for each in segments], np.asarray(image)
@@ -169,6 +170,10 @@ class SegmentationTruth:
             nearest = np.abs(np.reshape(means, (len(means), -1)) - image[inside].reshape(inside.sum(), -1).mean(0)).sum(1).argmin()
             drawn[inside] = scale.values[nearest, 0]
         self.picture = drawn[..., None]
+        which = f"the first of {len(self.segments)} segmentations" if len(self.segments) > 1 else "the segmentation"
+        self.title = f"truth: {which}, as classes"
+        self.note = (f"Of the truth, {which} is shown: each of its segments has the colour of the class whose mean is nearest to "
+                     "the segment's, so that segments side by side may look like one.")
 
     def error(self, labels: np.ndarray) -> np.ndarray:
         """Share of the segmentations that (H, W) labels contradict, float64 (H, W) of 0..1, NaN where unknown in all."""

@@ -135,6 +135,8 @@ class StereoTruth:
 
     error_name = "error of disparity (pixels)"
     wrong_above = 1.0
+    wrong = "disparity off by more than 1 pixel"
+    title, note = "truth", ""
 
     def __init__(self, disparity: np.ndarray, min_disparity: int):
         self.disparity, self.min_disparity = disparity, min_disparity

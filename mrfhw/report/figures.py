@@ -70,7 +70,7 @@ def answer_drawings(job: Job, analysis: Analysis) -> dict[str, Drawing]:
             made[WIDTH] = partial(pictures.measure, found.width, width_title(found.level), f"width of {scale.name}",
                                   colours="cividis")
     if truth is not None and analysis.error is not None:
-        made["truth.png"] = partial(pictures.labelled, {"truth": truth.picture, "estimate": analysis.answer}, scale)
+        made["truth.png"] = partial(pictures.labelled, {truth.title: truth.picture, "estimate": analysis.answer}, scale)
         made["error.png"] = partial(pictures.errors, analysis.error, f"{name}: error", truth.error_name, truth.wrong_above)
         if analysis.calibration is not None:
             made["sparsification.png"] = partial(pictures.sparsification, analysis.calibration.sparsification, truth.error_name)

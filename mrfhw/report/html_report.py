@@ -13,7 +13,7 @@ import numpy as np
 from mrfhw.analysis.convergence import verdict
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.apps.job import Job
-from mrfhw.apps.metrics import METRICS
+from mrfhw.apps.metrics import METRICS, worse_than_none
 from mrfhw.machine.derived import Derived
 from mrfhw.report.figures import WIDTH, Figure, input_name, width_title
 
@@ -125,8 +125,8 @@ def _answer(job: Job, report: Mapping[str, Any]) -> str:
              f"\N{LEFT DOUBLE QUOTATION MARK}{report['backend']}\N{RIGHT DOUBLE QUOTATION MARK}")
     found = report["calibration"]
     if found is not None and found["wrong"] is not None:
-        words += (f": {_percent(found['wrong'])} of the {_count(found['pixels'], 'pixel')} of known truth are wrong "
-                  f"(error above {found['wrong_above']:g})")
+        words += (f": {_percent(found['wrong'])} of the {_count(found['pixels'], 'pixel')} of known truth are wrong"
+                  + (f" ({job.truth.wrong})" if job.truth is not None else ""))
         area = found["auroc"].get("entropy")
         if area is not None:
             words += f", and a wrong one has the larger entropy in {_percent(area)} of the pairs with a right one"
@@ -141,7 +141,8 @@ def _estimate(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure]) 
     parts = [_figure(drawn["estimate.png"], f"Estimate: {job.scale.name}{between}.")]
     if "truth.png" in drawn:
         parts.append(_figure(drawn["error.png"], "Error of the estimate; the last colour stands for all larger errors."))
-    wide = _figure(drawn["truth.png"], "Truth beside the estimate, in the same colours.", "wide") if "truth.png" in drawn else ""
+    caption = f"Truth beside the estimate, in the same colours. {'' if job.truth is None else job.truth.note}".strip()
+    wide = _figure(drawn["truth.png"], caption, "wide") if "truth.png" in drawn else ""
     return _section("Estimate", _figures(parts), wide)
 
 
@@ -172,7 +173,9 @@ def _quality(report: Mapping[str, Any]) -> str:
     for name, value in report["metrics"].items():
         what, unit, decimals = METRICS.get(name, (name.replace("_", " "), "", None))
         rows.append((what, f"{value:.{decimals}f}" if decimals is not None and value is not None else _number(value), unit))
-    return _section("Quality against the truth", _table(rows))
+    doubt = worse_than_none(report["metrics"])
+    said = "" if doubt is None else f'<p class="verdict">{escape(doubt[0].upper() + doubt[1:])}.</p>'
+    return _section("Quality against the truth", _table(rows), said)
 
 
 def _calibration(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:

@@ -13,6 +13,7 @@ from mrfhw.analysis.answer import Analysis
 from mrfhw.analysis.convergence import NO_ARVIZ, doubtful
 from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
+from mrfhw.apps.metrics import worse_than_none
 from mrfhw.field.energy import least_energies
 from mrfhw.field.result import Result, added, numbers
 from mrfhw.machine.derived import Derived
@@ -122,7 +123,8 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:
         lines.append(NO_ARVIZ)
-    for doubt in (doubtful(convergence), None if solution.results[0].cycles is None else _saturated(job, solution.last)):
+    for doubt in (worse_than_none(analysis.metrics), doubtful(convergence),
+                  None if solution.results[0].cycles is None else _saturated(job, solution.last)):
         if doubt is not None:
             lines.append(doubt)
     return lines
