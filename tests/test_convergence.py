@@ -50,7 +50,18 @@ def test_independent_samples():
     assert sites["ess_least"] <= sites["ess_median"]
     assert sites["ess_per_sweep"] == pytest.approx(sites["ess_median"] / 800)
     assert "has converged" in verdict(found)
-    assert "agree among the chains" in verdict(found)
+    assert "The watched sites that moved agree among the chains (R-hat below 1.05)." in verdict(found)
+
+
+@needs_arviz
+def test_sites_that_do_not_agree_are_said_where_they_are_few():
+    labels = independent(m=100)
+    labels[0, :, 0] //= 2
+    found = diagnose(trace(labels), SCALE)
+    assert found["sites"]["rhat_above_limit"] == 0.01
+    assert "All but 1 % of the watched sites that moved agree among the chains (R-hat below 1.05)." in verdict(found)
+    alone = diagnose(trace(independent(1)), SCALE)
+    assert "The watched sites that moved agree between the halves of the chain" in verdict(alone)
 
 
 @needs_arviz

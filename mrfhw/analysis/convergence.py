@@ -211,8 +211,9 @@ def verdict(found: dict[str, Any]) -> str:
     else:
         share = sites["rhat_above_limit"]
         if share <= 2 * FALSE_ALARM:
-            words.append("The watched sites that moved agree among the chains." if found["chains"] > 1 else
-                         "The watched sites that moved agree between the chain's halves.")
+            which = f"All but {100 * share:.3g} % of the" if share else "The"
+            where = "among the chains" if found["chains"] > 1 else "between the halves of the chain"
+            words.append(f"{which} watched sites that moved agree {where} (R-hat below {limit:.3g}).")
         else:
             words.append(f"Of the watched sites that moved, {100 * share:.3g} % have an R-hat of {limit:.3g} or more: their "
                          "distributions differ by chain, and their uncertainty is not to be trusted yet.")
