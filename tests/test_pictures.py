@@ -155,6 +155,22 @@ def test_energy_by_sweep(chains, n, burn_in):
     assert (picture.shape[1] > 1000) == (0 < burn_in < n)
 
 
+@pytest.mark.parametrize(("chains", "burn_in"), [(2, 20), (8, 20), (8, 0)])
+def test_the_legend_of_energies_is_beside_the_curves(chains, burn_in, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(pictures, "_png", lambda figure, dpi: drawn.append(figure) or b"")
+    pictures.energy_by_sweep(trace(chains, 40, burn_in))
+    figure = drawn[0]
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert len(legend.get_texts()) == chains + (burn_in > 0)
+    assert figure.bbox.x0 <= box.x0
+    assert box.x1 <= figure.bbox.x1
+    assert all(axes.get_legend() is None for axes in figure.axes)
+    assert not any(box.overlaps(axes.get_tightbbox()) for axes in figure.axes)
+
+
 def test_sparsification_curves():
     rng = np.random.default_rng(0)
     curve = sparsification(rng.random(100), rng.random(100))

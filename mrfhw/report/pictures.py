@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mrfhw.analysis.trace import Trace
 
 __all__ = ["at_most", "class_colours", "energy_by_sweep", "errors", "flow_colours", "input_picture", "labelled", "measure",
-           "sparsification"]
+           "sparsification", "wheel_legend"]
 
 WIDTH = 6.4  # inches
 DPI = 130
@@ -111,7 +111,8 @@ def flow_colours(vectors: np.ndarray, longest: float | None = None) -> np.ndarra
     return np.where(known[..., None], np.floor(255 * colour), 255 * float(UNKNOWN)).astype(np.uint8)
 
 
-def _wheel_legend(axes: Axes, longest: float, name: str) -> None:
+def wheel_legend(axes: Axes, longest: float, name: str) -> None:
+    """On axes of its own, what the colours of `flow_colours` mean, up to `longest`."""
     size = 101
     row, col = np.mgrid[-1:1:size * 1j, -1:1:size * 1j]
     outside = np.hypot(row, col) > 1
@@ -165,7 +166,7 @@ def labelled(panels: Mapping[str, np.ndarray], scale: LabelScale) -> bytes:
             axes = figure.add_subplot(grid[place])
             axes.imshow(flow_colours(values, longest), interpolation="nearest")
             _plain_axes(axes, title)
-        _wheel_legend(figure.add_subplot(grid[len(panels)]), longest, scale.name)
+        wheel_legend(figure.add_subplot(grid[len(panels)]), longest, scale.name)
         return _png(figure, _dots(shape, len(panels)))
     every = []
     shown = None
@@ -301,7 +302,7 @@ def energy_by_sweep(trace: Trace) -> bytes:
     counted = trace.counted
     zoom = bool(counted.any() and not counted.all())
     figure = _figure((38, 100), 2 if zoom else 1)
-    figure.set_figheight(3.2)
+    figure.set_figheight(3.5)
     parts = [(slice(None), "Energy by sweep")] + ([(counted, "Energy after the burn-in")] if zoom else [])
     for place, (looks, title) in enumerate(parts):
         axes = figure.add_subplot(1, len(parts), place + 1)
@@ -314,8 +315,11 @@ def energy_by_sweep(trace: Trace) -> bytes:
                       label=f"chain {chain + 1}" if len(trace.energy) <= 8 else None)
         axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
         axes.margins(x=0.01)
-        if place == 0 and (trace.burn_in > 0 or len(trace.energy) <= 8):
-            axes.legend(fontsize=8, frameon=False)
+    # Beside the curves, which may be everywhere in the axes.
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    if names:
+        figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 9 if zoom else 5), fontsize=8,
+                      frameon=False)
     return _png(figure, min(DPI, WIDEST / figure.get_figwidth()))
 
 
