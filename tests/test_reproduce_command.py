@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import sys
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 from mrfhw.field.problem import ProblemError
 from mrfhw.reproduce.command import FIGURES, command
 from mrfhw.reproduce.context import Context
+from mrfhw.reproduce.report import span
 from mrfhw.reproduce.scenes import SETTINGS, load_scene
 from mrfhw.system import progress
 from support.data import data_directory
@@ -129,6 +131,34 @@ def test_scenes_are_chosen_and_stereo_alone_leaves_out_the_motion_figure(tmp_pat
     assert result.exit_code == 0, result.output
     assert not (tmp_path / "figure-3.2.csv").exists()
     assert {row["scene"] for row in table(tmp_path / "figure-4.1.csv")} == {"art"}
+
+
+def test_one_scene_is_no_range_and_not_every_scene(tmp_path):
+    said = invoke("figure-4.1", "--scene", "art", "--iterations", 4, "-o", tmp_path).stdout
+    assert re.search(r"^  \d+\.\d %; published: 22 to 46 %$", said, re.MULTILINE)
+    assert "4 iterations of art in place of Table 3.2's" in said
+    assert "4 iterations of every scene in place" in " ".join(Context(iterations=4).provenance())
+    assert [span((2.0, 1.0), ".1f"), span((1.01, 1.02), ".1f")] == ["1.0 to 2.0", "1.0"]
+
+
+def test_motions_have_a_wheel_of_directions_and_lines_their_words_beside_the_bars():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figures = {}
+    for name in ("table-3.2", "table-3.3"):
+        report = FIGURES[name](Context(names=("venus",), iterations=4))
+        figures[name] = Figure(figsize=report.size, layout="constrained")
+        FigureCanvasAgg(figures[name])
+        report.draw(figures[name])
+        figures[name].canvas.draw()
+    assert [axes.get_xlabel() for axes in figures["table-3.2"].axes] == ["", "", "column"]
+    (axes,) = figures["table-3.3"].axes
+    published = [text for text in axes.texts if text.get_text().startswith("published")]
+    assert len(published) == 2
+    for text in published:
+        assert not any(text.get_window_extent().overlaps(bar.get_window_extent()) for bar in axes.patches)
+        assert text.get_window_extent().x1 <= figures["table-3.3"].bbox.x1
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

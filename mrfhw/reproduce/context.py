@@ -90,5 +90,6 @@ class Context:
             lines.append(f"{BUILT_IN}s of half the rows and columns stand in for {', '.join(stand_ins)}: "
                          "give --data for the published pictures")
         if self.iterations is not None:
-            lines.append(f"{self.iterations} iterations of every scene in place of Table 3.2's")
+            whose = ", ".join(scene.name for scene in self.scenes) if self.names else "every scene"
+            lines.append(f"{self.iterations} iterations of {whose} in place of Table 3.2's")
         return lines

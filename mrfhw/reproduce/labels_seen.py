@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.reproduce.context import Context
-from mrfhw.reproduce.report import COLOURS, Report, bars, published
+from mrfhw.reproduce.report import COLOURS, Report, bars, published, span
 
 __all__ = ["figure_3_2", "figure_4_1", "shares"]
 
@@ -71,7 +71,7 @@ def figure_4_1(context: Context) -> Report:
     lines = [f"{row['scene']}: {row['changed_percent']:.1f} % of the updates change the label "
              f"({row['changed_percent_second_half']:.1f} % in the second half)" for row in rows]
     found = [row["changed_percent"] for row in rows]
-    lines += [f"{min(found):.1f} to {max(found):.1f} %; published: {CHANGES[0]:g} to {CHANGES[1]:g} %",
+    lines += [f"{span(found, '.1f')} %; published: {CHANGES[0]:g} to {CHANGES[1]:g} %",
               "the published chains of this figure are cooled from T = 80 (motion) and 10 (stereo) with weights 1 and 8 or 2, "
               "over 1,000 iterations (Table 4.2, schedule not printed); ours are Table 3.2's at one temperature",
               *context.provenance()]

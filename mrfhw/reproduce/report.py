@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Report", "bars", "published", "write_report", "write_table"]
+__all__ = ["Report", "bars", "published", "span", "write_report", "write_table"]
 
 # Colours that remain apart in grey and for the colour-blind (Okabe and Ito).
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -87,6 +87,13 @@ def bars(axes: Any, groups: list[str], series: dict[str, list[float]], *, label:
     if len(series) > 1:
         axes.legend(fontsize=8, ncols=min(len(series), 4), loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def span(values: Iterable[float], form: str) -> str:
+    """The least and the greatest of some values, each by `form`, such as "3.0 to 4.5"; one number where both read the same."""
+    values = list(values)
+    ends = [format(end, form) for end in (min(values), max(values))]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def wrapped(text: str, width: int = 16) -> str:

@@ -18,7 +18,7 @@ from mrfhw.jobs.options import schedule_from_options
 from mrfhw.model.events import EventChain, Skipping
 from mrfhw.model.exact import FloatTables
 from mrfhw.reproduce.context import Context
-from mrfhw.reproduce.report import Report, bars
+from mrfhw.reproduce.report import Report, bars, span
 from mrfhw.reproduce.scenes import Scene
 
 __all__ = ["COLUMNS", "CUTOFFS", "REGIONS", "SWEEPS", "Skipped", "annealed", "cooled", "distances", "figure_4_9", "figure_4_15",
@@ -135,7 +135,7 @@ def figure_4_9(context: Context) -> Report:
              if row["application"] == "stereo" and row["cutoff"] is not None]
     lines = []
     if gains:
-        lines.append(f"stereo, single sites over regions 32 wide and 8 high: {min(gains):.1f} to {max(gains):.1f} points more; "
+        lines.append(f"stereo, single sites over regions 32 wide and 8 high: {span(gains, '.1f')} points more; "
                      "published: 52.5 to 82.2 %, which we read as points")
     lines.append("published: EDGS-2 30.3 % faster on a GPU with a loss of quality, EDGS-4 16.4 % with less than 3 % loss (stereo)")
     return _report(context, "figure-4.9", "updates skipped by event-driven Gibbs sampling", context.scenes, rows, lines)
@@ -147,8 +147,8 @@ def figure_4_15(context: Context) -> Report:
     rows = [row for scene in scenes for row in _rows(context, scene)]
     best = [(row["skipped_1x1"], max(row[f"skipped_{r}x{c}"] for r, c in REGIONS[1:])) for row in rows if row["cutoff"] is not None]
     regions, gains = [region for _, region in best], [single - region for single, region in best]
-    lines = [f"the best of the regions skips {min(regions):.1f} to {max(regions):.1f} %; published: at most 4.5 %",
-             f"single sites {min(gains):.1f} to {max(gains):.1f} points more; published: 17.8 to 55.3 %",
+    lines = [f"the best of the regions skips {span(regions, '.1f')} %; published: at most 4.5 %",
+             f"single sites {span(gains, '.1f')} points more; published: 17.8 to 55.3 %",
              "published: slower than plain sampling; the harder the cut-off, the smaller the end-point error"]
     return _report(context, "figure-4.15", f"updates skipped by event-driven Gibbs sampling, motion among {WIDE}x{WIDE} vectors",
                    scenes, rows, lines)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mrfhw.report.pictures import flow_colours
+from mrfhw.report.pictures import flow_colours, wheel_legend
 from mrfhw.reproduce.context import Context
 from mrfhw.reproduce.report import Report
 from mrfhw.reproduce.scenes import BUILT_IN, READINGS, Scene
@@ -105,22 +106,26 @@ def _difference(scene: Scene) -> str:
     return ", ".join(found)
 
 
-def _picture_and_truth(figure: Any, scene: Scene, place: int, count: int) -> None:
-    """The first picture above the truth, with its colours' unit."""
+def _picture_and_truth(figure: Any, scene: Scene, parts: Sequence[Any]) -> None:
+    """The first picture above the truth above what its colours mean, in three places of a grid."""
     s = scene.setting
-    above, below = (figure.add_subplot(2, count, place + 1 + row * count) for row in (0, 1))
+    above, below, legend = (figure.add_subplot(part) for part in parts)
     above.imshow(scene.first, cmap="gray", vmin=0, vmax=63, interpolation="nearest")
     above.set_title(f"{scene.name}{chr(10) + BUILT_IN if scene.built_in else ''}\n{scene.first.shape[1]}x{scene.first.shape[0]}, "
                     f"{scene.labels} labels\nT {s.temperature:g}, {s.iterations} iterations", fontsize=8)
     if s.application == "motion":
         largest = float(np.nanmax(np.hypot(scene.truth[..., 0], scene.truth[..., 1])))
         below.imshow(flow_colours(scene.truth, largest), interpolation="nearest")
-        below.set_title(f"true motion, full colour:\n{largest:.1f} pixels; grey: unknown", fontsize=7)
+        below.set_title("true motion; grey: unknown", fontsize=7)
+        wheel_legend(legend, largest, "motion (pixels)")
     else:
         shown = below.imshow(np.where(scene.truth > 0, scene.truth, np.nan), cmap="turbo", interpolation="nearest",
                              vmin=scene.least, vmax=scene.least + scene.labels - 1)
         below.set_title("true disparity; white: unknown", fontsize=7)
-        figure.colorbar(shown, ax=below, location="bottom", label="pixels", shrink=0.9)
+        legend.set_axis_off()
+        bar = figure.colorbar(shown, cax=legend.inset_axes((0, 0.85, 1, 0.12)), orientation="horizontal")
+        bar.set_label("pixels", fontsize=8)
+        bar.ax.tick_params(labelsize=8)
     for axes in (above, below):
         axes.set_axis_off()
 
@@ -150,8 +155,9 @@ def table_3_2(context: Context) -> Report:
         lines += [line for line in context.provenance() if BUILT_IN in line]
 
     def draw(figure: Any) -> None:
+        grid = figure.add_gridspec(3, len(context.scenes), height_ratios=(1, 1, 0.6))
         for place, scene in enumerate(context.scenes):
-            _picture_and_truth(figure, scene, place, len(context.scenes))
+            _picture_and_truth(figure, scene, [grid[row, place] for row in range(3)])
 
     return Report("table-3.2", "settings of the scenes", {
         "scene": "name", "application": "motion or stereo", "alpha": "weight of the singleton", "beta": "of the doubletons",
@@ -161,4 +167,4 @@ def table_3_2(context: Context) -> Report:
         "outside_percent": "of the known truth that no label is within half a pixel of", "singleton": "our reading",
         "doubleton": "our reading", "energy_shift": "our reading: bits dropped from the weighted sum",
         "out_of_range": "our reading: singleton where the second picture has no pixel"}, rows, draw, lines,
-        size=(2.3 * len(context.scenes) + 0.6, 4.6))
+        size=(2.3 * len(context.scenes) + 0.6, 5.6))
