@@ -7,8 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import mrfhw
 from mrfhw.apps.stereo import stereo_problem
+from mrfhw.cli import main
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.schedule import Schedule
@@ -89,6 +92,14 @@ def test_a_long_run_is_not_looked_at_after_every_sweep(monkeypatch):
     kept = trace.sweeps - 1
     assert np.array_equal(trace.energy, whole.energy[:, kept])
     assert np.array_equal(trace.labels, whole.labels[:, kept])
+
+
+def test_which_seeds_have_no_chain_in_common_is_said_where_they_are_chosen():
+    for verb in ("stereo", "motion", "segment", "denoise", "problem"):
+        said = " ".join(CliRunner().invoke(main, ["run", verb, "--help"]).stdout.split())
+        assert "Each further chain has the next seed, so runs to be compared need seeds at least --chains apart." in said
+    for one in (mrfhw.stereo, mrfhw.solve, mrfhw.Session.__init__):
+        assert "seeds at least `chains` apart" in " ".join(one.__doc__.split())
 
 
 def test_the_document_has_the_number_of_looks():

@@ -63,7 +63,8 @@ class Session:
                  backend: str = AUTO, visit: int | None = None,
                  **options: Any):
         """problem: what is sampled, a Problem or the path of a saved one. burn_in: sweeps that do not count. seed: of the first
-        chain; the next one has seed + 1. initial: labels to start from, "random", "minimum" or (H, W) whole numbers. Both are a
+        chain; the next one has seed + 1, so that runs to be compared need seeds at least `chains` apart. initial: labels to start
+        from, "random", "minimum" or (H, W) whole numbers. Both are a
         saved problem's own by default, or else 0 and "random".
         machine: a Config, a manifest.json or the name of a preset; by default one that holds the problem. backend: as of
         `mrfhw.stereo`. visit: sweeps of a window at a time, where the problem is larger than the

@@ -12,10 +12,12 @@ from mrfhw.jobs.matching import DATA
 from mrfhw.jobs.options import COMMON
 from mrfhw.jobs.task import Task
 
-__all__ = ["common_options", "matching_data", "own_option", "picture_options"]
+__all__ = ["SEED_HELP", "common_options", "matching_data", "own_option", "picture_options"]
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+SEED_HELP = ("Seed of all random numbers. Each further chain has the next seed, so runs to be compared need seeds at least "
+             "--chains apart.")
 ENERGY_HELP = {
     "alpha": "Weight of the singleton.",
     "beta": "Weight of the doubletons.",
@@ -48,7 +50,7 @@ def common_options(task: Task) -> list[Decorator]:
         click.option("--sweeps", type=int, help=f"Sweeps of a chain, burn-in included.  [default: {task.found['sweeps']}]"),
         click.option("--burn-in", type=int, help="First sweeps, which are not counted.  [default: half of the sweeps; "
                                                  "with --anneal, nine tenths]"),
-        click.option("--seed", type=int, default=COMMON["seed"], show_default=True, help="Seed of all random numbers."),
+        click.option("--seed", type=int, default=COMMON["seed"], show_default=True, help=SEED_HELP),
         click.option("--initial", default=COMMON["initial"], help="Labels to start from: random or minimum.  "
                      f"[default: {task.found.get('initial', COMMON['initial'])}]"),
         *_energy_options(task),
