@@ -66,7 +66,7 @@ def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertai
 def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     """Everything that reports, files and answers say of a solution. begin: how diagnostics are made, here or beside."""
     truth, counts = job.truth, solution.counts
-    diagnosed = _diagnosed(job, solution.trace, begin)
+    diagnosed = _diagnosed(job, solution.seen, begin)
     uncertainty, finer = (None, None) if counts is None else quantified(job, counts, solution.last)
     found = solution.last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
     if solution.mean is not None:
@@ -88,7 +88,7 @@ def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
 
 
 def _diagnosed(job: Job, trace: Trace | None, begin: Begin) -> Outcome:
-    if trace is None or not len(trace.sweeps):
+    if trace is None:
         return lambda: None
     if job.cooled:
         return here(undiagnosed, trace, "No convergence diagnostics: chains whose temperature changes while labels are counted "

@@ -39,6 +39,11 @@ class Solution:
         return _added(result.sums for result in self.results)
 
     @property
+    def seen(self) -> Trace | None:
+        """The trace; None also where it has no look."""
+        return self.trace if self.trace is not None and len(self.trace.sweeps) else None
+
+    @property
     def last(self) -> np.ndarray:
         """(H, W) uint8: the last sample of the first chain."""
         return self.results[0].last

@@ -86,7 +86,7 @@ class MotionTruth:
 
     error_name = "end-point error (pixels)"
     wrong_above = 1.0
-    wrong = "end-point error above 1 pixel"
+    wrong = f"end-point error above {wrong_above:g} pixel"
     title, note = "truth", ""
 
     def __init__(self, flow: np.ndarray, vectors: np.ndarray):

@@ -135,7 +135,7 @@ class StereoTruth:
 
     error_name = "error of disparity (pixels)"
     wrong_above = 1.0
-    wrong = "disparity off by more than 1 pixel"
+    wrong = f"disparity off by more than {wrong_above:g} pixel"
     title, note = "truth", ""
 
     def __init__(self, disparity: np.ndarray, min_disparity: int):

@@ -50,8 +50,8 @@ def drawings(job: Job, solution: Solution) -> dict[str, Drawing]:
     """What can be drawn before the answer is known, by the names of files or of `input_name`."""
     made: dict[str, Drawing] = {input_name(caption): partial(pictures.input_picture, pixels)
                                 for caption, pixels in job.inputs.items()}
-    if solution.trace is not None and len(solution.trace.sweeps):
-        made["energy.png"] = partial(pictures.energy_by_sweep, solution.trace)
+    if solution.seen is not None:
+        made["energy.png"] = partial(pictures.energy_by_sweep, solution.seen)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,15 @@ def _arrays(solution: Solution, analysis: Analysis) -> dict[str, np.ndarray]:
     return {name: array for name, array in arrays.items() if array is not None}
 
 
+def _energies(solution: Solution) -> dict[str, bytes]:
+    """The file of the energies by sweep, where any was seen."""
+    if solution.seen is None:
+        return {}
+    file = io.BytesIO()
+    np.savez(file, sweeps=solution.seen.sweeps, energy=solution.seen.energy)
+    return {"energy.npz": file.getvalue()}
+
+
 def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str | None = None, clock_hz: float | None = None,
                   page: bool = True, analysis: Analysis | None = None, begin: Begin = here) -> dict[str, Any]:
     """Write the files of a run into `directory`, all or none, and return the report.
@@ -83,11 +93,11 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     figures = draw(own)
     what = report(job, solution, analysis)
     arrays = _arrays(solution, analysis)
-    written = {**{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}, **exchanged(job, analysis)}
-    counts, trace = solution.counts, solution.trace
+    written = {**{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}, **exchanged(job, analysis),
+               **_energies(solution)}
+    counts = solution.counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
-    seen = TRACE_FILES[1:] if trace is not None and len(trace.sweeps) else ()
-    what["files"] = [name for name in ALL_FILES if name in (*always, *written, *arrays, *first, *later, *seen)]
+    what["files"] = [name for name in ALL_FILES if name in (*always, *written, *arrays, *first, *later)]
     assert set(what["files"]) <= set(possible)
     kept = plain(what)
     written["report.json"] = (json.dumps(kept, indent=2, allow_nan=False) + "\n").encode()
@@ -96,8 +106,6 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
             np.save(scratch / name, array)
         if counts is not None:
             np.savez_compressed(scratch / "histogram.npz", counts=as_type(counts, np.min_scalar_type(int(counts.max(initial=0)))))
-        if trace is not None and seen:
-            np.savez(scratch / "energy.npz", sweeps=trace.sweeps, energy=trace.energy)
         for outcome in begun:
             figures |= outcome()
         written |= {name: figure.whole for name, figure in figures.items() if name in ALL_FILES}
