@@ -22,6 +22,7 @@ from mrfhw.generation.readable import readable, renamed_modules
 from mrfhw.generation.yosys import run_yosys
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.system.collector import paused
 
 # Yosys wakes combinational blocks at the start by a variable of its own, which has its value too early for that.
 _WAKE_YOSYS = re.compile(r"^ *(reg \S*dump_module\S* += 0;|if \(\S*dump_module\S* \) begin end)\n", re.MULTILINE)
@@ -49,6 +50,7 @@ def component_verilog(component: wiring.Component, name: str) -> str:
     return _converted([(component, name)])[0]
 
 
+@paused()
 def _converted(parts: Iterable[tuple[wiring.Component, str]]) -> list[str]:
     """Verilog of each component, whose name begins its modules'; one run of Yosys."""
     script, names = [], []
