@@ -1,6 +1,7 @@
 """A search over the parameters of an application's field, on some scenes, with others held back: how its defaults are found.
 
-    python benchmarks/search.py {stereo,motion,segment} [--data DIR --scenes A,B,C [--held-back D,E,F]] [--backend cpu] [--quick]
+    python benchmarks/search.py {stereo,motion,segment} [--data DIR --scenes A,B,C [--held-back D,E,F]] [--parameters A,B]
+        [--backend cpu] [--quick]
 
 Without --data the scenes are built-in ones, named by their seeds. Every try is `mrfhw run` of the bit-exact model with the default
 machine (or of --backend), two chains and seed 0, with some options and constants changed. The search goes from parameter to
@@ -59,10 +60,10 @@ SPACES = {
     "stereo": Space("bad_1", "stereo", {
         "--temperature": (1.5, 1.7, 1.9, 2.1, 2.4), "--tau": (2, 3, 4), "--beta": (1, 2), "SINGLETON_MAX": (4, 5, 6), **WEIGHTS,
         "--out-of-range": (2, 3, 4), "ONE_WAY_ENERGY.temperature": (1.1, 1.4, 1.7), "ONE_WAY_ENERGY.beta": (1, 2, 3),
-        "ONE_WAY_ENERGY.tau": (1, 2, 3), "FIRST_SWEEPS": (40, 80, 160)}),
+        "ONE_WAY_ENERGY.tau": (1, 2, 3), "FIRST_SWEEPS": (40, 80, 160), "STIFFNESS": (1, 2, 3, 4, 6)}),
     "motion": Space("epe", "motion", {
         "--temperature": (1.3, 1.5, 1.7, 1.9, 2.1), "--tau": (2, 3, 4, 6), "--beta": (1, 2), "SINGLETON_MAX": (4, 5, 6), **WEIGHTS,
-        "--out-of-range": (2, 3, 4)}),
+        "--out-of-range": (2, 3, 4), "STIFFNESS": (1, 2, 3, 4, 6)}),
     "segment": Space("vi", "segmentation", {
         "--temperature": (8.0, 12.0, 16.0), "--beta": (8, 12, 16, 24), "SMOOTH": (2, 3, 4), "EDGE": (0, 1, 2),
         "CONTRAST": (15, 25, 40), "LEAST_SEGMENT": (100, 200, 400)}),
@@ -199,9 +200,10 @@ class Search:
 @click.option("--held-back", help="Scenes that the choice is shown on at the end.  [default: without --data 3]")
 @click.option("--coverage", type=float, default=85.0, show_default=True, help="Percent that 90 % intervals must hold at least.")
 @click.option("--rounds", type=int, default=2, show_default=True, help="Times around all parameters, at most.")
+@click.option("--parameters", default="", help="Those that are searched, such as STIFFNESS,--tau.  [default: all]")
 @click.option("--backend", type=click.Choice(["model", "cpu", "float"]), default="model", show_default=True)
 @click.option("--quick", is_flag=True, help="Two values of two parameters, few sweeps, small built-in scenes: to see it work.")
-def main(verb: str, data: Path | None, scenes: str | None, held_back: str | None, coverage: float, rounds: int,
+def main(verb: str, data: Path | None, scenes: str | None, held_back: str | None, coverage: float, rounds: int, parameters: str,
          backend: str, quick: bool) -> None:
     """Search the parameters of a field."""
     if data is not None and scenes is None:
@@ -214,6 +216,11 @@ def main(verb: str, data: Path | None, scenes: str | None, held_back: str | None
     if data is None and not all(name.isdecimal() for part in names.values() for name in part):
         raise ProblemError("scenes has a name that is no seed; built-in scenes are whole numbers: give --data, or such as 1,2")
     space = SPACES[verb].values
+    if parameters:
+        unknown = [name for name in parameters.split(",") if name not in space]
+        if unknown:
+            raise ProblemError(f"parameters has {unknown[0]}; {verb} has {', '.join(space)}: give some of these")
+        space = {name: space[name] for name in parameters.split(",")}
     if quick:
         space, rounds = {name: space[name][:2] for name in QUICK[verb]}, 1
     with tempfile.TemporaryDirectory() as directory:

@@ -91,6 +91,7 @@ def test_defaults_are_those_of_the_application(search):
     (("--data", ".", "--scenes", "moon:x"), "scale is 'x'; it is the grey value"),
     (("--scenes", "1,2", "--held-back", "2"), "held-back has 2"),
     (("--scenes", "teddy"), "scenes has a name that is no seed"),
+    (("--parameters", "STIFFNESS,tau"), "parameters has tau; stereo has --temperature, --tau, "),
 ])
 def test_mistakes_are_one_line(words, said, tmp_path):
     done = run("search.py", "stereo", *words, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""What stereo and motion are made of: descriptors, weights by contrast, matching both ways, first labels, windows of motions."""
+"""What stereo and motion are made of: descriptors, weights by contrast, matching both ways, windows of motions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from mrfhw.field.energy import singleton_energies
 from mrfhw.field.files import load_problem
 from mrfhw.field.problem import LABELS_MAX, Run
 from mrfhw.machine.config import Config
-from mrfhw.model.first_labels import box_start
+from mrfhw.model.boxes import least_in_boxes
+from mrfhw.model.data import energy_bound, sources
 from mrfhw.model.machine import solve
 from mrfhw.scenes import motion_scene, stereo_scene, write_motion_scene, write_scene
 
@@ -118,7 +119,7 @@ def test_what_lies_behind_in_plain_python():
                                                                 (400, 250, 5, 2)])
 @pytest.mark.parametrize("alpha", [1, 1 << 26])  # sums of more than 32 bits, too
 @pytest.mark.parametrize("kind", ["observed in part", "whole", "limited", "motion", "grey"])
-def test_first_labels_in_plain_python(rows, cols, size, threads, alpha, kind):
+def test_least_in_boxes_in_plain_python(rows, cols, size, threads, alpha, kind):
     left, right = RNG.integers(0, 256, (2, rows, cols))
     energy = {"singleton": "absolute" if kind == "grey" else "hamming", "out_of_range": 3, "alpha": alpha,
               "singleton_max": 4 if kind == "limited" else None}
@@ -129,7 +130,8 @@ def test_first_labels_in_plain_python(rows, cols, size, threads, alpha, kind):
         problem = stereo_problem(left, right, labels=6, observed=observed, **energy)
     padded = np.pad(singleton_energies(problem), [(size // 2, size // 2)] * 2 + [(0, 0)], mode="edge")
     sums = sum(padded[row:row + rows, col:col + cols] for row in range(size) for col in range(size))
-    assert (box_start(problem, size, threads) == sums.argmin(-1)).all()
+    kind = np.int32 if energy_bound(problem) * size**2 < 1 << 31 else np.int64
+    assert (least_in_boxes(sources(problem), problem.labels, size, kind, threads) == sums.argmin(-1)).all()
 
 
 def test_the_stereo_of_both_ways_finds_what_is_hidden():

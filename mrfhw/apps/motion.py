@@ -12,11 +12,11 @@ from mrfhw.apps.label_scale import LabelScale
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
 from mrfhw.machine.config import PRESETS
 
-__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "CONTRAST", "COOLING", "EDGE", "MACHINE", "SINGLETON_MAX", "SMOOTH", "SWEEPS",
-           "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
+__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "CONTRAST", "COOLING", "EDGE", "MACHINE", "SINGLETON_MAX", "SMOOTH", "STIFFNESS",
+           "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
 
 SWEEPS = 400  # of greys
-CENSUS_SWEEPS = 200
+CENSUS_SWEEPS = 400
 FARTHEST = 4096  # rows or columns of the window's centre
 COOLING = Cooling(1.3, 0.4)
 
@@ -24,6 +24,7 @@ COOLING = Cooling(1.3, 0.4)
 CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 4, "out_of_range": 3, "temperature": 1.7}
 SINGLETON_MAX = 5
 SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
+STIFFNESS = 3  # of the paths that first labels come from (`mrfhw.model.path_start`)
 MACHINE = PRESETS["matching"]  # what this field needs
 
 

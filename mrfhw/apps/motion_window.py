@@ -11,8 +11,8 @@ import numpy as np
 
 from mrfhw.apps.descriptors import census
 from mrfhw.field.problem import LABELS_MAX
+from mrfhw.model.boxes import least_in_boxes
 from mrfhw.model.data import hamming_sources
-from mrfhw.model.first_labels import least_in_boxes
 
 __all__ = ["LEAST_SIDE", "MotionWindow", "block_motions", "confirmed_motions", "find_window", "reduced"]
 

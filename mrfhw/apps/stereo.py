@@ -13,10 +13,10 @@ from mrfhw.apps.two_ways import behind, matched_to, mirrored, shown_behind, unma
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.field.result import Result
 from mrfhw.machine.config import PRESETS
-from mrfhw.model.first_labels import box_start
+from mrfhw.model.path_start import path_start
 
 __all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "DOUBT", "DOUBT_OUTSIDE", "FIRST_SWEEPS", "MACHINE", "ONE_WAY_ENERGY",
-           "SINGLETON_MAX", "SWEEPS", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
+           "SINGLETON_MAX", "STIFFNESS", "SWEEPS", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
 LABELS = 64  # disparities, where neither a caller nor the pictures say how many
 SWEEPS = 500  # of greys
@@ -30,6 +30,7 @@ CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, 
 ONE_WAY_ENERGY: dict[str, Any] = {"beta": 2, "tau": 2, "temperature": 1.4}
 SINGLETON_MAX = 5
 SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
+STIFFNESS = 3  # of the paths that first labels come from (`mrfhw.model.path_start`)
 # Probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it; and where the right
 # picture ends before. Those of most likelihood (benchmarks/doubt.py).
 DOUBT, DOUBT_OUTSIDE = 0.18, 0.32
@@ -86,7 +87,7 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
     there = dataclasses.replace(problem, beta=ONE_WAY_ENERGY["beta"], tau=ONE_WAY_ENERGY["tau"],
                                 schedule=Schedule.constant(ONE_WAY_ENERGY["temperature"]))
     returning = dataclasses.replace(there, singleton1=mirrored(singleton2), singleton2=mirrored(singleton1))
-    runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=box_start(one),
+    runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=path_start(one, STIFFNESS),
                            estimate=run.estimate))
                  for one in (there, returning))
 

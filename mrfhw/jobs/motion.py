@@ -21,7 +21,7 @@ from mrfhw.jobs.task import Task
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.parameters import parameters
-from mrfhw.model.first_labels import box_start
+from mrfhw.model.path_start import path_start
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["TASK", "job"]
@@ -63,10 +63,10 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
     common, (first_data, second_data, *true) = found.common, found.data
     problem = motion_problem(first_data, second_data, rows=window.rows, cols=window.cols, centre=window.centre,
                              schedule=found.schedule, edges=found.edges, **found.energy)
-    boxed = found.by_census and "initial" not in given
+    starts = found.by_census and "initial" not in given
     return Job(
         application="motion", config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
-        run=dataclasses.replace(common.run, initial=box_start(problem)) if boxed else common.run,
+        run=dataclasses.replace(common.run, initial=path_start(problem, motion.STIFFNESS)) if starts else common.run,
         scale=motion_scale(window.rows, window.cols, window.centre), notes=found.notes(first, second),
         labels_found=f"{_in_words(labels)}, found from the frames" if vectors is None else "",
         ends=(_outermost(window), "give more vectors" if vectors is None else
@@ -77,7 +77,7 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
                                 truth=None if truth is None else name_of(truth, "array"))
-        | ({"initial": START_FOUND} if boxed else {}))
+        | ({"initial": START_FOUND} if starts else {}))
 
 
 def _grey(picture: np.ndarray) -> np.ndarray:

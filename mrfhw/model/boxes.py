@@ -1,4 +1,4 @@
-"""First labels that shorten the burn-in: those that fit the data around a site best (compiled)."""
+"""Labels that fit the data around a site best (compiled)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.problem import Problem
-from mrfhw.model.data import compiling, energy_bound, sources
+from mrfhw.model.data import compiling
 from mrfhw.model.energy_kernel import least_of_rows
 from mrfhw.model.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 
-__all__ = ["BOX", "box_start", "least_in_boxes"]
-
-BOX = 9  # rows and columns of sites whose singletons are added
+__all__ = ["least_in_boxes"]
 
 
 def least_in_boxes(data: tuple[Any, ...], labels: int, size: int, kind: type[np.signedinteger[Any]],
@@ -30,12 +27,6 @@ def least_in_boxes(data: tuple[Any, ...], labels: int, size: int, kind: type[np.
     def share(first: int, last: int) -> None:
         least_of_rows(out, least, first, last, labels, np.empty((size, cols), kind), *data)
 
-    with compiling("first labels", kind):
+    with compiling("least in boxes", kind):
         in_shares(share, rows, rows * cols * labels // ENTRIES_WORTH_A_THREAD, threads_of(threads))
     return out
-
-
-def box_start(problem: Problem, size: int = BOX, threads: int | None = None) -> np.ndarray:
-    """`least_in_boxes` of the singletons of a problem, uint8 (H, W)."""
-    kind = np.int32 if energy_bound(problem) * size**2 < 1 << 31 else np.int64
-    return least_in_boxes(sources(problem), problem.labels, size, kind, threads).astype(np.uint8)
