@@ -8,9 +8,10 @@ import numpy as np
 
 from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.problem import Problem
-from mrfhw.model.data import compiling, energy_bound, singles
+from mrfhw.model.data import energy_bound, singles
 from mrfhw.model.paths_kernel import add_paths, least_of_sums
 from mrfhw.model.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
+from mrfhw.system.progress import working
 
 __all__ = ["path_start"]
 
@@ -82,7 +83,7 @@ def path_start(problem: Problem, stiffness: int, threads: int | None = None) -> 
     blocks = [(first, min(rows, first + height)) for first in range(0, rows, height)]
     none = np.empty((0, labels), paths.kind)
     out = np.empty(rows * cols, np.uint8)
-    with compiling("first labels", paths.kind):
+    with working("first labels"):
         # Paths from below are followed twice, so that no more than a block's energies are held: first to where each block ends.
         state, below = np.zeros((cols, labels), paths.kind), []
         for first, last in reversed(blocks):
