@@ -222,7 +222,7 @@ def main(verb: str, data: Path | None, scenes: str | None, held_back: str | None
             raise ProblemError(f"parameters has {unknown[0]}; {verb} has {', '.join(space)}: give some of these")
         space = {name: space[name] for name in parameters.split(",")}
     if quick:
-        space, rounds = {name: space[name][:2] for name in QUICK[verb]}, 1
+        space, rounds = {name: space[name][:2] for name in (space if parameters else QUICK[verb])}, 1
     with tempfile.TemporaryDirectory() as directory:
         size = (48, 64) if quick else (144, 192)
         words = {part: [built_in(verb, Path(directory) / name, int(name), *size) if data is None else published(verb, data, name)

@@ -53,6 +53,14 @@ def test_search_prints_every_try_and_the_choice_once_held_back(verb, constant, t
     assert [line.split("  ")[-1] for line in shown] == list(dict.fromkeys(["defaults", chosen]))
 
 
+def test_search_of_the_parameters_that_are_asked_for(tmp_path):
+    done = run("search.py", "stereo", "--quick", "--parameters", "STIFFNESS", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tries = done.stdout.splitlines()[1:3]
+    assert tries[0].endswith("defaults")
+    assert tries[1].endswith("STIFFNESS 1")
+
+
 def test_constants_hold_while_they_last_and_widen_the_machine(search, tmp_path):
     stereo = search.module_of("stereo")
     write_scene(stereo_scene(24, 40, 8, 0), tmp_path)

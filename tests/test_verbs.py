@@ -99,6 +99,13 @@ def test_pictures_show_what_files_hold(verb, between):
             assert values.endswith(shown[::-1, :, 0].astype("<f4").tobytes())
 
 
+@pytest.mark.parametrize("verb", ["stereo", "motion"])
+def test_first_labels_that_are_asked_for(verb):
+    job = a_job(verb, *SCENES[verb], "--initial", "minimum")
+    run = job.run if job.first is None else job.first.then([solve(job.config, *one) for one in job.first.runs])["run"]
+    assert run.initial == "minimum"
+
+
 @pytest.mark.parametrize("verb", SCENES)
 def test_run_with_defaults(verb, tmp_path):
     """The processor, two chains, the defaults of all but the truth: better than what the pictures say by themselves."""
