@@ -26,7 +26,8 @@ def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, st
     one_way = getattr(app, "ONE_WAY_ENERGY", {})
     energies = {name: f"{value} of census{f', {one_way[name]} one way' if name in one_way else ''}, {grey} of grey"
                 for name, value in app.CENSUS_ENERGY.items() if (grey := default(problem, name)) != value or name in one_way}
-    return {"sweeps": f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey",
+    sweeps = f"{app.SWEEPS}" if app.CENSUS_SWEEPS == app.SWEEPS else f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey"
+    return {"sweeps": sweeps,
             "initial": f"{START_FOUND}, of census{' both ways' if one_way else ''}; else {COMMON['initial']}", **energies}
 
 
