@@ -9,7 +9,7 @@ import numpy as np
 from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.problem import Problem
 from mrfhw.model.data import energy_bound, singles
-from mrfhw.model.paths_kernel import add_paths, least_of_sums
+from mrfhw.model.paths_kernel import add_paths
 from mrfhw.model.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 from mrfhw.system.progress import working
 
@@ -93,13 +93,13 @@ def path_start(problem: Problem, stiffness: int, threads: int | None = None) -> 
         above = np.zeros((cols, labels), paths.kind)
         for (first, last), state in zip(blocks, reversed(below), strict=True):
             own = paths.singles(first, last)
-            sums = np.zeros_like(own)
+            sums = -3 * own  # of the site's own in four paths, one counts
             for side, states in ((UP, above), (DOWN, state), *((side, np.zeros((last - first, labels), paths.kind))
                                                                for side in (LEFT, RIGHT))):
                 paths.add(sums, own, states, first, side)
 
-            def share(begin: int, end: int, sums: np.ndarray = sums, own: np.ndarray = own, first: int = first) -> None:
-                least_of_sums(sums, own, 3.0, out[first * cols:], begin, end)
+            def share(begin: int, end: int, sums: np.ndarray = sums, first: int = first) -> None:
+                out[first * cols + begin:first * cols + end] = sums[begin:end].argmin(-1)
 
             paths.shared(share, len(own), own.size)
     return out.reshape(rows, cols)

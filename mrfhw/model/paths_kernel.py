@@ -6,7 +6,7 @@ import numpy as np
 
 from mrfhw.system.numba_alone import numba
 
-__all__ = ["add_paths", "least_of_sums"]
+__all__ = ["add_paths"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -44,19 +44,3 @@ def add_paths(sums: np.ndarray, own: np.ndarray, states: np.ndarray, weights: np
                 for label in range(labels):
                     total[label] += before[label]
             at += stride
-
-
-@numba.njit(cache=True, nogil=True)
-def least_of_sums(sums: np.ndarray, own: np.ndarray, repeated: float, out: np.ndarray, first: int, last: int) -> None:
-    """out (sites,): the label of the least sum, the lowest on ties, of the sites from `first` to before `last`.
-
-    sums, own: (sites, L). repeated: how many times more than once the sums have the singletons.
-    """
-    for site in range(first, last):
-        total, single = sums[site], own[site]
-        label, least = 0, total[0] - repeated * single[0]
-        for other in range(1, len(total)):
-            energy = total[other] - repeated * single[other]
-            if energy < least:
-                label, least = other, energy
-        out[site] = label

@@ -11,8 +11,7 @@ __all__ = ["paused"]
 
 @contextlib.contextmanager
 def paused() -> Iterator[None]:
-    """The collector does not look through what is being built, again and again, for what there is not yet: a quarter of the time in
-    which a machine becomes Verilog."""
+    """The collector does not look through what is being built, again and again, for what there is not yet."""
     enabled = gc.isenabled()
     gc.disable()
     try:
