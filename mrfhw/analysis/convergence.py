@@ -17,7 +17,7 @@ import numpy as np
 from mrfhw.analysis.trace import Trace
 from mrfhw.apps.label_scale import LabelScale
 
-__all__ = ["NO_ARVIZ", "converged", "diagnose", "doubtful", "energy_rhat", "least_looks", "undiagnosed", "verdict"]
+__all__ = ["NO_ARVIZ", "apart", "converged", "diagnose", "doubtful", "energy_rhat", "least_looks", "undiagnosed", "verdict"]
 
 NO_ARVIZ = 'No convergence diagnostics, because ArviZ cannot be imported: pip install "mrfhw[apps]"'
 CONVERGED = 1.05  # an R-hat from here on is none of a converged chain, where there are enough looks
@@ -143,6 +143,13 @@ def energy_rhat(energy: np.ndarray | None) -> float | None:
         return None
     arviz = _arviz()
     return None if arviz is None else _of_series(arviz, energy)[0]
+
+
+def apart(trace: Trace) -> bool:
+    """Whether the energies of the chains do not agree; False also where that cannot be told. The same as `converged` says False."""
+    energy = trace.energy[:, trace.counted]
+    rhat = energy_rhat(energy)
+    return rhat is not None and rhat >= _limit(*energy.shape)
 
 
 def undiagnosed(trace: Trace, note: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mrfhw.analysis.trace import Trace
+from mrfhw.field.problem import Run
 from mrfhw.field.result import Result, mean_label
 from mrfhw.system.large_arrays import as_type, copied
 
@@ -20,13 +21,16 @@ class Solution:
     """Independent chains of one problem.
 
     results: one a chain. trace: None where a backend shows no sweeps. total: the histograms of all chains added, where those of the
-    results were given up for it. asked: sweeps, where the chains were ended before. What a run's estimate does not need is None.
+    results were given up for it. asked: sweeps, where the chains were ended before.
+    longer: the run that each chain has done, where it went on after the one that was asked for.
+    What a run's estimate does not need is None.
     """
 
     results: list[Result]
     trace: Trace | None = None
     total: np.ndarray | None = None
     asked: int | None = None
+    longer: Run | None = None
 
     @cached_property
     def counts(self) -> np.ndarray | None:

@@ -35,15 +35,14 @@ def sampled(job: Job, backend: str, chains: int | None, visit: int | None, callb
     chains = job.chains if chains is None else chains
     job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
     visit = visit_of(job.config, job.run, chains) if visit is None else visit
-    with Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains) as running:
-        running.advance(job.run.sweeps, every, callback)
+    with Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains, job.most_sweeps) as running:
+        running.until_agreed(every, callback)
         return answer(_cut(job, running), running.solution())
 
 
 def _cut(job: Job, running: Chains) -> Job:
     """The job with the run that its chains have done, as far as all of them have come."""
-    run = up_to(job.run, running.reached)
-    return dataclasses.replace(job, run=run, settings={**job.settings, "sweeps": run.sweeps, "burn_in": run.burn_in})
+    return job.of_run(up_to(running.run, running.reached))
 
 
 class Session:

@@ -78,7 +78,8 @@ class Job:
     """A checked problem with all that is needed to solve, draw and judge it.
 
     application: "stereo", "motion", "segment" or "denoise". inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
-    annealing: the chain is cooled over the whole run.
+    annealing: the chain is cooled over the whole run. most_sweeps: how many a chain has at most where chains go on until they agree
+    (`mrfhw.sessions.longer`); 0 where they do not.
     settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards,
     without histograms and sums.
     maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
@@ -98,6 +99,7 @@ class Job:
     scale: LabelScale
     truth: Truth | None = None
     annealing: bool = False
+    most_sweeps: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
     first: First | None = None
     prior: tuple[Result, ...] = ()
@@ -124,6 +126,15 @@ class Job:
         note = "the truth has no known pixel here: nothing is compared with it"
         if self.truth is not None and not np.isfinite(self.truth.picture).any() and note not in self.notes:
             object.__setattr__(self, "notes", (*self.notes, note))
+
+    def of_run(self, run: Run) -> Job:
+        """The job with the run that was done, where that differs in its length from the one that was asked for."""
+        settings, notes = {**self.settings, "sweeps": run.sweeps, "burn_in": run.burn_in}, self.notes
+        if run.burn_in >= self.run.sweeps:
+            settings["sweeps_too_few"] = self.run.sweeps
+            notes = (*notes, f"{self.run.sweeps} sweeps were too few for the energies of the chains to agree: they went on to "
+                     f"{run.sweeps}, of which {run.burn_in} are burn-in")
+        return dataclasses.replace(self, run=run, notes=notes, settings=settings)
 
     @property
     def sources(self) -> list[Path]:

@@ -14,13 +14,15 @@ import click
 from click.core import ParameterSource
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
+from mrfhw.analysis.convergence import apart
 from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.trace import Trace
 from mrfhw.apps.job import Job
 from mrfhw.apps.metrics import describe
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, backend_address, board_machine, clock_hz, given_options, machine_options
 from mrfhw.commands.options import common_options
-from mrfhw.field.problem import ProblemError
+from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result, first_difference
 from mrfhw.jobs.machine import AUTO, chosen_backend
 from mrfhw.jobs.options import with_board
@@ -71,10 +73,17 @@ def _bar(backend: str, sweeps: int) -> tqdm:
 
 
 def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None, keeping: Keeping | None = None) -> Solution:
-    """The job's chains, with a progress bar."""
+    """The job's chains, with a progress bar, which says where they go on."""
     with _bar(backend, job.run.sweeps * chains) as bar:
+        def going_on(run: Run) -> None:
+            bar.total = run.sweeps * chains
+            bar.set_description(f"{backend}, chains do not agree yet")
+
+        def judge(trace: Trace) -> bool:
+            return bool(_begin()(apart, trace)())  # by the process that has imported what that takes
+
         return sampling.sample(backend, job.config, job.problem, job.run, chains=chains, visit=visit, keeping=keeping, add_up=True,
-                               progress=lambda done: bar.update(done - bar.n))
+                               progress=lambda done: bar.update(done - bar.n), most=job.most_sweeps, going_on=going_on, judge=judge)
 
 
 def prepared_with_bar(backend: str, job: Job, visit: int | None) -> Job:
@@ -169,6 +178,7 @@ def run_command(app: Application) -> click.Command:
                       [path for path in sources if path not in (checkpoint, resume)])
         job = prepared_with_bar(backend, job, visit)
         solution = solve_with_bar(backend, job, chains, visit, keeping)
+        job = job if solution.longer is None else job.of_run(solution.longer)
         report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz, page=not no_report,
                                        begin=_begin())
         if save_problem is not None:

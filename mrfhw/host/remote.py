@@ -168,9 +168,10 @@ class RemoteRun:
         """Go on from a pause. Raises LinkError as `RemoteSession.begin` does."""
         self.session.go_on(self)
 
-    def state(self) -> RunState:
+    def state(self, counted: bool = True) -> RunState:
         """The state of the run; waits until its log has arrived. Raises LinkError."""
-        return RunState(sweeps=self.sweeps, so_far=self.session.read(self), generators=self.session.driver.generators())
+        state = RunState(sweeps=self.sweeps, so_far=self.session.read(self), generators=self.session.driver.generators())
+        return state if counted else state.uncounted()
 
     def result(self) -> Result:
         """The result of the whole run; waits until its log has arrived. Raises LinkError as `RemoteSession.begin` does."""

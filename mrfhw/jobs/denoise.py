@@ -67,8 +67,8 @@ def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None =
         shown["mask"] = np.where(observed, 255, 0).astype(np.uint8)
     common = dataclasses.replace(common, energy=energy)
     return Job(
-        application="denoise", config=common.config, problem=problem, run=common.run, annealing=common.anneal,
-        inputs=shown, scale=scale,
+        application="denoise", config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
+        annealing=common.anneal, inputs=shown, scale=scale,
         restoring=Restoring(source=inputs.sources[0].cut(common.window), stretched_from=inputs.range if inputs.stretched else None,
                             observed=observed),
         notes=range_note([name_of(image, "image")], inputs),

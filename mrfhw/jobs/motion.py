@@ -67,6 +67,7 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
     return Job(
         application="motion", config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
         run=dataclasses.replace(common.run, initial=path_start(problem, motion.STIFFNESS)) if starts else common.run,
+        most_sweeps=common.most_sweeps,
         scale=motion_scale(window.rows, window.cols, window.centre), notes=found.notes(first, second),
         labels_found=f"{_in_words(labels)}, found from the frames" if vectors is None else "",
         ends=(_outermost(window), "give more vectors" if vectors is None else

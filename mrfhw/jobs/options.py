@@ -14,6 +14,7 @@ import numpy as np
 from mrfhw.apps.descriptors import edge_weights
 from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
 from mrfhw.apps.job import Cooling, energy_settings
+from mrfhw.field.given import NUMBER_MAX, whole_number
 from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, Problem, ProblemError, Run, check_labels
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.machine import config_from_options, split_options
@@ -24,11 +25,12 @@ from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
 __all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "Common", "CommonOptions", "check_choice", "contrast_weights", "default",
-           "label_machine", "machine_is_given", "pair", "range_note", "same_size", "schedule_from_options",
+           "label_machine", "machine_is_given", "most_sweeps", "pair", "range_note", "same_size", "schedule_from_options",
            "with_board"]
 
 # Parameters of an application's problem that are options, where it has them.
 ENERGIES = ("alpha", "beta", "tau", "singleton", "doubleton", "out_of_range", "energy_shift", "temperature")
+MORE = 4  # times the default sweeps, where the chains do not agree by then
 MACHINE_GIVEN = "machine"  # among the options that are given: the machine is one that a field may not change
 
 
@@ -39,6 +41,7 @@ class CommonOptions:
     window: str | None = None
     sweeps: int | None = None
     burn_in: int | None = None
+    most_sweeps: int | None = None
     seed: int = 0
     initial: str = "random"
     estimate: str | None = None
@@ -87,15 +90,35 @@ def schedule_from_options(*, sweeps: int, burn_in: int, temperature: float, fina
     return Schedule.geometric(temperature, cooling_ratio, final_temperature)
 
 
+def most_sweeps(sweeps: int, most: int | None, *, default: bool, cooled: bool, last: bool) -> int:
+    """`Job.most_sweeps`. Raises ProblemError.
+
+    sweeps: of the run. most: as it is given, None where it is not. default: whether sweeps and burn-in are the defaults, with which
+    chains go on by themselves. cooled: whether the temperature changes. last: whether the estimate is the last sample.
+    """
+    if most is None:
+        return MORE * sweeps if default and not cooled and not last else 0
+    most = whole_number("most-sweeps", most, 1, NUMBER_MAX, "give the sweeps of a chain at most")
+    if cooled or last:
+        what = "where the temperature changes" if cooled else "to an estimate that is the last sample"
+        raise ProblemError(f"most-sweeps is {most}; {what} no more sweeps are added: drop it, or "
+                           + ("hold the temperature" if cooled else "give estimate mode or mean"))
+    if most < sweeps:
+        raise ProblemError(f"most-sweeps is {most}; the run has {sweeps} sweeps: give as many or more")
+    return most
+
+
 @dataclass(frozen=True, kw_only=True)
 class Common:
     """Checked options of any application.
 
-    energy: those of ENERGIES that have a value, without the temperature. options: all of them, as they came.
+    energy: those of ENERGIES that have a value, without the temperature. options: all of them, as they came. most_sweeps: as of
+    `Job`.
     """
 
     config: Config
     run: Run
+    most_sweeps: int
     window: Window | None
     anneal: bool
     energy: dict[str, Any]
@@ -123,7 +146,11 @@ class Common:
         estimate = options["estimate"]
         if estimate is None:
             estimate = "last" if anneal else ESTIMATES[0]
-        options = {**options, "estimate": estimate, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"]}
+        most = most_sweeps(number, options["most_sweeps"], default=options["sweeps"] is None and options["burn_in"] is None,
+                           cooled=anneal or options["final_temperature"] is not None or options["cooling_table"] is not None,
+                           last=estimate == "last")
+        options = {**options, "estimate": estimate, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"],
+                   "most_sweeps": most}
         energy = {name: options[name] for name in ENERGIES
                   if name != "temperature" and options.get(name) is not None}
         for name in ("alpha", *WHOLE_NUMBERS):  # before anything is computed from them
@@ -131,7 +158,7 @@ class Common:
                 check_number(config, name, energy[name])
         return cls(config=config,
                    run=Run(sweeps=number, burn_in=burn_in, seed=options["seed"], initial=options["initial"], estimate=estimate),
-                   window=cls.window_of(options), anneal=anneal,
+                   most_sweeps=most, window=cls.window_of(options), anneal=anneal,
                    energy=energy, options=options)
 
     def schedule(self, temperature: float, cooling: Cooling, energy_shift: int = 0) -> Schedule:
@@ -174,7 +201,7 @@ class Common:
 
     def settings(self, verb: str, problem: Problem, **others: Any) -> dict[str, Any]:
         """Every option and the whole energy, for the report; `others` are the application's own."""
-        used = ("estimate", "anneal", "window", "sweeps", "burn_in", "seed", "initial", "preset", "depth", "stretch")
+        used = ("estimate", "anneal", "window", "sweeps", "burn_in", "most_sweeps", "seed", "initial", "preset", "depth", "stretch")
         return {"problem": verb, **others, **energy_settings(problem),
                 **{name: self.options[name] for name in used if name in self.options},
                 "rows": problem.shape[0], "columns": problem.shape[1]}

@@ -13,6 +13,7 @@ from mrfhw.field.files import load_problem
 from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
 from mrfhw.jobs.machine import config_from_options, split_options
 from mrfhw.jobs.options import machine_is_given
+from mrfhw.jobs.options import most_sweeps as most_of
 from mrfhw.jobs.task import Task
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.needs import needed_parameters
@@ -40,9 +41,9 @@ def _run(held: Run | None, sweeps: int | None, burn_in: int | None, seed: int | 
                estimate=(ESTIMATES[0] if held is None else held.estimate) if estimate is None else estimate)
 
 
-def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, seed: int | None = None,
-        initial: str | np.ndarray | None = None, estimate: str | None = None, given: frozenset[str] = frozenset(),
-        **machine: Any) -> Job:
+def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, most_sweeps: int | None = None,
+        seed: int | None = None, initial: str | np.ndarray | None = None, estimate: str | None = None,
+        given: frozenset[str] = frozenset(), **machine: Any) -> Job:
     """Read a saved problem and check it against the machine. Raises ProblemError or ConfigError.
 
     file: a path, or a Problem. given: as of `mrfhw.jobs.options.Common.of`.
@@ -58,12 +59,14 @@ def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, see
         config = config.changed(**{name: value for name, value in needed.items() if options[name] is None})
     run = _run(held, sweeps, burn_in, seed, initial, estimate)
     check_fits(config, problem)
+    most = most_of(run.sweeps, most_sweeps, default=held is None and sweeps is None and burn_in is None,
+                   cooled=problem.schedule.kind != "constant", last=run.estimate == "last")
     return Job(
-        application="problem", config=config, problem=problem, run=run, inputs={},
+        application="problem", config=config, problem=problem, run=run, most_sweeps=most, inputs={},
         scale=label_scale(problem.labels, run.estimate),
         settings={"problem": "problem", "file": "array" if isinstance(file, Problem) else name_of(file, "array"),
                   "digest": problem.digest, "labels": problem.labels,
-                  **energy_settings(problem), "sweeps": run.sweeps, "burn_in": run.burn_in, "seed": run.seed,
+                  **energy_settings(problem), "sweeps": run.sweeps, "burn_in": run.burn_in, "most_sweeps": most, "seed": run.seed,
                   "estimate": run.estimate, "initial": run.initial if isinstance(run.initial, str) else "labels of the file",
                   "preset": options["preset"], "rows": problem.shape[0], "columns": problem.shape[1]})
 

@@ -77,8 +77,8 @@ def job(*, image: Any, classes: int = 3, means: str | None = None, truth: Sequen
     problem = segmentation_problem(values, constants, schedule=schedule, edges=edges, **common.energy)
     scale = class_scale(constants, bits)
     return Job(
-        application="segment", config=common.config, problem=problem, run=common.run, annealing=common.anneal,
-        inputs={"picture": shown}, scale=scale, notes=range_note([name], inputs),
+        application="segment", config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
+        annealing=common.anneal, inputs={"picture": shown}, scale=scale, notes=range_note([name], inputs),
         truth=SegmentationTruth(true, values, constants, scale) if true else None,
         drawn_from=lambda labels: {"segments": segments(labels, least_segment(labels.shape))},
         settings=common.settings("segment", problem, image=name_of(image, "array"), labels=len(constants),

@@ -46,8 +46,8 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
                              **found.energy)
     two_ways = found.by_census and not one_way and not common.anneal
     return Job(
-        application="stereo", config=common.config, problem=problem, run=common.run, annealing=common.anneal, inputs=found.pictures,
-        scale=disparity_scale(labels, min_disparity),
+        application="stereo", config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
+        annealing=common.anneal, inputs=found.pictures, scale=disparity_scale(labels, min_disparity),
         notes=found.notes(left, right) + (_of_other_disparities(true[0], min_disparity, labels, truth_scale) if true else ()),
         labels_found=_in_words(min_disparity, labels) if range_found else "",
         ends=(np.array([0, labels - 1]), "give more labels, or another min-disparity"),

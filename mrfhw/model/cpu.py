@@ -273,11 +273,13 @@ class CpuChain:
         return Result(backend="cpu", counts=self.counts, sums=self.sums, last=self.sample, initial=self.initial, wall_seconds=wall,
                       label_evaluations=made)
 
-    def state(self, wall: float = 0.0) -> RunState:
-        """The state of the chain, as a copy that later sweeps do not change."""
+    def state(self, wall: float = 0.0, counted: bool = True) -> RunState:
+        """The state of the chain, as a copy that later sweeps do not change; without its counts, `RunState.uncounted`."""
         found = self.result(wall)
-        found = dataclasses.replace(found, counts=copied(found.counts), sums=copied(found.sums))
-        return RunState(sweeps=self.sweeps, so_far=found, generators=self._state.copy())
+        if counted:
+            found = dataclasses.replace(found, counts=copied(found.counts), sums=copied(found.sums))
+        state = RunState(sweeps=self.sweeps, so_far=found, generators=self._state.copy())
+        return state if counted else state.uncounted()
 
     def restore(self, state: RunState) -> None:
         """Continue from the state of a chain with the same problem and run."""

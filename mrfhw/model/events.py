@@ -101,8 +101,8 @@ class EventChain:
         return Result(backend="events", last=self.sample, initial=self.initial, wall_seconds=wall,
                       label_evaluations=self.drawn * self.problem.labels)
 
-    def state(self, wall: float = 0.0) -> RunState:
-        """The state of the chain, as a copy that later sweeps do not change."""
+    def state(self, wall: float = 0.0, counted: bool = True) -> RunState:
+        """The state of the chain, as a copy that later sweeps do not change. Nothing is counted."""
         return RunState(sweeps=self.sweeps, so_far=self.result(wall), random=self._rng.bit_generator.state,
                         more={"active": self._active.copy(), "changes": np.array(self.changes)})
 

@@ -194,17 +194,24 @@ class Chain:
         return Result(backend="float", counts=self.counts, sums=self.sums, last=self.labels, initial=self.initial,
                       wall_seconds=wall, label_evaluations=made)
 
-    def state(self, wall: float = 0.0) -> RunState:
-        """The state of the chain, as a copy that later sweeps do not change. Only for NumPy's uniforms."""
-        found = dataclasses.replace(self.result(wall), counts=copied(self.counts), sums=copied(self.sums),
-                                    last=self.labels.copy())
-        return RunState(sweeps=self.sweeps, so_far=found, random=self._rng.bit_generator.state)
+    def state(self, wall: float = 0.0, counted: bool = True) -> RunState:
+        """The state of the chain, as a copy that later sweeps do not change; without its counts, `RunState.uncounted`. Only for
+        NumPy's uniforms."""
+        found = dataclasses.replace(self.result(wall), last=self.labels.copy())
+        if counted:
+            found = dataclasses.replace(found, counts=copied(self.counts), sums=copied(self.sums))
+        state = RunState(sweeps=self.sweeps, so_far=found, random=self._rng.bit_generator.state)
+        return state if counted else state.uncounted()
 
     def restore(self, state: RunState) -> None:
         """Continue from the state of a chain with the same problem and run."""
         assert state.random is not None
         self.initial, self.sweeps = state.so_far.initial, state.sweeps
-        self.labels[...], self.counts, self.sums = state.so_far.last, copied(state.so_far.counts), copied(state.so_far.sums)
+        self.labels[...] = state.so_far.last
+        if state.so_far.counts is not None:
+            self.counts = copied(state.so_far.counts)
+        if state.so_far.sums is not None:
+            self.sums = copied(state.so_far.sums)
         self._rng.bit_generator.state = state.random
         self._temperatures = itertools.islice(temperatures(self.problem, self.config), state.sweeps, None)
 

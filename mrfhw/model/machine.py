@@ -176,9 +176,12 @@ class Machine:
         """(H, W) uint8, a view."""
         return self.image(self.labels)
 
-    def state(self, wall: float = 0.0) -> RunState:
-        """The state of the run after `wall` seconds, as a copy that later sweeps do not change."""
-        return RunState(sweeps=self.sweeps, so_far=outcome(self, wall), generators=self.random.copy(), more=self.timing.state())
+    def state(self, wall: float = 0.0, counted: bool = True) -> RunState:
+        """The state of the run after `wall` seconds, as a copy that later sweeps do not change; without its counts,
+        `RunState.uncounted`."""
+        state = RunState(sweeps=self.sweeps, so_far=outcome(self, wall, counted), generators=self.random.copy(),
+                         more=self.timing.state())
+        return state if counted else state.uncounted()
 
     def restore(self, state: RunState) -> None:
         """Continue from the state of a machine with the same configuration, problem and run."""
@@ -187,11 +190,12 @@ class Machine:
         assert state.generators is not None
         fields: tuple[np.ndarray, ...] = (self.labels, self.mrp_count, self.lrp_label, self.lrp_count)
         if self.run.estimate == "mean":
-            assert found.sums is not None
             held_sums = sums_of_entries(self.config, found.lmem)
             self.labels[...], self.label_sums[...] = p.pad(found.lmem[..., 0].astype(np.uint8)), p.pad(held_sums)
-            self._past, self._restored = found.sums.copy(), state.sweeps
-            self._past[..., 0] -= held_sums
+            self._restored = state.sweeps
+            if found.sums is not None:
+                self._past = found.sums.copy()
+                self._past[..., 0] -= held_sums
             fields = ()
         for number, held in enumerate(fields):
             held[...] = p.pad(found.lmem[..., number].astype(held.dtype))
@@ -199,8 +203,7 @@ class Machine:
         self.timing.restore(state.more)
         self.initial, self.sweeps = found.initial, state.sweeps
         self._messages, self._held, self._sent = [], 0, found.messages_counted or 0
-        if self.run.estimate == "mode" and found.messages is None:
-            assert found.counts is not None
+        if found.counts is not None and found.messages is None:
             rest = histogram(self.problem.labels, np.empty((0, 3), np.int64), found.lmem)
             self._folded = (found.counts - rest).reshape(-1)
         elif found.messages is not None and len(found.messages):
@@ -316,12 +319,13 @@ class Machine:
         return padded[:rows, :cols]
 
 
-def outcome(machine: Machine, wall: float) -> Result:
-    """The result of a machine so far, after `wall` seconds. `cycles` is right only after the run's timing is finished."""
+def outcome(machine: Machine, wall: float, counted: bool = True) -> Result:
+    """The result of a machine so far, after `wall` seconds, with or without histogram and sums. `cycles` is right only after the
+    run's timing is finished."""
     problem, timing = machine.problem, machine.timing
     return Result(
-        backend="model", counts=machine.counts, sums=machine.sums, last=machine.image(machine.labels).copy(),
-        initial=machine.initial,
+        backend="model", counts=machine.counts if counted else None, sums=machine.sums if counted else None,
+        last=machine.image(machine.labels).copy(), initial=machine.initial,
         label_evaluations=machine.placement.order.label_evaluations(problem.unclamped_sites, machine.sweeps), wall_seconds=wall,
         messages=None if machine.folded else machine.messages,
         lmem=machine.lmem, cycles=timing.cycles, stall_cycles=timing.stall_cycles, gap_cycles=timing.gap_cycles,

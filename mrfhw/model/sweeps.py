@@ -21,7 +21,7 @@ class Sampler(Protocol):
 
     sweeps: done so far. sample: (H, W) uint8, the labels after them; a copy or a view, which the next sweep may change.
     energy: that of the field where the sampler follows it, unshifted; else None.
-    state: after `wall` seconds, as a copy that later sweeps do not change.
+    state: after `wall` seconds, as a copy that later sweeps do not change; with or without what was counted.
     """
 
     run: Run
@@ -35,7 +35,7 @@ class Sampler(Protocol):
 
     def sweep(self) -> None: ...
 
-    def state(self, wall: float = 0.0) -> RunState: ...
+    def state(self, wall: float = 0.0, counted: bool = True) -> RunState: ...
 
 
 def advance(sampler: Sampler, progress: Callable[[int], object] | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,18 @@ class Checkpoint:
 
     identity: identifies the run: digests of problem, run and machine, and the rest of IDENTITY. results: of the finished chains.
     looks: of each chain that has begun. state: of the chain after the finished ones; None if it has not begun.
+    length: sweeps and burn-in of the run under way, which may be a longer one than that of the identity. begun: where each chain
+    stood when it went on with that one. ended: where each finished chain stands, without what it counted. Both are empty where no
+    chain goes on.
     """
 
     identity: Mapping[str, Any]
     results: list[Result] = field(default_factory=list)
     looks: list[Looks] = field(default_factory=list)
     state: RunState | None = None
+    length: Sequence[int] | None = None
+    begun: list[RunState] = field(default_factory=list)
+    ended: list[RunState] = field(default_factory=list)
 
     def check(self, path: object, identity: Mapping[str, Any]) -> None:
         """Raise ProblemError, which names what differs, unless this is a checkpoint of `identity`."""
@@ -76,13 +82,11 @@ class Checkpoint:
             scalars["results"].append(result.record.scalars)
             arrays |= {f"result{number}.{name}": array for name, array in result.record.arrays.items()}
         if self.state is not None:
-            found = self.state.so_far.record
-            scalars["state"] = {"sweeps": self.state.sweeps, "window": self.state.window, "random": self.state.random,
-                                "so_far": found.scalars}
-            arrays |= {f"state.{name}": array for name, array in found.arrays.items()}
-            arrays |= {f"more.{name}": array for name, array in self.state.more.items()}
-            if self.state.generators is not None:
-                arrays["generators"] = self.state.generators
+            scalars["state"] = _add_state(self.state, "", arrays)
+        for kind, states in (("begun", self.begun), ("ended", self.ended)):
+            scalars[kind] = [_add_state(state, f"{kind}{number}.", arrays) for number, state in enumerate(states)]
+        if self.length is not None:
+            scalars["length"] = list(self.length)
         every = [look for looks in self.looks for look in looks]
         if every:
             arrays |= {"looks.sweeps": np.array([sweeps for sweeps, _, _ in every], np.int64),
@@ -101,6 +105,23 @@ class Checkpoint:
                                "--checkpoint wrote") from None
 
 
+def _add_state(state: RunState, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """A state's scalars; its arrays are added to `arrays`."""
+    found = state.so_far.record
+    arrays |= {f"{prefix}state.{name}": array for name, array in found.arrays.items()}
+    arrays |= {f"{prefix}more.{name}": array for name, array in state.more.items()}
+    if state.generators is not None:
+        arrays[f"{prefix}generators"] = state.generators
+    return {"sweeps": state.sweeps, "window": state.window, "random": state.random, "so_far": found.scalars}
+
+
+def _state(held: Mapping[str, Any], arrays: Mapping[str, np.ndarray], prefix: str, path: object) -> RunState:
+    return RunState(
+        sweeps=held["sweeps"], window=held["window"], random=held["random"], generators=arrays.get(f"{prefix}generators"),
+        so_far=result_of(Record("result", held["so_far"], _part(arrays, f"{prefix}state.")), path),
+        more=_part(arrays, f"{prefix}more.") or _part(arrays, f"{prefix}timing."))  # the latter is of files of releases before
+
+
 def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -109,12 +130,9 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
     scalars, arrays = record.scalars, record.arrays
     results = [result_of(Record("result", one, _part(arrays, f"result{number}.")), path)
                for number, one in enumerate(scalars["results"])]
-    state = None
-    if (held := scalars.get("state")) is not None:
-        state = RunState(
-            sweeps=held["sweeps"], window=held["window"], random=held["random"], generators=arrays.get("generators"),
-            so_far=result_of(Record("result", held["so_far"], _part(arrays, "state.")), path),
-            more=_part(arrays, "more.") or _part(arrays, "timing."))  # the latter is the name of files of releases before
+    held = scalars.get("state")
+    begun, ended = ([_state(one, arrays, f"{kind}{number}.", path) for number, one in enumerate(scalars.get(kind, ()))]
+                    for kind in ("begun", "ended"))
     looks: list[Looks] = []
     first = 0
     for count in scalars["looks"]:
@@ -122,4 +140,5 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
         looks.append([] if not count else list(zip(arrays["looks.sweeps"][part].tolist(), arrays["looks.energy"][part].tolist(),
                                                    arrays["looks.labels"][part], strict=True)))
         first += count
-    return Checkpoint(identity=scalars["identity"], results=results, looks=looks, state=state)
+    return Checkpoint(identity=scalars["identity"], results=results, looks=looks, length=scalars.get("length"),
+                      state=None if held is None else _state(held, arrays, "", path), begun=begun, ended=ended)

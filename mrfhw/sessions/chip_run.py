@@ -154,9 +154,9 @@ class ChipRun:
             self._outcome = result
         return self._outcome
 
-    def state(self) -> RunState:
-        found = self._read()
-        return RunState(sweeps=self.sweeps, so_far=found, generators=self.session.driver.generators())
+    def state(self, counted: bool = True) -> RunState:
+        state = RunState(sweeps=self.sweeps, so_far=self._read(), generators=self.session.driver.generators())
+        return state if counted else state.uncounted()
 
     def result(self) -> Result:
         return self._read()

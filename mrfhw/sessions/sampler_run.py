@@ -40,5 +40,5 @@ class SamplerRun(Generic[S]):
         advance(self.sampler, self._progress, self._observe, None if self._pauses is None else self._pauses.now)
         self._wall += time.perf_counter() - began
 
-    def state(self) -> RunState:
-        return self.sampler.state(self._wall)
+    def state(self, counted: bool = True) -> RunState:
+        return self.sampler.state(self._wall, counted)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mrfhw.analysis.convergence import least_looks
+from mrfhw.analysis.convergence import apart, least_looks
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.field.problem import Problem, ProblemError, Run
@@ -18,6 +21,7 @@ from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.model.threads import threads_of
 from mrfhw.sessions import backends
 from mrfhw.sessions.checkpoint import Checkpoint, Keeping, Looks
+from mrfhw.sessions.longer import Judge, longer, may_go_on
 from mrfhw.sessions.session import Progress, Session
 from mrfhw.system.files import check_writable
 from mrfhw.system.large_arrays import as_type
@@ -25,6 +29,7 @@ from mrfhw.system.large_arrays import as_type
 __all__ = ["TRACED_SITES", "Recorder", "sample", "visit_of"]
 
 TRACED_SITES = 256  # sites whose labels are kept at every look
+GoingOn = Callable[[Run], object]
 MOST_LOOKS = 1 << 15  # at a chain, of half a kilobyte each; of longer runs not every sweep is looked at
 
 
@@ -64,6 +69,11 @@ class Recorder:
         found = self.energy(labels) if energy is None else float(energy)
         seen.append((sweeps, found, labels[self.sites[:, 0], self.sites[:, 1]]))
 
+    def shorten(self, lengths: list[int]) -> None:
+        """Forget all but the first looks of each chain."""
+        for chain, length in zip(self.looks, lengths, strict=True):
+            del chain[length:]
+
     def energies(self, burn_in: int, lengths: list[int]) -> np.ndarray:
         """(chains, n) float64: after the burn-in, of the first `lengths` looks of each chain, as far as all of them have come."""
         least = min(lengths)
@@ -89,41 +99,73 @@ def _identity(plan: backends.Plan, run: Run, chains: int, traced: bool) -> dict[
 
 
 class _Chains:
-    """Chains of a problem, one after the other, saved to checkpoints if wanted."""
+    """Chains of a problem, one after the other, saved to checkpoints if wanted.
+
+    Where they do not agree at the end of their run, and `most` sweeps are more, all of them go on with a longer one.
+    """
 
     def __init__(self, plan: backends.Plan, run: Run, chains: int, recorder: Recorder | None, progress: Progress | None,
-                 keeping: Keeping, add_up: bool):
+                 keeping: Keeping, add_up: bool, most: int, going_on: GoingOn | None, judge: Judge):
         self.add_up = add_up and keeping.path is None and keeping.resume is None
         self.total: np.ndarray | None = None
         self.plan, self.run, self.chains, self.recorder = plan, run, chains, recorder
-        self.progress, self.keeping = progress, keeping
+        self.progress, self.keeping, self.most, self.going_on, self.judge = progress, keeping, most, going_on, judge
         self.identity = _identity(plan, run, chains, recorder is not None)
         self.results: list[Result] = []
         self._state: RunState | None = None
+        self._begun: list[RunState] = []  # of each chain where its run goes on from an earlier one
+        self._ended: list[RunState] = []  # of each finished chain, without what it counted
         if keeping.path is not None:
             check_writable(keeping.path.parent)
         if keeping.resume is not None:
             found = Checkpoint.load(keeping.resume)
             found.check(keeping.resume, self.identity)
             self.results, self._state = found.results, found.state
+            self._begun, self._ended = found.begun, found.ended
+            if found.length is not None:
+                sweeps, burn_in = found.length
+                self.run = dataclasses.replace(run, sweeps=sweeps, burn_in=burn_in)
             if recorder is not None:
                 recorder.looks = found.looks
 
     def _keep(self, state: RunState | None) -> None:
         if self.keeping.path is not None:
-            Checkpoint(identity=self.identity, results=self.results, state=state,
-                       looks=[] if self.recorder is None else self.recorder.looks).save(self.keeping.path)
+            looks = [] if self.recorder is None else self.recorder.looks
+            Checkpoint(identity=self.identity, results=self.results, looks=looks, state=state, begun=self._begun, ended=self._ended,
+                       length=(self.run.sweeps, self.run.burn_in)).save(self.keeping.path)
 
     def all(self) -> list[Result]:
-        left = (self.chains - len(self.results)) * self.run.sweeps
+        further = self._longer()
+        left = self.chains - (0 if further else len(self.results))
         if left:
-            with self.plan.open(left) as session:
-                while len(self.results) < self.chains:
-                    self.results.append(self._one(session, len(self.results)))
-                    self._keep(None)
-                    if self.add_up:
-                        self._add()
+            with self.plan.open(left * self.run.sweeps) as session:
+                while left:
+                    if further is not None:
+                        self._go_on(further)
+                    self._finish(session)
+                    further = self._longer()
+                    left = 0 if further is None else self.chains
         return self.results
+
+    def _finish(self, session: Session) -> None:
+        """All chains, to the end of the run."""
+        while len(self.results) < self.chains:
+            self.results.append(self._one(session, len(self.results)))
+            self._keep(None)
+            if self.add_up:
+                self._add()
+
+    def _longer(self) -> Run | None:
+        """What the finished chains go on with, where they do not agree."""
+        if len(self._ended) < self.chains or self.recorder is None:
+            return None
+        return longer(self.run, self.recorder.trace(self.run.burn_in), self.most, self.judge)
+
+    def _go_on(self, run: Run) -> None:
+        """Begin a longer run where the finished chains stand; what they counted is given up."""
+        self.run, self._begun, self._ended, self.results, self.total = run, self._ended, [], [], None
+        if self.going_on is not None:
+            self.going_on(run)
 
     def _add(self) -> None:
         """Count the last chain's histogram into the total, and let it go. The total has no more bytes than it needs."""
@@ -137,23 +179,28 @@ class _Chains:
         last.counts = None
 
     def _one(self, session: Session, chain: int) -> Result:
+        begun = self._begun[chain] if self._begun else None
+        first = 0 if begun is None else begun.sweeps
+
         def advance(done: int) -> None:
             if self.progress is not None:
-                self.progress(chain * self.run.sweeps + done)
+                self.progress(self.chains * first + chain * (self.run.sweeps - first) + done - first)
 
-        recorder, pauses, state = self.recorder, self.keeping.pauses, self._state
+        recorder, pauses, state = self.recorder, self.keeping.pauses, self._state or begun
         self._state = None
         if recorder is not None and len(recorder.looks) == chain:
             recorder.begin()
         if pauses is not None:
             pauses.restart(0 if state is None else state.sweeps)
         active = self.plan.begin(session, self.run.of_chain(chain), state=state, progress=advance, pauses=pauses,
-                                 observe=None if recorder is None else recorder.look)
+                                 observe=None if recorder is None else partial(recorder.look, chain=chain))
         while not active.finished:
             self._keep(active.state())
             assert pauses is not None
             pauses.restart(active.sweeps)
             active.advance()
+        if may_go_on(self.plan, self.run, self.most):
+            self._ended.append(active.state(counted=False))
         return active.result()
 
 
@@ -164,8 +211,13 @@ def visit_of(config: Config, run: Run, chains: int) -> int:
 
 
 def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,
-           traced: bool = True, progress: Progress | None = None, keeping: Keeping | None = None, add_up: bool = False) -> Solution:
+           traced: bool = True, progress: Progress | None = None, keeping: Keeping | None = None, add_up: bool = False,
+           most: int = 0, going_on: GoingOn | None = None, judge: Judge = apart) -> Solution:
     """Run `chains` chains of `problem`, as of `Run.of_chain`.
+
+    most: where the energies of the chains do not agree after the run's sweeps, they go on to twice as many, and so on up to `most`,
+    each time with all sweeps before as burn-in (`Solution.longer`); labels and histogram are those of such a run from the start.
+    Backends that show no sweeps cannot tell. going_on: called with each longer run. judge: who says whether chains do not agree.
 
     visit: sweeps of a window at a time where the image is larger than the machine; None for what `backends.solve` takes,
     or fewer where the convergence of the chains needs more looks at them. traced: keep a Trace, where the
@@ -179,7 +231,8 @@ def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: 
     threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
     visit = visit_of(config, run, chains) if visit is None else visit
     plan = backends.Plan.of(backend, config, problem, visit)
-    recorder = Recorder(problem, run.seed, run.sweeps) if traced else None
-    running = _Chains(plan, run, chains, recorder, progress, keeping or Keeping(), add_up)
+    recorder = Recorder(problem, run.seed, max(run.sweeps, most)) if traced else None
+    running = _Chains(plan, run, chains, recorder, progress, keeping or Keeping(), add_up, most, going_on, judge)
     results = running.all()
-    return Solution(results=results, trace=None if recorder is None else recorder.trace(run.burn_in), total=running.total)
+    return Solution(results=results, trace=None if recorder is None else recorder.trace(running.run.burn_in), total=running.total,
+                    longer=None if running.run == run else running.run)

@@ -66,8 +66,9 @@ class ActiveRun(Protocol):
     def advance(self) -> None:
         """Go on to the next pause or the end."""
 
-    def state(self) -> RunState:
-        """The state of the run. Also of a finished run, until its session begins another one."""
+    def state(self, counted: bool = True) -> RunState:
+        """The state of the run, as a copy; without what it counted, `RunState.uncounted`. Also of a finished run, until its session
+        begins another one."""
 
     def result(self) -> Result:
         """The result of a finished run; waits for log that has not arrived yet. Results are fetched in the order of the runs."""

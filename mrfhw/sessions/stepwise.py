@@ -18,6 +18,7 @@ from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.sessions import backends
+from mrfhw.sessions.longer import longer, may_go_on
 from mrfhw.sessions.sampling import Recorder
 from mrfhw.sessions.session import ActiveRun, BaseSession, Pauses
 
@@ -71,14 +72,16 @@ class Chains:
     sweeps: asked for so far; `reached`: done by every chain that has begun. stopped: whether a callback has ended them.
     """
 
-    def __init__(self, plan: backends.Plan, run: Run, chains: int):
+    def __init__(self, plan: backends.Plan, run: Run, chains: int, most: int = 0):
+        """most: as of `mrfhw.sessions.sampling.sample`, of `until_agreed`."""
         if chains < 1:
             raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
-        self.plan, self.run, self.sweeps = plan, run, 0
-        self.recorder = Recorder(plan.problem, run.seed, run.sweeps)
+        self.plan, self.run, self.most, self.sweeps = plan, run, most, 0
+        self.recorder = Recorder(plan.problem, run.seed, max(run.sweeps, most))
         self._states: list[RunState | None] = [None] * chains
         self._results: list[Result] = []
         self._session: BaseSession | None = None
+        self._asked = 0
         self.stopped = False
         self._side_by_side = plan.windows is None and plan.kind.shows_sweeps and chains > 1
         for _ in range(chains):
@@ -106,15 +109,32 @@ class Chains:
         if self.plan.windows is not None and self.sweeps % self.plan.visit:
             raise ProblemError(f"the run has {self.sweeps} sweeps; a picture in windows goes on after whole rounds of "
                                f"{self.plan.visit}: run a multiple of them, or choose another visit")
-        total = self.sweeps + sweeps
+        total = self._asked = self.sweeps + sweeps
         before = list(self._states), list(self._results), [len(chain) for chain in self.recorder.looks]
         try:
             self._advance(total, every, callback)
         except BaseException:  # as if it had not begun: a chain that has ended is done again, with the same bits
-            self._states, self._results, looks = before
-            for chain, length in zip(self.recorder.looks, looks, strict=True):
-                del chain[length:]
+            self._states, self._results, lengths = before
+            self.recorder.shorten(lengths)
             raise
+
+    def until_agreed(self, every: int, callback: Callback | None = None) -> None:
+        """The whole run, and where the chains do not agree then, longer ones, as `mrfhw.sessions.longer` has them.
+
+        Of a longer one that the callback ends, what there is is the run before.
+        """
+        self.advance(self.run.sweeps, every, callback)
+        while not self.stopped and may_go_on(self.plan, self.run, self.most):
+            further = longer(self.run, self.recorder.trace(self.run.burn_in), self.most)
+            if further is None:
+                break
+            before = self.run, self.sweeps, list(self._states), list(self._results), [len(looks) for looks in self.recorder.looks]
+            self.run = further
+            self._states = [None if state is None else state.uncounted() for state in self._states]
+            self.advance(further.sweeps - self.sweeps, every, callback)
+            if self.stopped:
+                self.run, self.sweeps, self._states, self._results, lengths = before
+                self.recorder.shorten(lengths)
 
     def _advance(self, total: int, every: int, callback: Callback | None) -> None:
         if self._session is None:
@@ -171,7 +191,7 @@ class Chains:
     def solution(self) -> Solution:
         """What there is: of chains that were ended, up to where they stand."""
         return Solution(results=list(self._results), trace=self.recorder.trace(self.run.burn_in),
-                        asked=self.sweeps if self.stopped else None)
+                        asked=self._asked if self.stopped else None)
 
 
 class _Chain:

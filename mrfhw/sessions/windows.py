@@ -213,10 +213,9 @@ class WindowRun:
         problem = plan.problem
         self.initial = initial_labels(problem, run) if state is None else state.so_far.initial
         self._labels = self.initial.copy() if state is None else state.so_far.last.astype(np.uint8)
-        self._counts = (copied(state.so_far.counts) if state is not None
-                        else zeros((*problem.shape, problem.labels), np.uint32) if run.estimate == "mode" else None)
-        self._sums = (copied(state.so_far.sums) if state is not None
-                      else np.zeros((*problem.shape, 2), np.int64) if run.estimate == "mean" else None)
+        counts, sums = (None, None) if state is None else (copied(state.so_far.counts), copied(state.so_far.sums))
+        self._counts = (zeros((*problem.shape, problem.labels), np.uint32) if counts is None and run.estimate == "mode" else counts)
+        self._sums = np.zeros((*problem.shape, 2), np.int64) if sums is None and run.estimate == "mean" else sums
         self._backend, self._numbers = ("", {}) if state is None else (state.so_far.backend, numbers(state.so_far))
         self._wall = float(self._numbers.get("wall_seconds", 0.0))
         self._fresh: Fresh = True
@@ -293,14 +292,16 @@ class WindowRun:
         return Result(backend=self._backend, counts=self._counts, sums=self._sums, last=self._labels, initial=self.initial,
                       **{**self._numbers, "wall_seconds": self._wall, **others})
 
-    def state(self) -> RunState:
+    def state(self, counted: bool = True) -> RunState:
         assert self._unread is not None
         begun = self._unread[1]
         generators = begun.state().generators
         self._add()
-        found = dataclasses.replace(self._so_far(), counts=copied(self._counts), sums=copied(self._sums),
-                                    last=self._labels.copy())
-        return RunState(sweeps=self.sweeps, window=self._window, so_far=found, generators=generators)
+        found = dataclasses.replace(self._so_far(), last=self._labels.copy())
+        if counted:
+            found = dataclasses.replace(found, counts=copied(self._counts), sums=copied(self._sums))
+        state = RunState(sweeps=self.sweeps, window=self._window, so_far=found, generators=generators)
+        return state if counted else state.uncounted()
 
     def result(self) -> Result:
         began = time.perf_counter()

@@ -84,6 +84,9 @@ LONG = (
     # What 07d510f gave without these options, when their defaults were these.
     f"{_STEREO} --backend model --one-way --sweeps 200 --beta 1 --tau 3 --temperature 1.9",
     f"{_STEREO} --backend model --anneal --sweeps 200 --beta 1 --tau 3 --temperature 2.47 --final-temperature 1.33",
+    # What the defaults of greys gave before chains that do not agree went on.
+    f"{_STEREO} --backend model --data grey --most-sweeps 500",
+    f"{_STEREO} --backend model --data grey --one-way --most-sweeps 500",
     f"{_STEREO} --preset census-subsets --sweeps 40",
     f"{_STEREO} --preset census {_SMALL.replace('--spus 1', '--lanes 4')} --tile-cols 32 --visit 5 --sweeps 40",
     f"{_STEREO} --backend model --estimate mean --data grey --sampler cdf --sweeps 40",

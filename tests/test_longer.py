@@ -1,0 +1,183 @@
+"""Chains that do not agree at the end of their run go on, with the bits of a longer run from the start."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_checkpoints import assert_same, in_pieces
+from test_windows import SMALL
+
+import mrfhw
+from mrfhw.analysis.convergence import apart, converged, diagnose
+from mrfhw.analysis.solution import Solution
+from mrfhw.cli import main
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.jobs.problem import label_scale
+from mrfhw.scenes import stereo_scene
+from mrfhw.sessions.sampling import sample
+from mrfhw.sessions.stepwise import Look
+
+# Labels that differ in nothing, whose domains grow slowly: with this seed the chains of no backend agree before 80 sweeps.
+SLOW = Problem(labels=4, singleton1=np.full((12, 14), 20), constants=np.full(4, 20), doubleton="potts", beta=9,
+               schedule=Schedule.constant(4.0), clamped=np.arange(12 * 14).reshape(12, 14) == 5)
+RUN, MOST = Run(sweeps=20, burn_in=10, seed=8), 80
+LONGER = dataclasses.replace(RUN, sweeps=80, burn_in=40)
+WIDE = dataclasses.replace(SLOW, singleton1=np.full((12, 40), 20), clamped=None)  # three windows of SMALL
+
+
+def assert_the_longer_run(found: Solution, wanted: Solution) -> None:
+    """All that was drawn and counted is that of a run of so many sweeps; the log of the first sweeps has been sent as well."""
+    assert found.longer == LONGER
+    assert np.array_equal(found.counts if found.sums is None else found.sums, wanted.counts if wanted.sums is None else wanted.sums)
+    for one, other in zip(found.results, wanted.results, strict=True):
+        assert np.array_equal(one.last, other.last)
+        assert np.array_equal(one.initial, other.initial)
+        assert one.label_evaluations == other.label_evaluations
+        assert one.log_messages == other.log_messages
+        if one.lmem is not None:
+            held = one.lmem[..., 1] + one.lmem[..., 3] > 0
+            assert np.array_equal(one.lmem[held], other.lmem[held])
+    for name in ("sweeps", "energy", "sites", "labels", "burn_in"):
+        assert np.array_equal(getattr(found.trace, name), getattr(wanted.trace, name)), name
+
+
+@pytest.mark.parametrize("estimate", ["mode", "mean"])
+@pytest.mark.parametrize("add_up", [False, True])
+@pytest.mark.parametrize("backend", ["cpu", "float", "model"])
+def test_bits_are_those_of_the_longer_run(backend, add_up, estimate):
+    done, lengths = [], []
+    found = sample(backend, SMALL, SLOW, dataclasses.replace(RUN, estimate=estimate), chains=2, most=MOST, add_up=add_up,
+                   progress=done.append, going_on=lengths.append)
+    wanted = sample(backend, SMALL, SLOW, dataclasses.replace(LONGER, estimate=estimate), chains=2)
+    found = dataclasses.replace(found, longer=dataclasses.replace(found.longer, estimate="mode"))
+    assert_the_longer_run(found, wanted)
+    assert [(run.sweeps, run.burn_in) for run in lengths] == [(40, 20), (80, 40)]
+    assert done == sorted(done)
+    assert done[-1] == 2 * 80
+
+
+@pytest.mark.parametrize("backend", ["model", "rtl"])
+def test_windows_go_on(backend):
+    """A compiled chip shows its labels after each round of windows."""
+    found = sample(backend, SMALL, WIDE, RUN, chains=2, most=MOST, visit=1)
+    assert found.longer is not None
+    assert found.results[0].windows == 3
+    wanted = sample("model", SMALL, WIDE, found.longer, chains=2, visit=1)
+    assert np.array_equal(found.counts, wanted.counts)
+    assert found.results[0].rounds == found.longer.sweeps
+    assert sample(backend, SMALL, WIDE, RUN, chains=2, most=MOST, visit=3).longer is None  # the last round was cut short
+
+
+@pytest.mark.parametrize("backend", ["cpu", "float", "model"])
+def test_a_run_that_dies_goes_on(tmp_path, backend):
+    """Between any sweeps of the first run and the longer ones, and between them."""
+    wanted = sample(backend, SMALL, SLOW, RUN, chains=2, most=MOST)
+    stops = [1, 4, 7, 8, 9, 14, 15, 20, 23]
+    found, turns = in_pieces(backend, SMALL, SLOW, RUN, tmp_path / "kept", stops, "7", chains=2, most=MOST)
+    assert turns == 9
+    assert found.longer == LONGER
+    assert_same(found, wanted, cycles=True)
+    again, turns = in_pieces(backend, SMALL, SLOW, RUN, tmp_path / "kept", [], "7", chains=2, most=MOST)
+    assert turns == 0
+    assert_same(again, wanted, cycles=True)
+
+
+def test_chains_that_agree_or_cannot_tell_end():
+    agreeing = dataclasses.replace(SLOW, doubleton="absolute", beta=1, schedule=Schedule.constant(20.0))
+    run = dataclasses.replace(RUN, sweeps=60, burn_in=10)
+    for problem, given, most in ((agreeing, run, 240), (SLOW, dataclasses.replace(RUN, burn_in=15), MOST), (SLOW, RUN, 20)):
+        found = sample("cpu", SMALL, problem, given, chains=2, most=most)
+        assert found.longer is None
+        assert int(found.counts.sum(-1).max()) == 2 * (given.sweeps - given.burn_in)
+    assert sample("cpu", SMALL, SLOW, RUN, chains=2, most=MOST, traced=False).longer is None
+
+
+def test_as_many_as_are_allowed():
+    found = sample("cpu", SMALL, SLOW, RUN, chains=2, most=50)
+    assert (found.longer.sweeps, found.longer.burn_in) == (50, 40)
+
+
+def test_apart_is_what_diagnostics_say():
+    verdicts = set()
+    for seed in range(0, 24, 2):
+        trace = sample("cpu", SMALL, SLOW, dataclasses.replace(RUN, seed=seed), chains=2).trace
+        verdicts.add(found := converged(diagnose(trace, label_scale(4))))
+        assert apart(trace) == (found is False)
+    assert False in verdicts
+    assert len(verdicts) > 1
+
+
+def test_answers_in_python():
+    answer = mrfhw.solve(SLOW, sweeps=20, seed=8, backend="cpu", most_sweeps=80)
+    wanted = mrfhw.solve(SLOW, sweeps=80, seed=8, backend="cpu")
+    assert np.array_equal(answer.counts, wanted.counts)
+    assert np.array_equal(answer.energies[1], wanted.energies[1])
+    assert answer.rhat == wanted.rhat
+    assert (answer.report["sweeps"], answer.report["burn_in"], answer.report["settings"]["most_sweeps"]) == (80, 40, 80)
+    assert answer.notes == ("20 sweeps were too few for the energies of the chains to agree: they went on to 80, of which 40 are "
+                            "burn-in",)
+    assert not answer.stopped
+    assert wanted.notes == ()
+
+
+def test_a_longer_run_that_is_ended_leaves_the_one_before():
+    def callback(look: Look) -> bool:
+        return look.sweeps > 45
+
+    answer = mrfhw.solve(SLOW, sweeps=20, seed=8, backend="cpu", most_sweeps=80, callback=callback, every=4)
+    wanted = mrfhw.solve(SLOW, sweeps=40, seed=8, backend="cpu")
+    assert answer.stopped
+    assert np.array_equal(answer.counts, wanted.counts)
+    assert np.array_equal(answer.energies[1], wanted.energies[1])
+    assert "stopped after 40 of 80 sweeps" in answer.warnings
+
+
+def test_command_says_where_it_went_on(tmp_path):
+    SLOW.save(tmp_path / "field.npz", RUN)
+    words = ["run", "problem", str(tmp_path / "field.npz"), "--backend", "cpu", "--no-report", "-o"]
+    found = CliRunner().invoke(main, [*words, str(tmp_path / "one"), "--most-sweeps", "80"])
+    assert found.exit_code == 0, found.output
+    assert "20 sweeps were too few for the energies of the chains to agree: they went on to 80" in found.output
+    report = json.loads((tmp_path / "one" / "report.json").read_text())
+    assert (report["sweeps"], report["burn_in"]) == (80, 40)
+    wanted = CliRunner().invoke(main, [*words, str(tmp_path / "two"), "--sweeps", "80"])
+    assert "too few" not in wanted.output
+    histograms = [np.load(tmp_path / name / "histogram.npz")["counts"] for name in ("one", "two")]
+    assert np.array_equal(*histograms)
+    assert report["settings"]["sweeps_too_few"] == 20
+    alone = CliRunner().invoke(main, [*words, str(tmp_path / "three")])
+    assert json.loads((tmp_path / "three" / "report.json").read_text())["sweeps"] == 20, alone.output
+    told = CliRunner().invoke(main, ["run", "problem", str(tmp_path / "field.npz"), "--backend", "rtl", "--no-report", "-o",
+                                     str(tmp_path / "four"), "--most-sweeps", "80"])
+    assert "Note: most-sweeps is for chains that do not agree; rtl shows no sweeps" in told.output
+
+
+@pytest.mark.parametrize(("options", "most"), [
+    ({}, 2000), ({"sweeps": 30}, 0), ({"burn_in": 30}, 0), ({"anneal": True}, 0), ({"final_temperature": 1.0}, 0),
+    ({"estimate": "last"}, 0), ({"estimate": "mean"}, 2000), ({"sweeps": 30, "most_sweeps": 70}, 70), ({"data": "grey"}, 2000)])
+def test_who_goes_on_by_itself(options, most):
+    from mrfhw.jobs.stereo import TASK
+
+    scene = stereo_scene(24, 20, 4, 1)
+    job = TASK.job_of({"left": scene.left, "right": scene.right, "labels": 4, **options})
+    assert job.most_sweeps == most
+    assert job.settings["most_sweeps"] == most
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"most_sweeps": 10}, "most-sweeps is 10; the run has 500 sweeps: give as many or more"),
+    ({"most_sweeps": 0}, "most-sweeps is 0; the limits are 1 to 2147483647: give the sweeps of a chain at most"),
+    ({"most_sweeps": 900, "anneal": True},
+     "most-sweeps is 900; where the temperature changes no more sweeps are added: drop it, or hold the temperature"),
+    ({"most_sweeps": 900, "estimate": "last"},
+     "most-sweeps is 900; to an estimate that is the last sample no more sweeps are added: drop it, or give estimate mode or "
+     "mean")])
+def test_wrong_words(options, message):
+    scene = stereo_scene(24, 20, 4, 1)
+    with pytest.raises(mrfhw.ProblemError) as found:
+        mrfhw.stereo(scene.left, scene.right, labels=4, **options)
+    assert str(found.value) == message
