@@ -1,13 +1,13 @@
 """Our stereo beside semi-global matching (OpenCV), alpha-expansion (gco) and another Gibbs sampler (thrml), on the same pictures.
 
-    python benchmarks/stereo_peer.py [--data DIR] [--scenes teddy,poster,art]
+    python benchmarks/stereo_peer.py [--data DIR] [--scenes teddy,poster,art] [--peers cv2,gco,thrml] [--backend model]
 
 Without --data the built-in scene stands in. All get the disparity range of the truth.
 
-mrfhw: `mrfhw run stereo` with the range's labels and no other option: matching both ways, then two chains of the final field by
-the bit-exact model of its machine. "final field" repeats the row with the seconds of that field's chains alone, as the rows of gco
-and thrml have them: they are given the same final field, its singletons, doubletons and weights of edges, and thrml also its first
-labels, sweeps and temperature.
+mrfhw: `mrfhw run stereo` with the range's labels, --most-sweeps 500 and no other option: matching both ways, then two chains of the
+final field, by the bit-exact model of its machine or by --backend cpu. "final field" repeats the row with the seconds of that
+field's chains alone, as the rows of gco and thrml have them: they are given the same final field, its singletons, doubletons and
+weights of edges, and thrml also its first labels, sweeps and temperature.
 SGBM: the settings of OpenCV's own example (3-way aggregation, P1 = 8 n b^2, P2 = 32 n b^2, block 5, uniqueness 10, speckles of 100
 removed); pixels for which it gives no answer count as bad and are left out of its mean error; once more after filling them from the
 left.
@@ -48,6 +48,7 @@ from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.model.field_energy import FieldEnergy
 from mrfhw.sessions.first import prepared
 from mrfhw.sessions.sampling import sample
+from mrfhw.system.errors import ProblemError
 
 SCENES = "teddy,poster,art"
 REPEATS = 3
@@ -110,12 +111,12 @@ def timed(what: Callable[[], Any]) -> tuple[Any, Seconds]:
     return found, (statistics.median(clock for clock, _ in took), statistics.median(cpu for _, cpu in took))
 
 
-def rows_of(job: Job, left: np.ndarray, right: np.ndarray, peers: list[str]) -> tuple[list[Row], Job]:
+def rows_of(job: Job, left: np.ndarray, right: np.ndarray, peers: list[str], backend: str) -> tuple[list[Row], Job]:
     """The rows of the table and the job of the final field. left, right: uint8 (H, W), 8 bits."""
     assert isinstance(job.truth, StereoTruth)
     least, labels = job.truth.min_disparity, job.problem.labels
-    final, before = timed(lambda: prepared("model", job, None))
-    solution, seconds = timed(lambda: sample("model", final.config, final.problem, final.run, chains=CHAINS))
+    final, before = timed(lambda: prepared(backend, job, None))
+    solution, seconds = timed(lambda: sample(backend, final.config, final.problem, final.run, chains=CHAINS))
     ours = judged(final, solution.counts, solution.last)
     whole_run = before[0] + seconds[0], before[1] + seconds[1]
     rows: list[Row] = [(f"mrfhw{what}", ours.labels + float(least), ours.labels, ours.coverage, took)
@@ -138,26 +139,36 @@ def rows_of(job: Job, left: np.ndarray, right: np.ndarray, peers: list[str]) -> 
 @click.command(cls=OneLineCommand)
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="Directory of the published scenes.")
 @click.option("--scenes", "names", default=SCENES, show_default=True, help="Which of them; NAME:SCALE of one that is not known.")
+@click.option("--peers", "wanted", default=",".join(PEERS), show_default=True, help="Which of them, where they are installed.")
+@click.option("--backend", type=click.Choice(["model", "cpu"]), default="model", show_default=True, help="Who solves mrfhw's rows.")
 @click.option("--size", type=(int, int), default=(288, 384), show_default=True, help="Rows and columns of the built-in scene.")
-def main(data: Path | None, names: str, size: tuple[int, int]) -> None:
-    """Print a table."""
-    peers = [module for module in PEERS if importlib.util.find_spec(module) is not None]
+def main(data: Path | None, names: str, wanted: str, backend: str, size: tuple[int, int]) -> None:
+    """Print a table, and of several scenes the means of all."""
+    unknown = set(wanted.split(",")) - {*PEERS, ""}
+    if unknown:
+        raise ProblemError(f"peers has {min(unknown)}; they are {', '.join(PEERS)}: give some of these")
+    peers = [module for module in PEERS if module in wanted.split(",") and importlib.util.find_spec(module) is not None]
     for module, package in PEERS.items():
-        if module not in peers:
+        if module in wanted.split(",") and module not in peers:
             print(f"{module} is skipped, as it is not installed: pip install {package}")
     print(f"{'scene':10}{'method':22}{'bad 1 %':>9}{'bad 2 %':>9}{'mean error':>12}{'energy':>10}"
           f"{'covered %':>11}{'seconds':>10}{'CPU s':>9}")
     with tempfile.TemporaryDirectory() as directory:
-        solved(job_of("stereo", built_in("stereo", Path(directory), 0, 48, 64)))  # compiles
+        solved(job_of("stereo", built_in("stereo", Path(directory), 0, 48, 64)), backend=backend)  # compiles
+    all_bad: dict[str, list[tuple[float, float]]] = {}
     for name, words in scenes(data, names, *size):
         left, right = (load_grey(path, 8) for path in words[:2])
-        rows, final = rows_of(job_of("stereo", words), left, right, peers)
+        rows, final = rows_of(job_of("stereo", words), left, right, peers, backend)
         assert isinstance(final.truth, StereoTruth)
         truth, energy = final.truth.disparity, FieldEnergy(final.problem)
         for method, disparity, labels, coverage, (seconds, cpu) in rows:
+            all_bad.setdefault(method, []).append((bad(disparity, truth, 1), bad(disparity, truth, 2)))
             print(f"{name:10}{method:22}{bad(disparity, truth, 1):9.2f}{bad(disparity, truth, 2):9.2f}"
                   f"{mean_error(disparity, truth):12.3f}{'-' if labels is None else energy(labels):>10}"
                   f"{'-' if coverage is None else f'{coverage:.1f}':>11}{seconds:10.3f}{cpu:9.3f}", flush=True)
+    for method, several in all_bad.items():
+        if len(several) > 1:
+            print(f"{f'mean of {len(several)}':10}{method:22}" + "".join(f"{mean:9.2f}" for mean in np.mean(several, axis=0)))
 
 
 if __name__ == "__main__":
