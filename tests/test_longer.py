@@ -18,7 +18,7 @@ from mrfhw.cli import main
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.jobs.problem import label_scale
 from mrfhw.scenes import stereo_scene
-from mrfhw.sessions.sampling import sample
+from mrfhw.sessions.sampling import sample, visit_of
 from mrfhw.sessions.stepwise import Look
 
 # Labels that differ in nothing, whose domains grow slowly: with this seed the chains of no backend agree before 80 sweeps.
@@ -70,6 +70,12 @@ def test_windows_go_on(backend):
     assert np.array_equal(found.counts, wanted.counts)
     assert found.results[0].rounds == found.longer.sweeps
     assert sample(backend, SMALL, WIDE, RUN, chains=2, most=MOST, visit=3).longer is None  # the last round was cut short
+
+
+@pytest.mark.parametrize(("sweeps", "most", "visit"), [
+    (200, 0, 11), (200, 200, 11), (200, 800, 10), (500, 2000, 20), (62, 200, 2), (67, 200, 3)])  # 67 has no part of 2 or 3
+def test_visits_are_parts_of_a_run_that_may_go_on(sweeps, most, visit):
+    assert visit_of(SMALL, Run(sweeps=sweeps, burn_in=sweeps // 2), 2, most) == visit
 
 
 @pytest.mark.parametrize("backend", ["cpu", "float", "model"])

@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+import mrfhw.apps.motion
+import mrfhw.apps.segmentation
 from mrfhw.analysis.answer import analyse
 from mrfhw.apps.job import START_FOUND, Cooling
 from mrfhw.apps.metrics import METRICS, describe
@@ -17,6 +19,7 @@ from mrfhw.field.problem import Problem, Schedule
 from mrfhw.jobs import denoise, motion, segment, stereo
 from mrfhw.jobs.options import COMMON, Common
 from mrfhw.model.machine import solve
+from mrfhw.model.path_start import path_start
 from mrfhw.placement.fit import check_fits
 from mrfhw.report.exchange import exchanged
 from mrfhw.report.figures import answer_drawings
@@ -99,7 +102,15 @@ def test_pictures_show_what_files_hold(verb, between):
             assert values.endswith(shown[::-1, :, 0].astype("<f4").tobytes())
 
 
-@pytest.mark.parametrize("verb", ["stereo", "motion"])
+@pytest.mark.parametrize("verb", ["motion", "segment"])
+def test_first_labels_are_those_of_paths(verb):
+    job = a_job(verb, *SCENES[verb])
+    app = {"motion": mrfhw.apps.motion, "segment": mrfhw.apps.segmentation}[verb]
+    assert np.array_equal(job.run.initial, path_start(job.problem, app.STIFFNESS))
+    assert job.settings["initial"] == "labels found from the pictures"
+
+
+@pytest.mark.parametrize("verb", ["stereo", "motion", "segment"])
 def test_first_labels_that_are_asked_for(verb):
     job = a_job(verb, *SCENES[verb], "--initial", "minimum")
     run = job.run if job.first is None else job.first.then([solve(job.config, *one) for one in job.first.runs])["run"]
@@ -127,7 +138,7 @@ def test_run_with_defaults(verb, tmp_path):
     assert report["answer"] == BETWEEN[verb]
     assert (f"Estimate: {job.scale.name}, {report['answer']}." in page) == (BETWEEN[verb] is not None)
     assert ("Errors here are those of the most frequent label, in whole labels." in page) == (BETWEEN[verb] is not None)
-    assert report["settings"]["initial"] == (START_FOUND if verb in ("stereo", "motion") else "random")
+    assert report["settings"]["initial"] == ("random" if verb == "denoise" else START_FOUND)
     quality = report["metrics"]
     # Over seeds the segmentation's is 0.2 to 0.6, on every backend.
     limits = {"stereo": {"bad_1": 30}, "motion": {"epe": 0.8, "epe_mean": 0.8}, "segment": {"vi_classes": 0.8}}

@@ -34,7 +34,7 @@ def sampled(job: Job, backend: str, chains: int | None, visit: int | None, callb
     """The answer of a job whose first runs are done."""
     chains = job.chains if chains is None else chains
     job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
-    visit = visit_of(job.config, job.run, chains) if visit is None else visit
+    visit = visit_of(job.config, job.run, chains, job.most_sweeps) if visit is None else visit
     with Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains, job.most_sweeps) as running:
         running.until_agreed(every, callback)
         return answer(_cut(job, running), running.solution())

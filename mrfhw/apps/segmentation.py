@@ -13,12 +13,13 @@ from mrfhw.field.given import whole_array
 from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
 from mrfhw.machine.config import PRESETS
 
-__all__ = ["CONTRAST", "COOLING", "EDGE", "MACHINE", "SMOOTH", "SWEEPS", "SegmentationTruth", "class_means", "class_scale",
-           "least_segment", "segmentation_problem", "segments", "variation_of_information"]
+__all__ = ["CONTRAST", "COOLING", "EDGE", "MACHINE", "SMOOTH", "STIFFNESS", "SWEEPS", "SegmentationTruth", "class_means",
+           "class_scale", "least_segment", "segmentation_problem", "segments", "variation_of_information"]
 
 SWEEPS = 200
 COOLING = Cooling(1.5, 0.2)
 SMOOTH, EDGE, CONTRAST = 3, 1, 25  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
+STIFFNESS = 3  # of the paths that first labels come from (`mrfhw.model.path_start`)
 LEAST_SEGMENT = 200  # a segment has at least this part of the pixels
 MACHINE = PRESETS["colour"]  # what a field of colours needs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +10,14 @@ import numpy as np
 
 from mrfhw.apps import segmentation
 from mrfhw.apps.images import load_inputs, name_of, segments_of
-from mrfhw.apps.job import Job
+from mrfhw.apps.job import START_FOUND, Job
 from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, least_segment, segmentation_problem, segments
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
 from mrfhw.jobs.options import Common, check_choice, contrast_weights, default, label_machine, range_note, same_size
 from mrfhw.jobs.task import Task
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.model.path_start import path_start
 
 __all__ = ["DATA", "TASK", "job", "means_from_text"]
 
@@ -76,14 +78,17 @@ def job(*, image: Any, classes: int = 3, means: str | None = None, truth: Sequen
     edges = contrast_weights(segmentation, common.config, shown) if colours else None
     problem = segmentation_problem(values, constants, schedule=schedule, edges=edges, **common.energy)
     scale = class_scale(constants, bits)
+    starts = "initial" not in given
+    run = dataclasses.replace(common.run, initial=path_start(problem, segmentation.STIFFNESS)) if starts else common.run
     return Job(
-        application="segment", config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
+        application="segment", config=common.config, problem=problem, run=run, most_sweeps=common.most_sweeps,
         annealing=common.anneal, inputs={"picture": shown}, scale=scale, notes=range_note([name], inputs),
         truth=SegmentationTruth(true, values, constants, scale) if true else None,
         drawn_from=lambda labels: {"segments": segments(labels, least_segment(labels.shape))},
         settings=common.settings("segment", problem, image=name_of(image, "array"), labels=len(constants),
                                  data="colour" if colours else "grey", means=constants.tolist(),
-                                 truth=[path for path, _ in by_hand], stretched_from=inputs.stretched_from))
+                                 truth=[path for path, _ in by_hand], stretched_from=inputs.stretched_from)
+        | ({"initial": START_FOUND} if starts else {}))
 
 
 def _takes_colours(config: Config) -> bool:
@@ -91,4 +96,5 @@ def _takes_colours(config: Config) -> bool:
 
 
 TASK = Task(verb="segment", summary="Divide IMAGE into classes of grey or colour: one for each pixel, and how sure it is.",
-            arguments=("image",), problem=segmentation_problem, job=job, found={"sweeps": str(segmentation.SWEEPS)})
+            arguments=("image",), problem=segmentation_problem, job=job,
+            found={"sweeps": str(segmentation.SWEEPS), "initial": START_FOUND})

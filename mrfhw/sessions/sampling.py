@@ -204,10 +204,13 @@ class _Chains:
         return active.result()
 
 
-def visit_of(config: Config, run: Run, chains: int) -> int:
-    """Sweeps of a window at a time by default: few enough for the convergence of the chains to be seen."""
+def visit_of(config: Config, run: Run, chains: int, most: int = 0) -> int:
+    """Sweeps of a window at a time by default: few enough for the convergence of the chains to be seen, and of a run that may go on
+    a part of its sweeps, where one is more than half as many. most: as of `sample`."""
     # One look more, as the burn-in may end within a round.
-    return max(1, min(backends.VISIT, config.temperature_table, run.after_burn_in // (least_looks(chains) + 1)))
+    visit = max(1, min(backends.VISIT, config.temperature_table, run.after_burn_in // (least_looks(chains) + 1)))
+    parts = [] if most <= run.sweeps else [number for number in range(visit // 2 + 1, visit + 1) if run.sweeps % number == 0]
+    return max(parts, default=visit)
 
 
 def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,
@@ -229,7 +232,7 @@ def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: 
     if chains < 1:
         raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
     threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
-    visit = visit_of(config, run, chains) if visit is None else visit
+    visit = visit_of(config, run, chains, most) if visit is None else visit
     plan = backends.Plan.of(backend, config, problem, visit)
     recorder = Recorder(problem, run.seed, max(run.sweeps, most)) if traced else None
     running = _Chains(plan, run, chains, recorder, progress, keeping or Keeping(), add_up, most, going_on, judge)

@@ -41,7 +41,7 @@ SCENES = (
     "demo-scene segment --rows 40 --cols 48 -o segment",
     "demo-scene denoise --rows 40 --cols 48 -o denoise",
     "run segment segment/image.png --means 60,104,148,196 --data grey --backend model --sweeps 30 --seed 3 "
-    "--save-problem field.npz --no-report -o out",
+    "--initial random --save-problem field.npz --no-report -o out",
 )
 
 _STEREO = "run stereo stereo/left.png stereo/right.png --labels 12"
@@ -84,6 +84,9 @@ LONG = (
     # What 07d510f gave without these options, when their defaults were these.
     f"{_STEREO} --backend model --one-way --sweeps 200 --beta 1 --tau 3 --temperature 1.9",
     f"{_STEREO} --backend model --anneal --sweeps 200 --beta 1 --tau 3 --temperature 2.47 --final-temperature 1.33",
+    # What segmentation gave when it began at random labels.
+    f"{_SEGMENT} --backend model --initial random",
+    f"{_SEGMENT} {_SMALL} --visit 4 --sweeps 40 --initial random",
     # What the defaults of greys gave before chains that do not agree went on.
     f"{_STEREO} --backend model --data grey --most-sweeps 500",
     f"{_STEREO} --backend model --data grey --one-way --most-sweeps 500",
