@@ -151,7 +151,7 @@ def main(data: Path | None, names: str, wanted: str, backend: str, size: tuple[i
     for module, package in PEERS.items():
         if module in wanted.split(",") and module not in peers:
             print(f"{module} is skipped, as it is not installed: pip install {package}")
-    print(f"{'scene':10}{'method':22}{'bad 1 %':>9}{'bad 2 %':>9}{'mean error':>12}{'energy':>10}"
+    print(f"{'scene':14}{'method':22}{'bad 1 %':>9}{'bad 2 %':>9}{'mean error':>12}{'energy':>10}"
           f"{'covered %':>11}{'seconds':>10}{'CPU s':>9}")
     with tempfile.TemporaryDirectory() as directory:
         solved(job_of("stereo", built_in("stereo", Path(directory), 0, 48, 64)), backend=backend)  # compiles
@@ -163,12 +163,12 @@ def main(data: Path | None, names: str, wanted: str, backend: str, size: tuple[i
         truth, energy = final.truth.disparity, FieldEnergy(final.problem)
         for method, disparity, labels, coverage, (seconds, cpu) in rows:
             all_bad.setdefault(method, []).append((bad(disparity, truth, 1), bad(disparity, truth, 2)))
-            print(f"{name:10}{method:22}{bad(disparity, truth, 1):9.2f}{bad(disparity, truth, 2):9.2f}"
+            print(f"{name:14}{method:22}{bad(disparity, truth, 1):9.2f}{bad(disparity, truth, 2):9.2f}"
                   f"{mean_error(disparity, truth):12.3f}{'-' if labels is None else energy(labels):>10}"
                   f"{'-' if coverage is None else f'{coverage:.1f}':>11}{seconds:10.3f}{cpu:9.3f}", flush=True)
     for method, several in all_bad.items():
         if len(several) > 1:
-            print(f"{f'mean of {len(several)}':10}{method:22}" + "".join(f"{mean:9.2f}" for mean in np.mean(several, axis=0)))
+            print(f"{f'mean of {len(several)}':14}{method:22}" + "".join(f"{mean:9.2f}" for mean in np.mean(several, axis=0)))
 
 
 if __name__ == "__main__":
