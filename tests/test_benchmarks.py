@@ -113,10 +113,29 @@ def test_stereo_table_has_our_rows_and_those_of_the_peers_that_there_are(tmp_pat
     done = run("stereo_peer.py", "--size", "48", "64", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    ours = [line for line in lines if line.startswith("built-in  mrfhw")]
+    ours = [line for line in lines if line.split()[:2] in (["built-in", "mrfhw"], ["built-in", "mrfhw,"])]
     assert len(ours) == 2
     for module, row in (("cv2", "SGBM, filled"), ("gco", "gco, alpha-expansion"), ("thrml", "thrml, 2 chains")):
         assert any(line.startswith(f"{module} is skipped") for line in lines) != any(row in line for line in lines)
+
+
+def test_stereo_table_of_chosen_peers_and_its_means(tmp_path):
+    """Two built-in scenes as published ones: a row for each and the mean, and no word of peers that were not asked for."""
+    for seed, name in enumerate(("one", "two")):
+        folder = tmp_path / "data" / "stereo" / name
+        left, right, truth = write_scene(stereo_scene(48, 64, 8, seed), folder)
+        truth.rename(folder / "disp_left.png")
+        assert {left.name, right.name} == {"left.png", "right.png"}
+    words = ("--data", "data", "--scenes", "one:2048,two:2048", "--backend", "cpu", "--peers", "cv2")
+    done = run("stereo_peer.py", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "gco" not in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines() if " mrfhw  " in line]
+    assert [row[0] for row in rows] == ["one:2048", "two:2048", "mean"]
+    assert float(rows[2][4]) == pytest.approx((float(rows[0][2]) + float(rows[1][2])) / 2, abs=0.02)
+    wrong = run("stereo_peer.py", "--peers", "sgbm", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert wrong.stderr.splitlines() == ["Error: peers has sgbm; they are cv2, gco, thrml: give some of these"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
