@@ -16,8 +16,10 @@ from mrfhw.analysis.convergence import apart, converged, diagnose
 from mrfhw.analysis.solution import Solution
 from mrfhw.cli import main
 from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.jobs.problem import label_scale
 from mrfhw.scenes import stereo_scene
+from mrfhw.sessions.checkpoint import Keeping, pauses_of
 from mrfhw.sessions.sampling import sample, visit_of
 from mrfhw.sessions.stepwise import Look
 
@@ -90,6 +92,19 @@ def test_a_run_that_dies_goes_on(tmp_path, backend):
     again, turns = in_pieces(backend, SMALL, SLOW, RUN, tmp_path / "kept", [], "7", chains=2, most=MOST)
     assert turns == 0
     assert_same(again, wanted, cycles=True)
+
+
+@pytest.mark.parametrize("changed", [{"length": [40]}, {"length": ["many", 20]}, {"length": 40}, {"begun": []}])
+def test_a_checkpoint_of_other_content_is_refused(tmp_path, changed):
+    kept = tmp_path / "kept"
+    sample("cpu", SMALL, SLOW, RUN, chains=2, most=40, keeping=Keeping(kept, pauses_of("30")))
+    held = read_record(kept, "checkpoint")
+    assert held.scalars["length"] == [40, 20]
+    assert len(held.scalars["begun"]) == 2
+    changed = {name: value or held.scalars[name][:1] for name, value in changed.items()}
+    write_record(kept, Record("checkpoint", {**held.scalars, **changed}, held.arrays))
+    with pytest.raises(mrfhw.ProblemError, match=r"is no whole checkpoint \(TypeError: .*: give a file that --checkpoint wrote"):
+        sample("cpu", SMALL, SLOW, RUN, chains=2, most=40, keeping=Keeping(resume=kept))
 
 
 def test_chains_that_agree_or_cannot_tell_end():

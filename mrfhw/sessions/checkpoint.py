@@ -140,5 +140,9 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
         looks.append([] if not count else list(zip(arrays["looks.sweeps"][part].tolist(), arrays["looks.energy"][part].tolist(),
                                                    arrays["looks.labels"][part], strict=True)))
         first += count
-    return Checkpoint(identity=scalars["identity"], results=results, looks=looks, length=scalars.get("length"),
+    length = scalars.get("length")  # which files of releases before have not
+    whole = length is None or [type(number) for number in length] == [int, int]
+    if not whole or len(begun) not in (0, scalars["identity"]["chains"]):
+        raise TypeError("sweeps of chains that go on")
+    return Checkpoint(identity=scalars["identity"], results=results, looks=looks, length=length,
                       state=None if held is None else _state(held, arrays, "", path), begun=begun, ended=ended)
