@@ -189,6 +189,16 @@ def test_who_goes_on_by_itself(options, most):
     assert job.settings["most_sweeps"] == most
 
 
+@pytest.mark.parametrize(("options", "most"), [
+    ({}, 2000), ({"sweeps": 30}, 0), ({"burn_in": 30}, 0), ({"estimate": "last"}, 0), ({"sweeps": 30, "most_sweeps": 40}, 40)])
+def test_whose_fields_go_on_by_themselves(tmp_path, options, most):
+    from mrfhw.jobs.problem import TASK
+
+    assert TASK.job_of({"file": SLOW, **options}).most_sweeps == most
+    SLOW.save(tmp_path / "field.npz", RUN)
+    assert TASK.job_of({"file": tmp_path / "field.npz"}).most_sweeps == 0  # its sweeps are given
+
+
 @pytest.mark.parametrize(("options", "message"), [
     ({"most_sweeps": 10}, "most-sweeps is 10; the run has 500 sweeps: give as many or more"),
     ({"most_sweeps": 0}, "most-sweeps is 0; the limits are 1 to 2147483647: give the sweeps of a chain at most"),

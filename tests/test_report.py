@@ -202,6 +202,14 @@ def test_without_truth_trace_and_cycles(tmp_path):
         found.row("cycles")
 
 
+def test_a_run_that_went_on(tmp_path):
+    job = small_job()
+    went_on = job.of_run(Run(sweeps=60, burn_in=30))
+    write_outputs(tmp_path, went_on, Solution(results=[small_result()] * 2))
+    assert "after 60 sweeps in each of 2 chains (30 were too few for their energies to agree)" in page(tmp_path).text
+    assert "too few" not in " ".join(job.of_run(Run(sweeps=20, burn_in=10)).notes)  # which a callback ended
+
+
 def test_windows_of_a_large_image(tmp_path):
     found = small_result(cycles=10_000, lanes=2, windows=6, visits=24, replication=3, loading_cycles=1000, reading_cycles=500,
                          messages_counted=77)
