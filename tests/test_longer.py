@@ -19,7 +19,9 @@ from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.jobs.problem import label_scale
 from mrfhw.scenes import stereo_scene
+from mrfhw.sessions.backends import Plan
 from mrfhw.sessions.checkpoint import Keeping, pauses_of
+from mrfhw.sessions.longer import may_go_on
 from mrfhw.sessions.sampling import sample, visit_of
 from mrfhw.sessions.stepwise import Look
 
@@ -40,6 +42,7 @@ def assert_the_longer_run(found: Solution, wanted: Solution) -> None:
         assert np.array_equal(one.initial, other.initial)
         assert one.label_evaluations == other.label_evaluations
         assert one.log_messages == other.log_messages
+        assert one.messages_counted == other.messages_counted
         if one.lmem is not None:
             held = one.lmem[..., 1] + one.lmem[..., 3] > 0
             assert np.array_equal(one.lmem[held], other.lmem[held])
@@ -65,13 +68,19 @@ def test_bits_are_those_of_the_longer_run(backend, add_up, estimate):
 @pytest.mark.parametrize("backend", ["model", "rtl"])
 def test_windows_go_on(backend):
     """A compiled chip shows its labels after each round of windows."""
-    found = sample(backend, SMALL, WIDE, RUN, chains=2, most=MOST, visit=1)
+    found = sample(backend, SMALL, WIDE, RUN, chains=2, most=MOST if backend == "model" else 30, visit=1)
     assert found.longer is not None
     assert found.results[0].windows == 3
     wanted = sample("model", SMALL, WIDE, found.longer, chains=2, visit=1)
     assert np.array_equal(found.counts, wanted.counts)
     assert found.results[0].rounds == found.longer.sweeps
-    assert sample(backend, SMALL, WIDE, RUN, chains=2, most=MOST, visit=3).longer is None  # the last round was cut short
+
+
+@pytest.mark.parametrize(("backend", "problem", "visit", "most", "may"), [
+    ("model", WIDE, 4, 80, True), ("model", WIDE, 3, 80, False), ("rtl", WIDE, 4, 80, True),  # of 3 the last round is cut short
+    ("model", SLOW, 3, 80, True), ("cpu", WIDE, 3, 80, True), ("rtl", SLOW, 4, 80, False), ("cpu", SLOW, 4, 20, False)])
+def test_who_may_go_on(backend, problem, visit, most, may):
+    assert may_go_on(Plan.of(backend, SMALL, problem, visit), RUN, most) == may
 
 
 @pytest.mark.parametrize(("sweeps", "most", "visit"), [
