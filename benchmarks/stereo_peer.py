@@ -4,10 +4,10 @@
 
 Without --data the built-in scene stands in. All get the disparity range of the truth.
 
-mrfhw: `mrfhw run stereo` with the range's labels, --most-sweeps 500 and no other option: matching both ways, then two chains of the
-final field, by the bit-exact model of its machine or by --backend cpu. "final field" repeats the row with the seconds of that
-field's chains alone, as the rows of gco and thrml have them: they are given the same final field, its singletons, doubletons and
-weights of edges, and thrml also its first labels, sweeps and temperature.
+mrfhw: `mrfhw run stereo` with the range's labels and its default sweeps, which chains do not go on from: matching both ways, then
+two chains of the final field, by the bit-exact model of its machine or by --backend cpu. "final field" repeats the row with the
+seconds of that field's chains alone, as the rows of gco and thrml have them: they are given the same final field, its singletons,
+doubletons and weights of edges, and thrml also its first labels, sweeps and temperature.
 SGBM: the settings of OpenCV's own example (3-way aggregation, P1 = 8 n b^2, P2 = 32 n b^2, block 5, uniqueness 10, speckles of 100
 removed); pixels for which it gives no answer count as bad and are left out of its mean error; once more after filling them from the
 left.

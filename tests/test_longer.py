@@ -126,6 +126,27 @@ def test_chains_that_agree_or_cannot_tell_end():
     assert sample("cpu", SMALL, SLOW, RUN, chains=2, most=MOST, traced=False).longer is None
 
 
+def test_a_great_limit_leaves_the_looks_as_they_are(tmp_path):
+    """Of longer runs the looks are as many as a run of their length has, whatever the limit is."""
+    found = sample("cpu", SMALL, SLOW, RUN, chains=2, most=2**31 - 1)
+    assert found.longer is not None
+    assert np.array_equal(found.trace.sweeps, np.arange(1, found.longer.sweeps + 1))
+
+
+def test_another_limit_is_another_run(tmp_path):
+    kept = tmp_path / "kept"
+    sample("cpu", SMALL, SLOW, RUN, chains=2, most=MOST, keeping=Keeping(kept, pauses_of("30")))
+    for most in (0, 20, 40):
+        with pytest.raises(mrfhw.ProblemError, match=r"is a checkpoint of most_sweeps 80; this run has most_sweeps (None|40)"):
+            sample("cpu", SMALL, SLOW, RUN, chains=2, most=most, keeping=Keeping(resume=kept))
+
+
+def test_progress_of_a_longer_run_that_is_taken_up(tmp_path):
+    lengths: list[Run] = []
+    in_pieces("cpu", SMALL, SLOW, RUN, tmp_path / "kept", [9], "7", chains=2, most=MOST, going_on=lengths.append)
+    assert [run.sweeps for run in lengths] == [40, 40, 80]  # again, where it is taken up
+
+
 def test_as_many_as_are_allowed():
     found = sample("cpu", SMALL, SLOW, RUN, chains=2, most=50)
     assert (found.longer.sweeps, found.longer.burn_in) == (50, 40)
@@ -148,8 +169,7 @@ def test_answers_in_python():
     assert np.array_equal(answer.energies[1], wanted.energies[1])
     assert answer.rhat == wanted.rhat
     assert (answer.report["sweeps"], answer.report["burn_in"], answer.report["settings"]["most_sweeps"]) == (80, 40, 80)
-    assert answer.notes == ("20 sweeps were too few for the energies of the chains to agree: they went on to 80, of which 40 are "
-                            "burn-in",)
+    assert answer.notes == ("20 sweeps were too few, by the energy's R-hat: the run went on to 80, of which 40 are burn-in",)
     assert not answer.stopped
     assert wanted.notes == ()
 
@@ -163,7 +183,9 @@ def test_a_longer_run_that_is_ended_leaves_the_one_before():
     assert answer.stopped
     assert np.array_equal(answer.counts, wanted.counts)
     assert np.array_equal(answer.energies[1], wanted.energies[1])
-    assert "stopped after 40 of 80 sweeps" in answer.warnings
+    said = "stopped in a longer run of 80 sweeps: this is the answer of the 40 before, which were too few by the energy's R-hat"
+    assert said in answer.warnings
+    assert answer.report["sweeps_asked"] is None
 
 
 def test_command_says_where_it_went_on(tmp_path):
@@ -171,7 +193,7 @@ def test_command_says_where_it_went_on(tmp_path):
     words = ["run", "problem", str(tmp_path / "field.npz"), "--backend", "cpu", "--no-report", "-o"]
     found = CliRunner().invoke(main, [*words, str(tmp_path / "one"), "--most-sweeps", "80"])
     assert found.exit_code == 0, found.output
-    assert "20 sweeps were too few for the energies of the chains to agree: they went on to 80" in found.output
+    assert "20 sweeps were too few, by the energy's R-hat: the run went on to 80, of which 40" in found.output
     report = json.loads((tmp_path / "one" / "report.json").read_text())
     assert (report["sweeps"], report["burn_in"]) == (80, 40)
     wanted = CliRunner().invoke(main, [*words, str(tmp_path / "two"), "--sweeps", "80"])
@@ -195,7 +217,7 @@ def test_who_goes_on_by_itself(options, most):
     scene = stereo_scene(24, 20, 4, 1)
     job = TASK.job_of({"left": scene.left, "right": scene.right, "labels": 4, **options})
     assert job.most_sweeps == most
-    assert job.settings["most_sweeps"] == most
+    assert job.settings["most_sweeps"] == (most or None)
 
 
 @pytest.mark.parametrize(("options", "most"), [
@@ -206,6 +228,11 @@ def test_whose_fields_go_on_by_themselves(tmp_path, options, most):
     assert TASK.job_of({"file": SLOW, **options}).most_sweeps == most
     SLOW.save(tmp_path / "field.npz", RUN)
     assert TASK.job_of({"file": tmp_path / "field.npz"}).most_sweeps == 0  # its sweeps are given
+
+
+def test_where_no_run_goes_on():
+    with pytest.raises(mrfhw.ProblemError, match=r"^most_sweeps is 40; a session goes on by continue_: leave most_sweeps out$"):
+        mrfhw.Session(SLOW, burn_in=10, most_sweeps=40)
 
 
 @pytest.mark.parametrize(("options", "message"), [

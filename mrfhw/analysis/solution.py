@@ -22,6 +22,7 @@ class Solution:
 
     results: one a chain. trace: None where a backend shows no sweeps. total: the histograms of all chains added, where those of the
     results were given up for it. asked: sweeps, where the chains were ended before.
+    given_up: whether that was in a longer run than the one that was asked for, which is not in this.
     longer: the run that each chain has done, where it went on after the one that was asked for.
     What a run's estimate does not need is None.
     """
@@ -30,6 +31,7 @@ class Solution:
     trace: Trace | None = None
     total: np.ndarray | None = None
     asked: int | None = None
+    given_up: bool = False
     longer: Run | None = None
 
     @cached_property

@@ -76,6 +76,8 @@ class Session:
         burn_in = whole_number("burn_in", burn_in, 0, NUMBER_MAX, "give the sweeps that do not count")
         if "sweeps" in options:
             raise ProblemError(f"sweeps is {options['sweeps']}; a session is told of its sweeps by continue_: leave sweeps out")
+        if "most_sweeps" in options:
+            raise ProblemError(f"most_sweeps is {options['most_sweeps']}; a session goes on by continue_: leave most_sweeps out")
         job = TASK.job_of({"file": problem, "sweeps": burn_in + 1, "burn_in": burn_in, "seed": seed, "initial": initial,
                            **machine_options(machine, backend, options), **options}, backend, BESIDE)
         visit = visit_of(job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit

@@ -64,7 +64,7 @@ class Application:
 
 VISIT = click.option("--visit", type=int, metavar="K",
                      help="Sweeps of a window at a time, where the picture is larger than the machine.  "
-                     f"[default: {backends.VISIT}, or fewer where the diagnostics need more looks]")
+                     f"[default: {backends.VISIT}, or fewer where the diagnostics need more looks or a run may go on]")
 
 
 def _bar(backend: str, sweeps: int) -> tqdm:
@@ -77,7 +77,7 @@ def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None, keepi
     with _bar(backend, job.run.sweeps * chains) as bar:
         def going_on(run: Run) -> None:
             bar.total = run.sweeps * chains
-            bar.set_description(f"{backend}, chains do not agree yet")
+            bar.set_description(f"{backend}, not converged yet")
 
         def judge(trace: Trace) -> bool:
             return bool(_begin()(apart, trace)())  # by the process that has imported what that takes
@@ -212,6 +212,9 @@ def verify_command(app: Application) -> click.Command:
     """`mrfhw verify VERB`: the same problem by the generated hardware and by its model."""
 
     def command(visit: int | None, output: Path | None, **options: Any) -> None:
+        if "most_sweeps" in given_options():
+            raise ProblemError(f"most-sweeps is {options['most_sweeps']}; verify compares runs of the sweeps they have: give "
+                               "sweeps")
         job = app.job(**options)
         if output is not None:
             check_folder(output, outputs.may_write(job), _sources())

@@ -18,8 +18,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 SEED_HELP = ("Seed of all random numbers. Each further chain has the next seed, so runs to be compared need seeds at least "
              "--chains apart.")
-MOST_HELP = ("Where the energies of the chains do not agree after the sweeps, go on to twice as many, and so on up to N, with all "
-             "sweeps before as burn-in.")
+MOST_HELP = ("Where the energy's R-hat is not that of a converged run after the sweeps, go on to twice as many, and so on up to N, "
+             "with all sweeps before as burn-in.")
 ENERGY_HELP = {
     "alpha": "Weight of the singleton.",
     "beta": "Weight of the doubletons.",
@@ -53,7 +53,7 @@ def common_options(task: Task) -> list[Decorator]:
         click.option("--burn-in", type=int, help="First sweeps, which are not counted.  [default: half of the sweeps; "
                                                  "with --anneal, nine tenths]"),
         click.option("--most-sweeps", type=int, metavar="N", help=MOST_HELP + f"  [default: {MORE} times the default sweeps; with "
-                     "--sweeps, --burn-in or a changing temperature, no more]"),
+                     "--sweeps, --burn-in, a changing temperature or --estimate last, no more]"),
         click.option("--seed", type=int, default=COMMON["seed"], show_default=True, help=SEED_HELP),
         click.option("--initial", default=COMMON["initial"], help="Labels to start from: random or minimum.  "
                      f"[default: {task.found.get('initial', COMMON['initial'])}]"),

@@ -24,13 +24,13 @@ from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
-__all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "Common", "CommonOptions", "check_choice", "contrast_weights", "default",
+__all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "MORE", "Common", "CommonOptions", "check_choice", "contrast_weights", "default",
            "label_machine", "machine_is_given", "most_sweeps", "pair", "range_note", "same_size", "schedule_from_options",
            "with_board"]
 
 # Parameters of an application's problem that are options, where it has them.
 ENERGIES = ("alpha", "beta", "tau", "singleton", "doubleton", "out_of_range", "energy_shift", "temperature")
-MORE = 4  # times the default sweeps, where the chains do not agree by then
+MORE = 4  # times the default sweeps are what a chain has at most, where chains do not agree before
 MACHINE_GIVEN = "machine"  # among the options that are given: the machine is one that a field may not change
 
 
@@ -150,7 +150,7 @@ class Common:
                            cooled=anneal or options["final_temperature"] is not None or options["cooling_table"] is not None,
                            last=estimate == "last")
         options = {**options, "estimate": estimate, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"],
-                   "most_sweeps": most}
+                   "most_sweeps": most or None}
         energy = {name: options[name] for name in ENERGIES
                   if name != "temperature" and options.get(name) is not None}
         for name in ("alpha", *WHOLE_NUMBERS):  # before anything is computed from them

@@ -66,7 +66,8 @@ def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, mos
         scale=label_scale(problem.labels, run.estimate),
         settings={"problem": "problem", "file": "array" if isinstance(file, Problem) else name_of(file, "array"),
                   "digest": problem.digest, "labels": problem.labels,
-                  **energy_settings(problem), "sweeps": run.sweeps, "burn_in": run.burn_in, "most_sweeps": most, "seed": run.seed,
+                  **energy_settings(problem), "sweeps": run.sweeps, "burn_in": run.burn_in,
+                  "most_sweeps": most or None, "seed": run.seed,
                   "estimate": run.estimate, "initial": run.initial if isinstance(run.initial, str) else "labels of the file",
                   "preset": options["preset"], "rows": problem.shape[0], "columns": problem.shape[1]})
 

@@ -121,7 +121,7 @@ def _answer(job: Job, report: Mapping[str, Any]) -> str:
     chains = len(report["chains"])
     how = f"{_count(report['sweeps'], 'sweep')}" + (f" in each of {chains} chains" if chains > 1 else "")
     if (few := job.settings.get("sweeps_too_few")) is not None:
-        how += f" ({few} were too few for their energies to agree)"
+        how += f" ({few} were too few, by the energy's R-hat)"
     words = (f"The {_estimate_name(job)} at {_count(job.problem.sites, 'site')} "
              f"({report['columns']}x{report['rows']}), of {report['labels']} labels, after {how} by the backend "
              f"\N{LEFT DOUBLE QUOTATION MARK}{report['backend']}\N{RIGHT DOUBLE QUOTATION MARK}")

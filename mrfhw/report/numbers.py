@@ -101,7 +101,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "estimate": "last sample" if run.estimate == "last" else run.estimate, "answer": analysis.between or None,
         "rows": job.problem.shape[0], "columns": job.problem.shape[1],
         "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
-        "sweeps_asked": solution.asked,
+        "sweeps_asked": None if solution.given_up else solution.asked,
         "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,
     }
 
@@ -109,7 +109,10 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
 def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float | None) -> list[str]:
     """What of a run makes its answer doubtful, one line each."""
     lines, convergence = [], analysis.convergence
-    if solution.asked is not None:
+    if solution.given_up:
+        lines.append(f"stopped in a longer run of {solution.asked} sweeps: this is the answer of the {job.run.sweeps} before, "
+                     "which were too few by the energy's R-hat")
+    elif solution.asked is not None:
         counted = solution.sums if solution.counts is None else solution.counts
         nothing = counted is not None and not counted.any()
         lines.append(f"stopped after {job.run.sweeps} of {solution.asked} sweeps"

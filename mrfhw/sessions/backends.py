@@ -73,10 +73,10 @@ def check_useful(backend: str, given: Iterable[str], visit: int | None = None, c
     a clock, which mean nothing there.
     """
     given = list(given)
-    if "most_sweeps" in given and not session_type(backend).shows_sweeps:
+    placing = [name for name in PLACING if name in given]
+    if "most_sweeps" in given and not session_type(backend).shows_sweeps:  # of a machine, to which all others mean something
         return (f"Note: most-sweeps is for chains that do not agree; {backend} shows no sweeps, so that this can be told of a "
                 "picture in windows alone",)
-    placing = [name for name in PLACING if name in given]
     if (visit is None and clock_mhz is None and not placing) or not session_type(backend).any_size:
         return ()
     if visit is not None:

@@ -21,7 +21,7 @@ __all__ = ["EVERY", "Checkpoint", "Keeping", "Looks", "pauses_of"]
 
 EVERY = "60s"
 DIGESTS = ("problem", "run", "machine")
-IDENTITY = (*DIGESTS, "backend", "chains", "visit", "traced")
+IDENTITY = (*DIGESTS, "backend", "chains", "visit", "traced", "most_sweeps")
 Looks = list[tuple[int, float, np.ndarray]]  # of a chain: (sweeps, energy, labels of the traced sites)
 
 

@@ -40,13 +40,17 @@ class Recorder:
     """
 
     def __init__(self, problem: Problem, seed: int, sweeps: int = 1):
-        self._every = -(-sweeps // MOST_LOOKS)
+        self.expect(sweeps)
         drawn = np.arange(problem.sites) if problem.clamped is None else np.flatnonzero(~problem.clamped)
         rng = np.random.Generator(np.random.PCG64([seed, 3]))
         chosen = rng.choice(drawn, min(TRACED_SITES, len(drawn)), replace=False)
         self.sites = np.stack(np.divmod(np.sort(chosen), problem.shape[1]), 1)
         self._energy = FieldEnergy(problem)
         self.looks: list[Looks] = []
+
+    def expect(self, sweeps: int) -> None:
+        """Look so seldom from now on that a chain of so many sweeps has MOST_LOOKS."""
+        self._every = -(-sweeps // MOST_LOOKS)
 
     def begin(self) -> None:
         """Another chain."""
@@ -91,11 +95,11 @@ class Recorder:
             labels=np.array([[labels for _, _, labels in chain] for chain in looks], np.uint8))
 
 
-def _identity(plan: backends.Plan, run: Run, chains: int, traced: bool) -> dict[str, Any]:
+def _identity(plan: backends.Plan, run: Run, chains: int, traced: bool, most: int) -> dict[str, Any]:
     """The identity of a checkpoint: everything that must be equal to continue from it."""
     return {"problem": plan.problem.digest, "run": run.digest, "machine": Derived.of(plan.config).digest,
             "backend": plan.kind.identity(plan.backend), "chains": chains, "traced": traced,
-            "visit": None if plan.windows is None else plan.visit}
+            "most_sweeps": most if most > run.sweeps else None, "visit": None if plan.windows is None else plan.visit}
 
 
 class _Chains:
@@ -110,7 +114,7 @@ class _Chains:
         self.total: np.ndarray | None = None
         self.plan, self.run, self.chains, self.recorder = plan, run, chains, recorder
         self.progress, self.keeping, self.most, self.going_on, self.judge = progress, keeping, most, going_on, judge
-        self.identity = _identity(plan, run, chains, recorder is not None)
+        self.identity = _identity(plan, run, chains, recorder is not None, most)
         self.results: list[Result] = []
         self._state: RunState | None = None
         self._begun: list[RunState] = []  # of each chain where its run goes on from an earlier one
@@ -125,8 +129,17 @@ class _Chains:
             if found.length is not None:
                 sweeps, burn_in = found.length
                 self.run = dataclasses.replace(run, sweeps=sweeps, burn_in=burn_in)
+                if self.run != run:
+                    self._expect()
             if recorder is not None:
                 recorder.looks = found.looks
+
+    def _expect(self) -> None:
+        """The run has become a longer one."""
+        if self.recorder is not None:
+            self.recorder.expect(self.run.sweeps)
+        if self.going_on is not None:
+            self.going_on(self.run)
 
     def _keep(self, state: RunState | None) -> None:
         if self.keeping.path is not None:
@@ -136,16 +149,16 @@ class _Chains:
 
     def all(self) -> list[Result]:
         further = self._longer()
-        left = self.chains - (0 if further else len(self.results))
-        if left:
-            with self.plan.open(left * self.run.sweeps) as session:
-                while left:
-                    if further is not None:
-                        self._go_on(further)
-                    self._finish(session)
-                    further = self._longer()
-                    left = 0 if further is None else self.chains
-        return self.results
+        if further is None and len(self.results) == self.chains:
+            return self.results
+        with self.plan.open(self.chains * self.run.sweeps) as session:
+            while True:
+                if further is not None:
+                    self._go_on(further)
+                self._finish(session)
+                further = self._longer()
+                if further is None:
+                    return self.results
 
     def _finish(self, session: Session) -> None:
         """All chains, to the end of the run."""
@@ -164,8 +177,7 @@ class _Chains:
     def _go_on(self, run: Run) -> None:
         """Begin a longer run where the finished chains stand; what they counted is given up."""
         self.run, self._begun, self._ended, self.results, self.total = run, self._ended, [], [], None
-        if self.going_on is not None:
-            self.going_on(run)
+        self._expect()
 
     def _add(self) -> None:
         """Count the last chain's histogram into the total, and let it go. The total has no more bytes than it needs."""
@@ -234,7 +246,7 @@ def sample(backend: str, config: Config, problem: Problem, run: Run, *, chains: 
     threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
     visit = visit_of(config, run, chains, most) if visit is None else visit
     plan = backends.Plan.of(backend, config, problem, visit)
-    recorder = Recorder(problem, run.seed, max(run.sweeps, most)) if traced else None
+    recorder = Recorder(problem, run.seed, run.sweeps) if traced else None
     running = _Chains(plan, run, chains, recorder, progress, keeping or Keeping(), add_up, most, going_on, judge)
     results = running.all()
     return Solution(results=results, trace=None if recorder is None else recorder.trace(running.run.burn_in), total=running.total,

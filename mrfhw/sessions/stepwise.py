@@ -77,11 +77,11 @@ class Chains:
         if chains < 1:
             raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
         self.plan, self.run, self.most, self.sweeps = plan, run, most, 0
-        self.recorder = Recorder(plan.problem, run.seed, max(run.sweeps, most))
+        self.recorder = Recorder(plan.problem, run.seed, run.sweeps)
         self._states: list[RunState | None] = [None] * chains
         self._results: list[Result] = []
         self._session: BaseSession | None = None
-        self._asked = 0
+        self._asked, self._given_up = 0, False
         self.stopped = False
         self._side_by_side = plan.windows is None and plan.kind.shows_sweeps and chains > 1
         for _ in range(chains):
@@ -130,11 +130,13 @@ class Chains:
                 break
             before = self.run, self.sweeps, list(self._states), list(self._results), [len(looks) for looks in self.recorder.looks]
             self.run = further
+            self.recorder.expect(further.sweeps)
             self._states = [None if state is None else state.uncounted() for state in self._states]
             self.advance(further.sweeps - self.sweeps, every, callback)
             if self.stopped:
                 self.run, self.sweeps, self._states, self._results, lengths = before
                 self.recorder.shorten(lengths)
+                self._given_up = True
 
     def _advance(self, total: int, every: int, callback: Callback | None) -> None:
         if self._session is None:
@@ -191,7 +193,7 @@ class Chains:
     def solution(self) -> Solution:
         """What there is: of chains that were ended, up to where they stand."""
         return Solution(results=list(self._results), trace=self.recorder.trace(self.run.burn_in),
-                        asked=self._asked if self.stopped else None)
+                        asked=self._asked if self.stopped else None, given_up=self._given_up)
 
 
 class _Chain:
