@@ -128,3 +128,27 @@ def test_the_sources_are_those_of_the_package():
     files = {str(path) for path in generated.source_files()}
     for name in GATEWARE:
         assert str(Path(mrfhw.__file__).parent / name) in files
+
+
+@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
+def test_a_tile_is_verilated_once_and_before_anything_is_compiled(tmp_path, monkeypatch):
+    """Twice side by side, as make has it where it is asked for both files, one overwrites what is compiled of the other."""
+    tile = "obj/Vmrfhw_spe_hierMkArgs.f"
+    told: list[str] = []
+
+    def run(command: list[str], directory: Path) -> str:
+        if command[0] == "make":
+            told.append(kept_run([*command, "--dry-run"], directory))
+            raise ProblemError("enough")
+        said = kept_run(command, directory)
+        told.append(said)
+        return said
+
+    kept_run = compiled._run
+    monkeypatch.setattr(compiled, "_run", run)
+    monkeypatch.setenv("MRFHW_CACHE", str(tmp_path))
+    with pytest.raises(ProblemError, match="enough"):
+        compiled.compile_chip(Config(mesh_rows=1, mesh_cols=8, spus=1, tile_rows=4, tile_cols=4), quick=True)
+    assert sum(said.count(f"-f {tile}\n") for said in told) == 1
+    assert tile not in told[-1]
+    assert "libmrfhw_spe.a" in told[-1]

@@ -43,7 +43,7 @@ PINS = Path(__file__).with_name("ecp5_pins.v")
 _ONE_FILE_TILES, _ONE_QUICK_FILE_TILES = 2, 6
 
 # Warnings are the lint test's business.
-_OPTIONS = ("--cc", "--exe", "--build", "-j", "2", "-O3", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "--noassert",
+_OPTIONS = ("--cc", "--exe", "-j", "2", "-O3", "--output-split", "20000", "-Wno-fatal", "-Wno-lint", "--noassert",
             "--x-assign", "fast", "--x-initial", "fast", "--Mdir", "obj", "-CFLAGS", "-fPIC -std=c++17", "-o", "chip.so")
 
 
@@ -187,7 +187,9 @@ def _compile(text: str, harness: str, library: Path, quick: bool, tiles: int | N
         (work / "chip.vlt").write_text("\n".join(("`verilator_config", *told, "")))
         shutil.copy(_HARNESSES[harness], work / "chip.cpp")
         shutil.copy(_CLOCKS, work / _CLOCKS.name)
-        mode = ["--hierarchical"] if by_tile else []
+        # With --build, two files that come of the tile's verilation are goals of make, which runs it for each of them side by side:
+        # one overwrites what is compiled of the other. Without, all is verilated before anything is compiled.
+        mode = ["--hierarchical"] if by_tile else ["--build"]
         mode += [] if models is None else ["--trace"]
         make = [f"OPT_FAST=-O{1 if by_tile else 0 if quick else level}", "OPT_SLOW=-O0"]
         make += ["VM_PARALLEL_BUILDS=0"] if together or by_tile else []
@@ -199,4 +201,6 @@ def _compile(text: str, harness: str, library: Path, quick: bool, tiles: int | N
         with working("compiling the chip"):
             _run(["verilator", *mode, *_OPTIONS, "-LDFLAGS", f"-shared -Wl,-u,{harness}_new", "-MAKEFLAGS", " ".join(make),
                   "--top-module", TOP, "chip.vlt", f"{TOP}.v", "empty.cpp" if together else "chip.cpp"], work)
+            if by_tile:
+                _run(["make", "-j", "2", "-f", f"V{TOP}_hier.mk", "hier_build", *make], work / "obj")
         os.replace(work / "obj" / "chip.so", library)
