@@ -144,12 +144,12 @@ def rows_of(job: Job, left: np.ndarray, right: np.ndarray, peers: list[str], bac
 @click.option("--size", type=(int, int), default=(288, 384), show_default=True, help="Rows and columns of the built-in scene.")
 def main(data: Path | None, names: str, wanted: str, backend: str, size: tuple[int, int]) -> None:
     """Print a table, and of several scenes the means of all."""
-    unknown = set(wanted.split(",")) - {*PEERS, ""}
-    if unknown:
+    chosen = set(wanted.split(",")) - {""}
+    if unknown := chosen - {*PEERS}:
         raise ProblemError(f"peers has {min(unknown)}; they are {', '.join(PEERS)}: give some of these")
-    peers = [module for module in PEERS if module in wanted.split(",") and importlib.util.find_spec(module) is not None]
+    peers = [module for module in PEERS if module in chosen and importlib.util.find_spec(module) is not None]
     for module, package in PEERS.items():
-        if module in wanted.split(",") and module not in peers:
+        if module in chosen and module not in peers:
             print(f"{module} is skipped, as it is not installed: pip install {package}")
     print(f"{'scene':14}{'method':22}{'bad 1 %':>9}{'bad 2 %':>9}{'mean error':>12}{'energy':>10}"
           f"{'covered %':>11}{'seconds':>10}{'CPU s':>9}")
@@ -162,8 +162,9 @@ def main(data: Path | None, names: str, wanted: str, backend: str, size: tuple[i
         assert isinstance(final.truth, StereoTruth)
         truth, energy = final.truth.disparity, FieldEnergy(final.problem)
         for method, disparity, labels, coverage, (seconds, cpu) in rows:
-            all_bad.setdefault(method, []).append((bad(disparity, truth, 1), bad(disparity, truth, 2)))
-            print(f"{name:14}{method:22}{bad(disparity, truth, 1):9.2f}{bad(disparity, truth, 2):9.2f}"
+            shares = bad(disparity, truth, 1), bad(disparity, truth, 2)
+            all_bad.setdefault(method, []).append(shares)
+            print(f"{name:14}{method:22}{shares[0]:9.2f}{shares[1]:9.2f}"
                   f"{mean_error(disparity, truth):12.3f}{'-' if labels is None else energy(labels):>10}"
                   f"{'-' if coverage is None else f'{coverage:.1f}':>11}{seconds:10.3f}{cpu:9.3f}", flush=True)
     for method, several in all_bad.items():

@@ -295,7 +295,7 @@ class WindowRun:
     def state(self, counted: bool = True) -> RunState:
         assert self._unread is not None
         begun = self._unread[1]
-        generators = begun.state().generators
+        generators = begun.state(counted=False).generators
         self._add()
         found = dataclasses.replace(self._so_far(), last=self._labels.copy())
         if counted:
