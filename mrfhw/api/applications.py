@@ -105,8 +105,9 @@ def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: i
     order of colours does not matter much: they become grey. labels: disparities told apart, 2 to 256, from min_disparity on, in
     pixels; by default found from the pictures, and with labels alone from 0. sweeps: of each chain, half of them burn-in; None for
     the default, from which chains that do not agree go on to as many as `mrfhw.jobs.options.MORE` times it (or option most_sweeps,
-    which also holds for sweeps that are given). seed: of all random numbers: the same arguments give the same bits. The first chain has it, the next one
-    seed + 1 and so on, so that runs to be compared need seeds at least `chains` apart. chains: independent ones, two by default.
+    which also holds for sweeps that are given). seed: of all random numbers: the same arguments give the same bits. The first chain
+    has it, the next one seed + 1 and so on, so that runs to be compared need seeds at least `chains` apart. chains: independent
+    ones, two by default.
     machine: a Config, the path of a manifest.json, or the name of a preset; by default one that this field needs.
     backend: "cpu" (the processor, fastest), "model" (a machine's bits), "float", "rtl" (the compiled Verilog) or the address of a
     board; "auto" is "model" where anything of a machine is given, and "cpu" otherwise.
@@ -188,10 +189,10 @@ def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = Non
         answer = mrfhw.solve(problem, sweeps=500)
         answer.labels, answer.counts, answer.entropy
 
-    problem: a Problem, or the path of a saved one. sweeps: of each chain; by default the file's, or 500, from
-    which chains that do not agree go on as in `mrfhw.stereo`. burn_in: sweeps that do not count; by default half of `sweeps`, or else the file's. seed, initial: by default the file's. seed: of the first chain,
-    the next one has seed + 1; give runs that are to be compared seeds at least `chains` apart. initial: labels to start
-    from, "random", "minimum" or (H, W) whole numbers.
+    problem: a Problem, or the path of a saved one. sweeps: of each chain; by default the file's, or 500, from which chains that do
+    not agree go on as in `mrfhw.stereo`. burn_in: sweeps that do not count; by default half of `sweeps`, or else the file's. seed,
+    initial: by default the file's. seed: of the first chain, the next one has seed + 1; give runs that are to be compared seeds at
+    least `chains` apart. initial: labels to start from, "random", "minimum" or (H, W) whole numbers.
     options: single parameters of the machine, such as spes=4, sampler="cdf". The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial)
