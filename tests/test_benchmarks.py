@@ -33,7 +33,8 @@ def search(monkeypatch):
     return importlib.import_module("search")
 
 
-@pytest.mark.parametrize(("verb", "constant"), [("stereo", "EDGE 0"), ("motion", "EDGE 0"), ("segment", "LEAST_SEGMENT 100")])
+@pytest.mark.parametrize(("verb", "constant"), [
+    ("stereo", "EDGE 0"), ("motion", "EDGE 0"), pytest.param("segment", "LEAST_SEGMENT 100", marks=pytest.mark.long)])
 def test_search_prints_every_try_and_the_choice_once_held_back(verb, constant, tmp_path):
     done = run("search.py", verb, "--quick", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

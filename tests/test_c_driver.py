@@ -176,7 +176,7 @@ def test_export_command(tmp_path: Path) -> None:
 # -- the same bits
 
 
-@pytest.mark.parametrize("sampler", ["race", "cdf"])
+@pytest.mark.parametrize("sampler", ["race", pytest.param("cdf", marks=pytest.mark.long)])
 def test_smallest_machine(sampler: str, tmp_path: Path) -> None:
     """Constants and a second image with offsets, with clamped sites and without."""
     config = smallest(sampler=sampler)

@@ -35,7 +35,8 @@ LANES = Config(mesh_rows=1, mesh_cols=2, spus=1, lanes=4, tile_rows=8, tile_cols
 
 
 @pytest.mark.parametrize(("config", "two_clocks", "log_bytes"), [
-    pytest.param(TINY, False, ETHERNET_LOG_BYTES, marks=pytest.mark.long), (TINY, True, 64), (LANES, True, 4096)])
+    (TINY, True, 64), *(pytest.param(*case, marks=pytest.mark.long) for case in (
+        (TINY, False, ETHERNET_LOG_BYTES), (LANES, True, 4096)))])
 def test_runs_through_the_wires(config: Config, two_clocks: bool, log_bytes: int) -> None:
     """Problem after problem, with a log that stalls the machine and one that does not."""
     with RemoteSession(config, lambda: SimEthernetLink(config, quick=True, log_bytes=log_bytes, two_clocks=two_clocks)) as session:

@@ -41,6 +41,7 @@ def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
             compare(chip, random_placement(rng, config))
 
 
+@pytest.mark.long
 def test_a_machine_with_subsets_and_poisoned_collisions_equals_the_model() -> None:
     rng = np.random.default_rng(7)
     config = random_subset_machine(rng, 2)

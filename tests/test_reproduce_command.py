@@ -66,14 +66,19 @@ def test_each_writes_a_table_and_a_picture_from_built_in_scenes(what, tmp_path):
         assert "built-in scenes of half the rows and columns stand in for venus, art" in result.stdout
 
 
-def test_all_writes_every_one_and_twice_the_same(tmp_path):
-    first, second = (invoke("all", *SMALL, "--chains", 1, "-o", tmp_path / name) for name in ("a", "b"))
-    assert first.exit_code == second.exit_code == 0, first.output
+@pytest.mark.parametrize("alone", [["figure-3.8", "table-3.3"], pytest.param(list(FIGURES), marks=pytest.mark.long)],
+                         ids=["some", "each"])
+def test_all_writes_every_one_and_what_each_writes_alone(alone, tmp_path):
+    """Twice the same, too."""
+    every = invoke("all", *SMALL, "--chains", 1, "-o", tmp_path / "all")
+    assert every.exit_code == 0, every.output
     for what in FIGURES:
-        check_files(tmp_path / "a", what)
-        assert (tmp_path / "a" / f"{what}.csv").read_bytes() == (tmp_path / "b" / f"{what}.csv").read_bytes()
-    assert first.stdout.splitlines()[-1] == f"wrote {len(FIGURES)} figures to {tmp_path / 'a'}"
-    agree_with_each_other(tmp_path / "a")
+        check_files(tmp_path / "all", what)
+    assert every.stdout.splitlines()[-1] == f"wrote {len(FIGURES)} figures to {tmp_path / 'all'}"
+    agree_with_each_other(tmp_path / "all")
+    for what in alone:
+        assert invoke(what, *SMALL, "--chains", 1, "-o", tmp_path / "alone").exit_code == 0
+        assert (tmp_path / "all" / f"{what}.csv").read_bytes() == (tmp_path / "alone" / f"{what}.csv").read_bytes()
 
 
 def test_how_far_it_is_is_said_without_a_terminal(tmp_path, monkeypatch):

@@ -26,12 +26,12 @@ from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import with_estimates
 from support.small_grids import Copies, SmallGrid, tail
 
-MACHINES = ((1, 1), (2, 7), (8, 2), (4, 6))  # lanes and seeds of random machines; all but the last are in every test run
+MACHINES = ((1, 1), (8, 2), (2, 7), (4, 6))  # lanes and seeds of random machines; the first two are in every test run
 
 
-@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:-1], *(
+@pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:2], *(
     pytest.param(*case, marks=pytest.mark.long)
-    for case in (MACHINES[-1], *((lanes, seed) for lanes in (1, 2, 4, 8, 16) for seed in range(10, 16))))])
+    for case in (*MACHINES[2:], *((lanes, seed) for lanes in (1, 2, 4, 8, 16) for seed in range(10, 16))))])
 def test_rtl_equals_model(lanes, seed, request):
     rng = np.random.default_rng(seed)
     config = random_subset_machine(rng, lanes)

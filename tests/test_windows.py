@@ -123,7 +123,7 @@ def test_refused_where_margins_leave_nothing():
         solve("model", SMALL, _stereo(20, 90, labels=40), Run(sweeps=4))
 
 
-@pytest.mark.parametrize("sampler", ["race", "cdf"])
+@pytest.mark.parametrize("sampler", ["race", pytest.param("cdf", marks=pytest.mark.long)])
 def test_full_hd_on_sixteen_tiles_of_two_lanes(sampler):
     """1920x1080 sites, 8 labels, on the default machine: 40 windows."""
     problem = _stereo(1080, 1920, 8)

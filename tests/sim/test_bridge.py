@@ -42,7 +42,8 @@ def test_wrong_arguments(make, message) -> None:
     assert_refused(make, message)
 
 
-@pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [(32, 16, 16), (72, 16, 64), (40, 64, 128)])
+@pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [
+    (32, 16, 16), pytest.param(40, 64, 128, marks=pytest.mark.long), (72, 16, 64)])
 def test_bridge_as_the_reference(line_bits: int, words: int, log_bytes: int, request: pytest.FixtureRequest) -> None:
     """Frames of any length, number and place, and broken ones. The long run: make long."""
     for seed in range(request.config.getoption("--bridges")):

@@ -22,7 +22,10 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+LONG = ("wide", "descriptors")  # what the others have in part
+
+
+@pytest.mark.parametrize("machine", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MACHINES])
 def test_energy(machine: str) -> None:
     config = Config.preset("smallest", **MACHINES[machine])
     assert run_bench(EnergyPipeline(config), "energy_pipeline", "mrfhw.sim.benches.bench_energy") == 2

@@ -11,7 +11,8 @@ from mrfhw.machine.config import Config
 from mrfhw.sim.support.runner import run_bench
 
 
-@pytest.mark.parametrize(("label_bits", "counter_bits", "stages"), [(2, 2, 0), (2, 1, 1), (6, 8, 0), (6, 8, 2)])
+@pytest.mark.parametrize(("label_bits", "counter_bits", "stages"), [
+    (2, 1, 1), (6, 8, 2), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((2, 2, 0), (6, 8, 0)))])
 def test_label_update(label_bits: int, counter_bits: int, stages: int) -> None:
     config = Config.preset("smallest", label_bits=label_bits, counter_bits=counter_bits)
     config = config.with_latency(dataclasses.replace(config.latency, update=stages))
@@ -31,7 +32,7 @@ def test_label_switch(banks: int) -> None:
 
 
 @pytest.mark.parametrize("banks", [1, 4])
-@pytest.mark.parametrize("spus", [1, 2, 4])
+@pytest.mark.parametrize("spus", [1, pytest.param(2, marks=pytest.mark.long), 4])
 def test_prefetch(banks: int, spus: int) -> None:
     config = Config.preset("smallest", lmem_banks=banks, spus=spus, **({"edge_bits": 3, "data_bits_2": 4} if banks == 4 else {}))
     assert run_bench(Prefetch(config), "prefetch", "mrfhw.sim.benches.bench_prefetch") == 2

@@ -10,7 +10,7 @@ from mrfhw.gateware.unit.random import Random
 from mrfhw.sim.support.runner import run_bench
 
 
-@pytest.mark.parametrize("bits", [1, 12, 32])
+@pytest.mark.parametrize("bits", [1, pytest.param(12, marks=pytest.mark.long), 32])
 def test_random(bits: int) -> None:
     assert run_bench(Random(bits), "random_generator", "mrfhw.sim.benches.bench_random", {"bits": bits}) == 3
 

@@ -24,7 +24,10 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+LONG = ("race-segments", "cdf-coarse")  # under Icarus
+
+
+@pytest.mark.parametrize("machine", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MACHINES])
 def test_sampler(machine: str) -> None:
     config = Config.preset("smallest", **MACHINES[machine])
     assert run_bench(sampler(config), "sampler", "mrfhw.sim.benches.bench_samplers") == 4

@@ -49,7 +49,10 @@ def placements(config: Config, rng: np.random.Generator) -> list[Placement]:
     return found
 
 
-@pytest.mark.parametrize("name", SHAPES)
+LONG = ("2-lanes-a-site", "1-lane-row-of-tiles", "2-lanes-3x3", "4-lanes")  # between the others
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in SHAPES])
 def test_singleton_address(name: str) -> None:
     mesh_rows, mesh_cols, spus, tile_rows, tile_cols, *reach = SHAPES[name]
     lanes, subset_slots = reach or (1, 0)

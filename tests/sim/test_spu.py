@@ -18,6 +18,9 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+LONG = ("race-2-lanes", "cdf-power-of-two")
+
+
+@pytest.mark.parametrize("machine", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MACHINES])
 def test_spu(machine: str) -> None:
     assert run_bench(Spu(Config.preset("smallest", **MACHINES[machine])), "spu", "mrfhw.sim.benches.bench_spu") == 2

@@ -13,7 +13,8 @@ from mrfhw.sim.support.recorder import placements_to_text
 from mrfhw.sim.support.runner import run_bench
 
 
-@pytest.mark.parametrize(("lanes", "subset_slots", "label_bits"), [(1, 6, 6), (2, 2, 4), (4, 4, 6), (2, 6, 5), (4, 3, 4)])
+@pytest.mark.parametrize(("lanes", "subset_slots", "label_bits"), [
+    (1, 6, 6), (2, 2, 4), (4, 3, 4), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((4, 4, 6), (2, 6, 5)))])
 def test_subset_choice(lanes: int, subset_slots: int, label_bits: int) -> None:
     config = Config.preset("smallest", lanes=lanes, subset_slots=subset_slots, label_bits=label_bits, lmem_banks=4, s2_words=2048)
     pixels = np.zeros((16, 16), np.int64)

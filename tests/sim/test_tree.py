@@ -14,7 +14,7 @@ def mesh(fan_in: int, depth: int = 2, rows: int = 2, cols: int = 4) -> Derived:
                   label_bits=3, counter_bits=2, line_bits=64)
 
 
-@pytest.mark.parametrize("fan_in", [2, 4, 8, 16])
+@pytest.mark.parametrize("fan_in", [2, *(pytest.param(number, marks=pytest.mark.long) for number in (4, 8)), 16])
 def test_control_node(fan_in: int) -> None:
     """Three levels, two, and one."""
     config = mesh(fan_in)
