@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from mrfhw.cli import main
 from mrfhw.commands.build import missed
 from mrfhw.fpga.baseline import MACHINES
-from mrfhw.fpga.boards import BOARDS, BuildError, board_named
+from mrfhw.fpga.boards import BOARDS, FLOW_OPTION, BuildError, board_named
 from mrfhw.fpga.flow import Attempt, Flow, _best
 from mrfhw.fpga.records import RECORD
 from mrfhw.fpga.tools import Step, Tool, find_tool, run_step
@@ -190,6 +190,17 @@ def test_every_clock_is_constrained_and_one_tile_synthesized_for_all(board, tmp_
         assert "--tmg-ripup" in place
     else:
         assert apart == together == -1
+
+
+@pytest.mark.parametrize(("name", "spes", "merged"), [("ulx3s-85f", 2, True), ("ulx3s-85f", 1, False), ("ecpix5-85f", 2, False)])
+def test_equal_cells_of_tiles_become_one_where_the_link_s_clock_is_theirs(name, spes, merged, tmp_path):
+    """After the tiles lie in one module, and before cells are counted."""
+    board = BOARDS[name]
+    flow = Flow(board, Config.preset("smallest", mesh_cols=spes), board.clock_hz, board.baud, tmp_path)
+    words = [command.split()[0] for command in flow._options()[FLOW_OPTION].splitlines()]
+    assert ("opt_merge" in words) == merged
+    if merged:
+        assert words.index("flatten") < words.index("opt_merge") < words.index("tee")
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

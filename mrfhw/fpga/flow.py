@@ -115,12 +115,17 @@ class Flow:
             # Tiles are alike, so that one is synthesized and the others are copies: time and memory of one.
             options["script_after_read"] = (f"setattr -mod -set keep_hierarchy 1 {TILE}\n{options.get('script_after_read', '')}\n"
                                             f"{self._of_all_tiles()}")
-            after = [f"setattr -mod -unset keep_hierarchy {TILE}", "flatten", "opt_clean", *after]
+            after = [f"setattr -mod -unset keep_hierarchy {TILE}", "flatten", "opt_clean", *self._merged(), *after]
         return {**options, FLOW_OPTION: "\n".join(after)}
 
     def _of_all_tiles(self) -> str:
         """What Yosys does to know in a tile what is so of each of them: with a clock of their own, that they are never reset."""
         return "opt_hier" if self.rates.link_post else ""
+
+    def _merged(self) -> list[str]:
+        """Yosys' commands by which equal cells of several tiles become one: all of the link's clock. A machine with a faster clock
+        of its own keeps what its tiles have of a signal, as near to them as that is. Registers of pads stay each with its own."""
+        return [] if self.rates.link_post else ["opt_merge -share_all t:TRELLIS_FF a:syn_useioff %d t:LUT4 t:CCU2C", "opt_clean"]
 
     def tool(self, number: int) -> Tool:
         """The program of the flow's first, second or third command."""
