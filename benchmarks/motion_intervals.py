@@ -5,7 +5,8 @@
 A whole number is the built-in scene of that seed; a stereo pair of DIR is a scene, too. Each is solved as `mrfhw run motion` does.
 Of all pairs of the two numbers that are tried, that one is taken whose 90 % intervals hold, in rows and in columns of each scene,
 the shares of the truth that are nearest to 90 % in the sense of least squares. Printed are, for each scene, the shares with this
-pair and with the constants; scenes that are held back have no part in the choice.
+pair, with the one that the same choice finds on the other scenes alone, and with the constants; scenes that are held back have no
+part in any choice.
 """
 
 from __future__ import annotations
@@ -71,12 +72,18 @@ def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
         words = {name: given for several in parts.values() for name, given in several.items()}
         fitted = {name: Fitted.of(given, backend) for name, given in tqdm(words.items(), unit="scene", leave=False, disable=None)}
     found = nearest([fitted[name] for name in parts["chosen on"]])
-    click.echo("scene,part,rows_by_these,columns_by_these,rows_by_the_constants,columns_by_the_constants")
+    click.echo("scene,part,rows_by_these,columns_by_these,of_motion_of_the_others,of_fit_of_the_others,rows_by_the_others,"
+               "columns_by_the_others,rows_by_the_constants,columns_by_the_constants")
     for part, several in parts.items():
         for name in several:
-            shares = [*fitted[name].covered(*found), *fitted[name].covered(OF_MOTION, OF_FIT)]
-            click.echo(f"{name},{part}," + ",".join(f"{share:.1f}" for share in shares))
-    click.echo(f"together,,OF_MOTION {found[0]:.2f},OF_FIT {found[1]:.2f},{OF_MOTION:.2f},{OF_FIT:.2f}")
+            others = [fitted[other] for other in parts["chosen on"] if other != name]
+            pair = nearest(others) if others else None
+            numbers = [f"{share:.1f}" for share in fitted[name].covered(*found)]
+            numbers += [""] * 4 if pair is None else [*(f"{width:.2f}" for width in pair),
+                                                      *(f"{share:.1f}" for share in fitted[name].covered(*pair))]
+            numbers += [f"{share:.1f}" for share in fitted[name].covered(OF_MOTION, OF_FIT)]
+            click.echo(",".join([name, part, *numbers]))
+    click.echo(f"together,,OF_MOTION {found[0]:.2f},OF_FIT {found[1]:.2f},,,,,{OF_MOTION:.2f},{OF_FIT:.2f}")
 
 
 if __name__ == "__main__":

@@ -287,6 +287,9 @@ def test_widths_of_motions_that_hold_what_they_say(monkeypatch, tmp_path):
     assert done.returncode == 0, done.stderr
     _, chosen, held_back, together = (line.split(",") for line in done.stdout.splitlines())
     assert (chosen[:2], held_back[:2]) == (["1", "chosen on"], ["2", "held back"])
-    assert all(80 < float(share) < 100 for share in (*chosen[2:], *held_back[2:]))
+    assert chosen[4:8] == [""] * 4  # there is no other scene
+    assert held_back[6:8] == held_back[2:4]  # of which all that are chosen on are the others
+    assert [f"OF_MOTION {held_back[4]}", f"OF_FIT {held_back[5]}"] == together[2:4]
+    assert all(80 < float(share) < 100 for share in (*chosen[2:4], *chosen[8:], *held_back[6:]))
     assert together[2].startswith("OF_MOTION 0.")
     assert together[3].startswith("OF_FIT ")

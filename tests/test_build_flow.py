@@ -148,7 +148,8 @@ def test_projects_say_everything(board, tmp_path):
 
 
 @USB_CORE
-@pytest.mark.parametrize(("mhz", "clocks"), [(45, (45, 48, 12)), (90, (90, 48, 12))])
+@pytest.mark.parametrize(("mhz", "clocks"), [
+    (45, (45, 48, 12)), pytest.param(90, (90, 48, 12), marks=pytest.mark.long)])
 def test_clocks_of_usb(mhz: int, clocks: tuple[int, ...], tmp_path: Path):
     """Beside one clock of machine and link, and as the link's own."""
     board = BOARDS["ulx3s-85f-usb"]

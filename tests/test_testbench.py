@@ -408,7 +408,9 @@ def test_axi_ports_pass_on_icarus(with_axi: dict[str, str], tmp_path: Path):
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
-@pytest.mark.parametrize("top", [Top("axi", 8, 12), Top("axi", prefix="tiny"), Top("axi", 1024, 64)], ids=lambda top: top.suffix)
+@pytest.mark.parametrize("top", [
+    Top("axi", 8, 12), Top("axi", prefix="tiny"), pytest.param(Top("axi", 1024, 64), marks=pytest.mark.long)],
+    ids=lambda top: top.suffix)
 def test_logs_are_longer_than_the_ring(top: Top):
     """At every width of the memory port, so that addresses pass the ring's end."""
     files = generate(Config.preset("smallest", line_bits=max(SMALLEST.line_bits, top.data_bits)), top, driver=Driver)

@@ -149,8 +149,8 @@ def test_fewer_than_the_parts_of_subsets_have(name: str, fewer: int, line: str) 
 
 @pytest.mark.parametrize(("stages", "line"), [
     ({"random": 5, "energy": 5}, "random is 7; a subset's number is wanted 6 cycles after its site is known: declare 6 or less"),
-    ({"label_data": 7}, "label_group + label_data is 9; the labels of a slot are wanted 8 cycles after it is chosen: declare 8 or "
-                        "less together")])
+    pytest.param({"label_data": 7}, "label_group + label_data is 9; the labels of a slot are wanted 8 cycles after it is chosen: "
+                                    "declare 8 or less together", marks=pytest.mark.long)])
 def test_more_than_the_parts_of_subsets_have_time_for(stages: dict[str, int], line: str) -> None:
     assert refusal(machine("race-subset", **stages)) == line
     check(machine("race-subset", **{name: more - 1 for name, more in stages.items()}))

@@ -53,8 +53,8 @@ def hot_placement(config: Derived) -> Placement:
     raise AssertionError("no such problem")
 
 
-@pytest.mark.parametrize("name", ["1-lane-race", "4-lanes-a-site-4-banks", *(
-    pytest.param(name, marks=pytest.mark.long) for name in ("2-lanes-cdf", "2-lanes-4-banks-cdf", "4-lanes-4-banks-race"))])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.long] * (name != "4-lanes-a-site-4-banks")) for name in SHAPES])
 def test_spe(name: str) -> None:
     config = Derived(mesh_rows=1, mesh_cols=1, label_bits=3, data_bits=4, counter_bits=2, temperature_table=4, hub_depth=1,
                     s2_words=512, line_bits=64, **SHAPES[name])
