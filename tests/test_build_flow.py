@@ -198,10 +198,12 @@ def test_equal_cells_of_tiles_become_one_where_the_link_s_clock_is_theirs(name, 
     """After the tiles lie in one module, and before cells are counted."""
     board = BOARDS[name]
     flow = Flow(board, Config.preset("smallest", mesh_cols=spes), board.clock_hz, board.baud, tmp_path)
-    words = [command.split()[0] for command in flow._options()[FLOW_OPTION].splitlines()]
+    commands = flow._options()[FLOW_OPTION].splitlines()
+    words = [command.split()[0] for command in commands]
     assert ("opt_merge" in words) == merged
     if merged:
         assert words.index("flatten") < words.index("opt_merge") < words.index("tee")
+        assert "t:TRELLIS_FF a:syn_useioff %d " in commands[words.index("opt_merge")]  # nextpnr packs one for each pad
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

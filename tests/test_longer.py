@@ -220,6 +220,13 @@ def test_who_goes_on_by_itself(options, most):
     assert job.settings["most_sweeps"] == (most or None)
 
 
+@pytest.mark.parametrize("verb", ["stereo", "problem"])
+def test_help_lists_the_limit_where_runs_go_on(verb):
+    said = {command: CliRunner().invoke(main, [command, verb, "--help"]).output for command in ("run", "verify")}
+    assert "--most-sweeps" in said["run"]
+    assert "--most-sweeps" not in said["verify"]
+
+
 @pytest.mark.parametrize(("options", "most"), [
     ({}, 2000), ({"sweeps": 30}, 0), ({"burn_in": 30}, 0), ({"estimate": "last"}, 0), ({"sweeps": 30, "most_sweeps": 40}, 40)])
 def test_whose_fields_go_on_by_themselves(tmp_path, options, most):

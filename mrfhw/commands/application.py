@@ -234,7 +234,11 @@ def verify_command(app: Application) -> click.Command:
     kept = click.option("-o", "--output", type=Folder(), metavar="DIR",
                         help="Where to write the hardware's answer, should it be kept.")
     summary = f"{app.task.summary} By rtl and by model; exit code 1 where they differ."
-    return click.command(app.verb, cls=OneLineCommand, help=summary)(app.options_on(command, (VISIT, kept)))
+    made = click.command(app.verb, cls=OneLineCommand, help=summary)(app.options_on(command, (VISIT, kept)))
+    for option in made.params:
+        if isinstance(option, click.Option) and option.name == "most_sweeps":
+            option.hidden = True  # understood, and refused
+    return made
 
 
 def _say_notes(job: Job) -> None:
