@@ -278,8 +278,9 @@ WINDOWS = ("--mesh", "1x1")
 
 
 @pytest.mark.parametrize(("backend", "more"), [
-    ("rtl", ()), ("tcp", ()), ("model", WINDOWS), *(pytest.param(*case, marks=pytest.mark.long) for case in (
-        ("cpu", ()), ("model", SHARED), ("float", ()), ("events?cutoff=8&region=3x2", ("--estimate", "last")), ("rtl", SHARED)))])
+    ("rtl", ()), ("model", WINDOWS), *(pytest.param(*case, marks=pytest.mark.long) for case in (
+        ("tcp", ()), ("cpu", ()), ("model", SHARED), ("float", ()), ("events?cutoff=8&region=3x2", ("--estimate", "last")),
+        ("rtl", SHARED)))])
 def test_kills_of_other_backends(tmp_path, backend, more):
     """A board stays as it is when the host's program dies: it may still run, and send answers that nobody reads."""
     with board("tcp://127.0.0.1:0", *TINY_OPTIONS) if backend == "tcp" else contextlib.nullcontext() as found:

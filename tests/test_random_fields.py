@@ -9,11 +9,11 @@ from test_random_machines import compare
 from mrfhw.sim.chip import CompiledChip
 from support.random_fields import random_field, random_field_machine
 
-SEEDS = (1, 2, 3)  # all but the last are in every test run
+SEEDS = (1, 2, 3)  # the first is in every test run
 
 
 @pytest.mark.parametrize("seed", [
-    *SEEDS[:-1], *(pytest.param(seed, marks=pytest.mark.long) for seed in (SEEDS[-1], 0, *range(10, 40)))])
+    SEEDS[0], *(pytest.param(seed, marks=pytest.mark.long) for seed in (*SEEDS[1:], 0, *range(10, 40)))])
 def test_rtl_equals_model(seed: int, request: pytest.FixtureRequest) -> None:
     rng = np.random.default_rng(seed)
     config = random_field_machine(rng)

@@ -47,7 +47,7 @@ def stereo(config: Config, seed: int) -> Placement:
 
 
 @pytest.mark.parametrize(("name", "tests"), [
-    ("one-beat", MESH), ("two-beats", ALONE), pytest.param("two-beats", LONG, marks=pytest.mark.long)])
+    ("two-beats", ALONE), *(pytest.param(*case, marks=pytest.mark.long) for case in (("one-beat", MESH), ("two-beats", LONG)))])
 def test_axi_top(name: str, tests: tuple[str, ...]) -> None:
     tiles, data_bits, memory_address_bits = PORTS[name]
     config = machine(tiles)
