@@ -69,7 +69,7 @@ def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
         names = chosen_on_and_held_back("stereo", data, scenes, held_back, Path(directory))
         words = {name: given for several in names.values() for name, given in several.items()}
-        runs = {name: solved(job_of("stereo", given), traced=False, backend=backend)
+        runs = {name: solved(job_of("stereo", given), backend=backend, to_agree=True)
                 for name, given in tqdm(words.items(), unit="scene", leave=False, disable=None)}
     found = {name: logarithms(*run) for name, run in runs.items()}
     together = likeliest([found[name] for name in names["chosen on"]])

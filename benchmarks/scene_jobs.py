@@ -162,10 +162,14 @@ def job_of(verb: str, words: Sequence[str]) -> Job:
     return made[0]
 
 
-def solved(job: Job, traced: bool = True, backend: str = "model") -> tuple[Job, Solution]:
-    """The job with what comes first sampled, and the chains of its field, all by one backend."""
+def solved(job: Job, traced: bool = True, backend: str = "model", to_agree: bool = False) -> tuple[Job, Solution]:
+    """The job with what comes first sampled, and the chains of its field, all by one backend.
+
+    to_agree: traced chains that do not agree go on, as those of `mrfhw run` do; otherwise all have the job's sweeps.
+    """
     job = prepared(backend, job, None)
-    return job, sample(backend, job.config, job.problem, job.run, chains=CHAINS, traced=traced)
+    return job, sample(backend, job.config, job.problem, job.run, chains=CHAINS, traced=traced,
+                       most=job.most_sweeps if to_agree else 0)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mrfhw
-from mrfhw.apps.finer_motion import FARTHEST, MEDIAN, OF_FIT, OF_MOTION, PRECISION, REACH, SAME, FinerMotion, around
+from mrfhw.apps.finer_motion import DEVIATIONS, FARTHEST, MEDIAN, OF_MOTION, PRECISION, REACH, SAME, FinerMotion, around
 from mrfhw.scenes import motion_scene
 from support.data import data_directory
 
@@ -47,9 +47,9 @@ def test_a_flat_picture_tells_nothing():
     flat, start = np.full((ROWS, COLS), 93.0), vectors(1, -2)
     found = FinerMotion(flat, flat)(start, start + 0.25, np.stack([start - 0.45, start + 0.45], -1))
     assert np.allclose(found.values, start + 0.25)
-    # Nearly as wide as 90 % of a pixel, beside a share of the motion.
-    half = OF_MOTION * np.hypot(1.25, -1.75) + OF_FIT * PRECISION**-0.5
-    assert np.allclose(found.interval, np.stack([start + 0.25 - half, start + 0.25 + half], -1))
+    # A motion somewhere within a pixel, and a share of the motion.
+    half = 1.6449 * np.sqrt((OF_MOTION * np.hypot(1.25, -1.75))**2 + 1 / PRECISION)
+    assert np.allclose(found.interval, np.stack([start + 0.25 - half, start + 0.25 + half], -1), atol=1e-4)
 
 
 def test_no_motion_goes_far_from_its_vector():
@@ -67,7 +67,7 @@ def test_an_interval_is_that_of_the_fit_and_reaches_to_other_motions():
     other[20, 30, 1, 1] = 3.2  # samples of another motion along columns
     found = FinerMotion(waves(), waves(0.3, -0.4))(nearest, nearest, other)
     half = (found.interval[..., 1] - found.interval[..., 0]) / 2
-    least = OF_MOTION * np.sqrt((found.values**2).sum(-1).mean())
+    least = DEVIATIONS * OF_MOTION * np.sqrt((found.values**2).sum(-1).mean())
     assert np.allclose(inner(half)[..., 0], least, atol=0.1)
     assert (half >= least - 1e-12).all()
     assert found.interval[20, 30, 1, 1] == 3.2
@@ -89,7 +89,7 @@ def test_an_interval_grows_with_the_motions_of_the_whole_picture_and_with_the_fi
     flow[0, 0] = (3, 4)  # a root mean square of 5 / sqrt(6)
     deviation = np.arange(12).reshape(2, 3, 2) / 100
     found = around(flow, deviation, np.stack([flow - 0.45, flow + 0.45], -1))
-    half = OF_MOTION * 5 / np.sqrt(6) + OF_FIT * deviation
+    half = DEVIATIONS * np.hypot(OF_MOTION * 5 / np.sqrt(6), deviation)
     assert np.allclose(found, np.stack([flow - half, flow + half], -1))
     twice = around(2 * flow, 2 * deviation, 2 * np.stack([flow, flow], -1))
     assert np.allclose(twice, 2 * found), "a picture of half as many rows and columns has half the width"
@@ -141,6 +141,6 @@ def test_the_document_has_the_numbers_of_the_code():
     text = " ".join((Path(__file__).parent.parent / "docs" / "applications.md").read_text().split())
     square = 2 * REACH + 1
     for words in (f"pixels of the {square}x{square} around", f"a median of {MEDIAN}x{MEDIAN}; at most {FARTHEST} pixels",
-                  f"{OF_FIT} times the fit's standard deviation and {100 * OF_MOTION:g} % of the picture's motion",
+                  f"{100 * OF_MOTION:g} % of the picture's motion", f"{DEVIATIONS:.3f} standard deviations",
                   f"ends more than {SAME} pixels from the motion"):
         assert words in text, words

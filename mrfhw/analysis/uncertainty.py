@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.apps.label_scale import LabelScale
+from mrfhw.apps.label_scale import LEVEL, LabelScale
 from mrfhw.model.threads import in_shares, threads_of
 
-__all__ = ["LEVEL", "Uncertainty", "entropy", "quantify"]
+__all__ = ["Uncertainty", "entropy", "quantify"]
 
-LEVEL = 0.9  # of the credible intervals and sets
 DOUBT_UNIT = 1 << 12  # shares of doubt are whole multiples of its inverse
 BLOCK = 1 << 20  # histogram bins at a time: some temporary float64 arrays of 8 MB
 

@@ -9,9 +9,11 @@ estimation, CVPR 2010). No motion moves farther from its vector than `FARTHEST`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
+from mrfhw.apps.label_scale import LEVEL
 from mrfhw.apps.medians import medians
 from mrfhw.model.data import compiling
 from mrfhw.model.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
@@ -29,10 +31,10 @@ FLAT = 1e-6  # squared grey, below which a slope is rounding
 NOISE = 2.0  # variance of greys that fit perfectly
 PRECISION = 12.0  # 1 / the variance of a motion that may be anywhere within a pixel of its vector
 
-# Half of an interval's width, chosen with `benchmarks/motion_intervals.py` (docs/applications.md). What no fit sees, such as frames
-# that are not aligned to the truth or surfaces that turn, shrinks with a picture as motions do: it is a share of these.
-OF_MOTION = 0.04  # of the root mean square of all motions
-OF_FIT = 1.25  # of the fit's standard deviation
+# The standard deviation of what no fit sees, such as frames that are not aligned to the truth or surfaces that turn, shrinks with a
+# picture as motions do: a share of the root mean square of all motions, found by `benchmarks/motion_intervals.py`.
+OF_MOTION = 0.0325
+DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # between a motion and its interval's ends, 1.645 for 90 %
 SAME = 1.2  # pixels by which an end of the samples' own interval differs without telling of another motion
 
 
@@ -95,13 +97,14 @@ def _moved(image: np.ndarray, flow: np.ndarray) -> np.ndarray:
     return np.asarray(upper * (1 - down) + lower * down)
 
 
-def around(flow: np.ndarray, deviation: np.ndarray, sampled: np.ndarray, of_motion: float = OF_MOTION,
-           of_fit: float = OF_FIT) -> np.ndarray:
+def around(flow: np.ndarray, deviation: np.ndarray, sampled: np.ndarray, of_motion: float = OF_MOTION) -> np.ndarray:
     """(H, W, 2, 2) 90 % intervals around motions (H, W, 2) of a fit's standard deviations (H, W, 2), in pixels.
 
-    sampled: (H, W, 2, 2), the intervals of the samples, whose ends are taken where other motions were sampled.
+    What the fit sees and what it does not are two independent errors, normal together, so that their variances add. of_motion: the
+    second's standard deviation, as a share of the root mean square of all motions. sampled: (H, W, 2, 2), the intervals of the
+    samples, whose ends are taken where other motions were sampled.
     """
-    half = of_motion * np.sqrt((flow**2).sum(-1).mean()) + of_fit * deviation
+    half = DEVIATIONS * np.sqrt(deviation**2 + of_motion**2 * (flow**2).sum(-1).mean())
     below = np.where(flow - sampled[..., 0] > SAME, sampled[..., 0], flow - half)
     above = np.where(sampled[..., 1] - flow > SAME, sampled[..., 1], flow + half)
     return np.stack([below, above], -1)

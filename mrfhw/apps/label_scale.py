@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LabelScale", "between"]
+__all__ = ["LEVEL", "LabelScale", "between"]
+
+LEVEL = 0.9  # of the intervals and sets of values that an answer has
 
 
 def between(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
