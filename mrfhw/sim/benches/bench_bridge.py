@@ -228,7 +228,7 @@ async def log(dut: Any) -> None:
 
 @cocotb.test()
 async def log_under_faults(dut: Any) -> None:
-    await _with(dut, work_log, 5, 60, 3e-3, log=0.4)
+    await _with(dut, work_log, 5, 60, 1e-2, log=0.4)
 
 
 @cocotb.test()
