@@ -46,7 +46,7 @@ class Fitted:
         job, solution = solved(job_of("motion", words), backend=backend, to_agree=True)
         assert job.truth is not None
         assert isinstance(job.finer, FinerMotion)
-        found = quantify(solution.counts, solution.last, job.scale)
+        found = quantify(solution.counts, solution.last, job.scale, doubt=job.doubt)
         assert found.mean is not None
         assert found.interval is not None
         vectors = job.scale.at(found.mode)

@@ -665,3 +665,34 @@ def test_what_a_mask_hides_may_be_anything(shape):
     holes[0, 0] = np.nan
     with pytest.raises(mrfhw.ProblemError, match="finite"):
         mrfhw.denoise(holes, mask=mask, sweeps=6)
+
+
+def test_truths_of_several_kinds_at_once(tmp_path):
+    picture = np.random.default_rng(0).integers(0, 256, (40, 50), np.uint8)
+    truth = np.ones((40, 50), np.uint8)
+    Image.fromarray(truth).save(tmp_path / "truth.png")
+    both = mrfhw.segment(picture, truth=[truth, str(tmp_path / "truth.png")], sweeps=4)
+    assert both.metrics == mrfhw.segment(picture, truth=[truth, truth], sweeps=4).metrics
+    with pytest.raises(mrfhw.ProblemError, match=r"^the truth 2 is 50x39; the image is 50x40: give images of one size$"):
+        mrfhw.segment(picture, truth=[truth, truth[:-1]], sweeps=4)
+
+
+def test_a_mask_of_another_size_is_named_before_what_it_was_to_hide():
+    picture = np.full((40, 50), np.nan)
+    with pytest.raises(mrfhw.ProblemError, match=r"^the mask is 50x39; the image is 50x40: give images of one size$"):
+        mrfhw.denoise(picture, mask=np.ones((39, 50), bool), noise=10, sweeps=4)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "model"])
+def test_squared_doubletons_of_more_labels_than_the_default_machine_has(backend):
+    pair = stereo_scene(20, 32, 8, 1)
+    assert mrfhw.stereo(pair.left, pair.right, labels=24, doubleton="squared", sweeps=4, backend=backend).labels.max() < 24
+    assert mrfhw.denoise(pair.left, doubleton="squared", sweeps=4, backend=backend).image.shape == pair.left.shape
+    assert mrfhw.segment(pair.left, classes=20, doubleton="squared", sweeps=4, backend=backend).labels.max() < 20
+
+
+def test_greys_compared_in_place_of_descriptors_are_told_of():
+    pair = stereo_scene(20, 32, 4, 1)
+    answer = mrfhw.stereo(pair.left, pair.right, labels=4, singleton="absolute", sweeps=4)
+    assert answer.notes == ("Note: singleton absolute compares greys, so that data is grey",)
+    assert not mrfhw.stereo(pair.left, pair.right, labels=4, singleton="absolute", data="grey", sweeps=4).notes

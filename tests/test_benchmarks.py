@@ -225,7 +225,7 @@ def test_the_doubt_of_most_likelihood_is_the_share_of_pixels_that_have_any_label
     doubt = importlib.import_module("doubt")
     write_scene(stereo_scene(100, 400, 16, 0), tmp_path)
     job = doubt.job_of("stereo", [str(tmp_path / f"{name}.png") for name in ("left", "right")] + [
-        "--labels", "16", "--truth", str(tmp_path / "disparity.png"), "--truth-scale", "2048"])
+        "--labels", "16", "--min-disparity", "1", "--truth", str(tmp_path / "disparity.png"), "--truth-scale", "2048"])
     rng = np.random.default_rng(3)
     seen, label = rng.integers(0, 2, (100, 400)).astype(bool), rng.integers(0, 16, (100, 400))
     anything = rng.random((100, 400)) < np.where(seen, 0.25, 0.6)

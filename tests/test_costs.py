@@ -175,3 +175,30 @@ def test_wide_data_make_descriptors_of_descriptors_alone():
     found = needed_parameters(Problem(labels=2, singleton1=wide, constants=np.arange(2), singleton="hamming"))
     assert found["distance"] == "hamming"
     assert "distance" not in needed_parameters(Problem(labels=2, singleton1=wide, constants=np.arange(2)))
+
+
+@pytest.mark.parametrize("shape", [(256, 256, 17), (72, 68, 256)])
+def test_costs_beyond_a_tiles_memory_are_sampled_in_smaller_windows(shape):
+    """The default machine becomes one whose singleton memory is the largest there is; no backend refuses the field."""
+    unary = np.random.default_rng(5).integers(0, 256, shape, np.uint8)
+    problem = Problem(labels=shape[2], unary=unary, doubleton="potts", beta=20, schedule=Schedule.constant(30.0))
+    small = Problem(labels=shape[2], unary=unary[:8, :8], doubleton="potts", beta=20, schedule=Schedule.constant(30.0))
+    assert needed_parameters(small).get("s2_words", 0) < needed_parameters(problem)["s2_words"] == 1 << 16
+    least = unary.argmin(2)
+    for backend in ("cpu", "float", "model"):
+        assert (mrfhw.solve(problem, sweeps=2, chains=1, backend=backend).labels == least).mean() > 4 / shape[2]
+
+
+@pytest.mark.parametrize(("costs", "largest"), [
+    (np.array([[[1.7e308, -1.7e308]]]), None), (np.array([[[3e-320, 0.0]]]), None), (np.array([[[3.0, 0.0]]]), 1e-310)])
+def test_costs_beyond_what_a_float_scales(costs, largest):
+    with pytest.raises(ProblemError, match=r"^the largest cost above a site's least is .*: give costs of another unit$"):
+        scaled_costs(costs, largest=largest)
+
+
+def test_numbers_that_no_cost_has():
+    with pytest.raises(ProblemError, match=r"^costs has complex numbers; it is real ones"):
+        scaled_costs(np.ones((2, 2, 2)) * (1 + 1j))
+    for least in (0, -1, float("nan"), "a", 1.5):
+        with pytest.raises(ProblemError, match=r"^least is "):
+            costs_of_probabilities(np.array([[[0.0, 1.0]]]), least=least)

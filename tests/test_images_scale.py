@@ -378,3 +378,10 @@ def test_segment_says_what_one_segment_would_have(tmp_path):
     assert metrics["vi"] > 1
     assert "1.000" in result.stdout
     assert "single" in result.stdout
+
+
+def test_a_colour_below_0_is_refused_where_its_grey_is_not():
+    colour = np.random.default_rng(0).random((8, 9, 3))
+    colour[0, 0] = (1, 1, -0.5)
+    with pytest.raises(ProblemError, match=r"^picture has values from -0\.5 to 1; grey goes from 0 to 1 or from 0 to 255"):
+        grey_data(colour)

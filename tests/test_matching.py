@@ -14,7 +14,7 @@ from mrfhw.apps.descriptors import CENSUS, census, edge_weights, takes_census
 from mrfhw.apps.motion import motion_problem
 from mrfhw.apps.motion_window import block_motions, find_window
 from mrfhw.apps.stereo import CENSUS_ENERGY, DOUBT, DOUBT_OUTSIDE, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
-from mrfhw.apps.two_ways import SQUARE, behind, filled, matched_to, mirrored, shown_behind, unmatched
+from mrfhw.apps.two_ways import SQUARE, along_rows, behind, filled, matched_to, mirrored, shown_behind, unmatched
 from mrfhw.cli import main
 from mrfhw.field.energy import singleton_energies
 from mrfhw.field.files import load_problem
@@ -77,7 +77,7 @@ def test_who_takes_census():
 
 def test_both_ways_in_plain_python():
     left, right = RNG.integers(0, 6, (2, 4, 15))
-    missing = unmatched(left, right, 1)
+    missing = unmatched(along_rows(-left), along_rows(right), 1)
     for row, col in np.ndindex(4, 15):
         there = col - left[row, col]
         assert missing[row, col] == (there < 0 or abs(right[row, there] - left[row, col]) > 1)
@@ -93,6 +93,15 @@ def test_both_ways_in_plain_python():
     nothing = np.ones_like(missing)
     assert (filled(left, nothing) == left).all()
     assert (mirrored(mirrored(left)) == left).all()
+
+
+def test_motions_both_ways_in_plain_python():
+    there, back = RNG.integers(-3, 4, (2, 9, 11, 2))
+    missing = unmatched(there, back, 1)
+    for row, col in np.ndindex(9, 11):
+        at = there[row, col] + (row, col)
+        inside = (at >= 0).all() and (at < (9, 11)).all()
+        assert missing[row, col] == (not inside or np.abs(there[row, col] + back[tuple(at)]).max() > 1)
 
 
 def test_what_lies_behind_in_plain_python():

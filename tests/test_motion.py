@@ -1,18 +1,35 @@
 """The motion problem: its vectors, energies and measures of error, and what its defaults reach."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import mrfhw
+from mrfhw.apps.descriptors import census
 from mrfhw.apps.flow import read_flow
 from mrfhw.apps.images import load_grey
-from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_vectors
+from mrfhw.apps.motion import (
+    ASTRAY,
+    CENSUS_ENERGY,
+    DOUBT,
+    MotionTruth,
+    motion_problem,
+    motion_scale,
+    motion_vectors,
+    unconfirmed,
+)
+from mrfhw.cli import main
 from mrfhw.field.energy import doubleton_table, singleton_energies
+from mrfhw.field.files import load_problem
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.model.machine import solve
 from mrfhw.placement.fit import check_fits
-from mrfhw.scenes import motion_scene
+from mrfhw.scenes import motion_scene, write_motion_scene
 from support.data import data_directory
 
 
@@ -137,3 +154,74 @@ def test_defaults_on_photographs():
     still = truth.metrics(np.full(result.mode.shape, 24, np.uint8), None)["epe"]
     assert quality["epe"] < 0.5 < still
     assert quality["epe_mean"] < 0.5
+
+
+def two_planes():
+    """Two frames of a square that moves by 6 columns over a still background, and what it hides, bool."""
+    behind, square = np.random.default_rng(6).integers(0, 256, (2, 64, 80)).astype(np.uint8)
+    first, second = behind.copy(), behind.copy()
+    first[16:48, 20:50] = second[16:48, 26:56] = square[16:48, 20:50]
+    hidden = np.zeros(first.shape, bool)
+    hidden[16:48, 50:56] = True
+    return first, second, hidden
+
+
+def test_pixels_that_the_second_frame_does_not_show():
+    first, second, hidden = two_planes()
+    energy = {name: value for name, value in CENSUS_ENERGY.items() if name != "temperature"}
+    found = unconfirmed(motion_problem(census(first), census(second), rows=5, cols=15, **energy))
+    # A descriptor looks two pixels around itself, so that those beside what moves have no partner, either.
+    near = np.zeros_like(hidden)
+    near[14:50, 18:58] = True
+    assert found[hidden].mean() > 0.9
+    assert found[near & ~hidden].mean() < 0.15
+    assert not found[~near].any()
+
+
+def test_hidden_pixels_have_no_datum_and_any_motion_may_be_theirs():
+    first, second, hidden = two_planes()
+    answer = mrfhw.motion(first, second, vectors=(5, 15), sweeps=60)
+    assert answer.occluded[hidden].mean() > 0.9
+    width = (answer.interval[..., 1] - answer.interval[..., 0]).max(-1)
+    assert np.median(width[answer.occluded]) > 5 > 1 > np.median(width[~answer.occluded])
+    alone = mrfhw.motion(first, second, vectors=(5, 15), sweeps=60, one_way=True)
+    assert alone.occluded is None
+    alone_width = (alone.interval[..., 1] - alone.interval[..., 0]).max(-1)
+    assert np.median(width[hidden]) > 2 * np.median(alone_width[hidden])
+    assert np.median(np.linalg.norm(answer.flow, axis=-1)[hidden]) < 0.5  # the motion of what lies around
+
+
+@pytest.mark.parametrize(("options", "both"), [
+    ([], True), (["--initial", "random"], True), (["--one-way"], False), (["--anneal"], False), (["--data", "grey"], False)])
+def test_which_runs_of_motion_match_both_ways(tmp_path, options, both):
+    frames = [str(path) for path in write_motion_scene(motion_scene(24, 40), tmp_path)[:2]]
+    words = ["run", "motion", *frames, "--vectors", "3x5", "--sweeps", "4", *options, "--save-problem", str(tmp_path / "p.npz"),
+             "--no-report", "-o", str(tmp_path / "o")]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    problem, _ = load_problem(tmp_path / "p.npz")
+    report = json.loads((tmp_path / "o" / "report.json").read_text())
+    assert report["settings"]["both_ways"] is both
+    assert ("occluded.npy" in report["files"]) is both
+    if both:
+        assert np.array_equal(np.load(tmp_path / "o" / "occluded.npy"), ~problem.observed)
+    else:
+        assert problem.observed is None
+
+
+def test_the_share_of_doubt_is_the_constant():
+    from mrfhw.jobs.motion import TASK
+
+    first, second, _ = two_planes()
+    job = TASK.job_of({"first": first, "second": second, "vectors": "5x15"})
+    assert np.array_equal(job.doubt, DOUBT * job.maps["occluded"])
+    assert TASK.job_of({"first": first, "second": second, "vectors": "5x15", "one_way": True}).doubt is None
+
+
+def test_the_documents_have_the_numbers_of_the_code():
+    docs = Path(__file__).parent.parent / "docs"
+    text, uncertain = (" ".join((docs / f"{name}.md").read_text().split()) for name in ("applications", "uncertainty"))
+    assert ASTRAY == 1
+    assert "the motion back differs by more than a row or a column, is hidden there" in text
+    assert f"and {DOUBT} of its distribution (`mrfhw.apps.motion.DOUBT`)" in text
+    assert f"and {DOUBT} of their distribution is spread evenly over all motions" in uncertain

@@ -6,10 +6,20 @@ import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from PIL import Image
 
 from mrfhw.apps.images import grey_data, load_grey, load_segments
 from mrfhw.apps.metrics import worse_than_none
-from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, segmentation_problem, variation_of_information
+from mrfhw.apps.segmentation import (
+    SegmentationTruth,
+    class_means,
+    class_scale,
+    segmentation_problem,
+    segments,
+    variation_of_information,
+)
+from mrfhw.cli import main
 from mrfhw.field.energy import doubleton_table, singleton_energies
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.jobs.segment import means_from_text
@@ -181,3 +191,27 @@ def test_defaults_on_a_photograph():
     result = solve(Config(tile_rows=128, tile_cols=128), segmentation_problem(image, means), Run(sweeps=60, burn_in=30))
     nearest = np.abs(image[..., None].astype(int) - means).argmin(-1)
     assert truth.metrics(result.mode, None)["vi_classes"] < truth.metrics(nearest, None)["vi_classes"] - 0.2
+
+
+def test_segments_are_numbered_without_gaps():
+    """Where small regions have become parts of others, too."""
+    classes = np.zeros((40, 40), np.uint8)
+    classes[:, 20:] = 2
+    classes[5, ::3] = 1
+    found = segments(classes, 10)
+    assert found.dtype == np.int32
+    assert np.unique(found).tolist() == [1, 2]
+    assert len(np.unique(segments(classes, 1))) == segments(classes, 1).max() > 2
+
+
+def test_more_segments_than_a_picture_holds_numbers(tmp_path):
+    """Each is in the array; the picture is left out."""
+    path = tmp_path / "noise.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (300, 300), np.uint8)).save(path)
+    words = ["run", "segment", str(path), "--classes", "40", "--sweeps", "2", "--temperature", "1", "--beta", "0", "--no-report"]
+    result = CliRunner().invoke(main, [*words, "-o", str(tmp_path / "o")])
+    assert result.exit_code == 0, result.output
+    found = np.load(tmp_path / "o" / "segments.npy")
+    assert len(np.unique(found)) == found.max() > 65535
+    assert not (tmp_path / "o" / "segments.png").exists()
+    assert "segments.png" not in result.stdout

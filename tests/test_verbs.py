@@ -1,6 +1,7 @@
 """`run` and `verify` of every application: from files to a job, and from a job to files."""
 
 import json
+from dataclasses import replace
 
 import click
 import numpy as np
@@ -13,6 +14,7 @@ import mrfhw.apps.segmentation
 from mrfhw.analysis.answer import analyse
 from mrfhw.apps.job import START_FOUND, Cooling
 from mrfhw.apps.metrics import METRICS, describe
+from mrfhw.apps.motion import unconfirmed
 from mrfhw.cli import main
 from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.field.problem import Problem, Schedule
@@ -208,7 +210,9 @@ def test_a_window_cuts_everything(verb):
     error = whole.truth.error(labels)[area]
     if verb != "segment":  # where it depends on what the rest of a segment is
         assert np.array_equal(part.truth.error(labels[area]), error, equal_nan=True)
-    if whole.problem.observed is not None:
+    if verb == "motion":  # what the part of the second frame does not show
+        assert np.array_equal(part.problem.observed, ~unconfirmed(replace(part.problem, observed=None)))
+    elif whole.problem.observed is not None:
         assert np.array_equal(part.problem.observed, whole.problem.observed[area])
     assert part.settings["window"] == "8,4,30,20"
 

@@ -201,6 +201,12 @@ class Motion(Answer):
     """The answer of `mrfhw.motion`; see Answer. values, mean and interval are along rows and then along columns."""
 
     @property
+    def occluded(self) -> np.ndarray | None:
+        """(H, W) bool: pixels that the second frame does not show, or whose two matches disagree; None where only one way was
+        matched."""
+        return self._analysis.maps.get("occluded")
+
+    @property
     def flow(self) -> np.ndarray:
         """(H, W, 2) float32, pixels: along columns and then along rows, as OpenCV has it, between pixels: the sampled
         vectors, moved to where the second frame's greys fit best (`mrfhw.apps.finer_motion`)."""
@@ -212,7 +218,8 @@ class Segmentation(Answer):
 
     @property
     def segments(self) -> np.ndarray:
-        """(H, W) int32: numbers of the connected regions of the classes, from 1; small ones belong to the nearest."""
+        """(H, W) int32: numbers of the connected regions of the classes, from 1 to as many as there are; small ones belong to the
+        nearest."""
         return self._analysis.maps["segments"]
 
 

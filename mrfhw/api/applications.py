@@ -84,13 +84,21 @@ def _several(given: Any) -> tuple[Any, ...]:
     """One truth or several as several."""
     if given is None:
         return ()
-    if is_path(given) or hasattr(given, "mode") or np.ndim(given) == 2:
+    if is_path(given) or hasattr(given, "mode") or _is_map(given):
         return (np.asarray(given) if hasattr(given, "mode") else given,)
     try:
         return tuple(given)
     except TypeError:
         raise ProblemError(f"truth is {short(repr(given))}; it is a picture, the path of one, or several of these: give "
                            "one") from None
+
+
+def _is_map(given: Any) -> bool:
+    """Whether it has rows and columns, and no more."""
+    try:
+        return np.ndim(given) == 2
+    except ValueError:  # maps of unlike size, or a path beside an array
+        return False
 
 
 def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: int | None = None, sweeps: int | None = None,

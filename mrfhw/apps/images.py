@@ -84,8 +84,21 @@ def _grey_of(given: Any, name: str, seen: np.ndarray | None = None) -> Grey:
     """seen: of `load_inputs`. Of an array what is not seen is filled before its values are looked at, whatever stands there."""
     if is_path(given) or isinstance(given, Image.Image):
         grey = grey_of_image(decode(given)) if is_path(given) else grey_of_array(given, name)
+        if seen is not None:
+            _check_mask(seen, grey.values, name)
         return grey if seen is None else grey.filled(seen)
-    return grey_of_array(given if seen is None else filled(array_of(name, given), seen), name)
+    if seen is None:
+        return grey_of_array(given, name)
+    array = array_of(name, given)
+    _check_mask(seen, array, name)
+    return grey_of_array(filled(array, seen), name)
+
+
+def _check_mask(seen: np.ndarray, picture: np.ndarray, name: str) -> None:
+    """Raise ProblemError for a mask of another size than its picture's."""
+    if picture.ndim in (2, 3) and picture.shape[:2] != seen.shape:
+        raise ProblemError(f"the mask is {seen.shape[1]}x{seen.shape[0]}; the {name} is {picture.shape[1]}x{picture.shape[0]}: "
+                           "give images of one size")
 
 
 def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ import numpy as np
 from mrfhw.apps.flow import end_point_error
 from mrfhw.apps.job import Cooling
 from mrfhw.apps.label_scale import LabelScale
+from mrfhw.apps.two_ways import unmatched
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
 from mrfhw.machine.config import PRESETS
+from mrfhw.model.path_start import path_start
 
-__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "CONTRAST", "COOLING", "EDGE", "MACHINE", "SINGLETON_MAX", "SMOOTH", "STIFFNESS",
-           "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors"]
+__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "CONTRAST", "COOLING", "DOUBT", "EDGE", "MACHINE", "SINGLETON_MAX", "SMOOTH",
+           "STIFFNESS", "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors", "unconfirmed"]
 
 SWEEPS = 400  # of greys
 CENSUS_SWEEPS = 400
@@ -25,6 +28,10 @@ CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, 
 SINGLETON_MAX = 5
 SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
 STIFFNESS = 3  # of the paths that first labels come from (`mrfhw.model.path_start`)
+ASTRAY = 1  # rows or columns by which a motion and the one back may differ where both frames show a pixel
+# Probability that a pixel which the second frame does not show, or that is matched wrongly, has any motion, not one like those
+# around it: that of most likelihood (benchmarks/doubt.py).
+DOUBT = 0.12
 MACHINE = PRESETS["matching"]  # what this field needs
 
 
@@ -69,6 +76,20 @@ def motion_problem(
         out_of_range=out_of_range, clamped=clamped, edges=edges, singleton_max=singleton_max,
         schedule=Schedule.constant(temperature) if schedule is None else schedule,
     )
+
+
+def unconfirmed(problem: Problem) -> np.ndarray:
+    """Pixels of the first frame that the second one does not confirm, bool (H, W): hidden ones, and ones that leave the frame.
+
+    problem: of `motion_problem`. The motions of both frames to the other one are those of `path_start` for this field without its
+    weights of edges, which are the first frame's.
+    """
+    there = dataclasses.replace(problem, edges=None)
+    assert problem.offsets is not None
+    assert problem.vectors is not None
+    returning = dataclasses.replace(there, singleton1=problem.singleton2, singleton2=problem.singleton1, offsets=-problem.offsets,
+                                    vectors=-problem.vectors)
+    return unmatched(problem.offsets[path_start(there, STIFFNESS)], -problem.offsets[path_start(returning, STIFFNESS)], ASTRAY)
 
 
 def motion_scale(rows: int, cols: int, centre: tuple[int, int]) -> LabelScale:

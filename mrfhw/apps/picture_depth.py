@@ -48,6 +48,7 @@ class Grey:
 
     @property
     def least(self) -> float:
+        """The least value of grey."""
         return float(self.values.min())
 
     def filled(self, seen: np.ndarray) -> Grey:
@@ -87,7 +88,7 @@ def _check_values(picture: Grey) -> None:
     if picture.kind == "float" and not np.isfinite(picture.values).all():
         raise ProblemError(f"{picture.name} has pixels that are no finite numbers; grey goes from 0 to 255: "
                            "convert it to 8-bit grey")
-    low, high = picture.least, picture.most
+    low, high = picture.least if picture.colour is None else float(picture.colour.min()), picture.most
     if picture.kind == "float":
         if low < 0:
             raise ProblemError(f"{picture.name} has values from {low:g} to {high:g}; grey goes from 0 to 1 or from 0 to 255: "

@@ -106,7 +106,8 @@ def class_scale(means: np.ndarray, data_bits: int) -> LabelScale:
 
 
 def segments(classes: np.ndarray, least: int) -> np.ndarray:
-    """Numbers of the connected regions of a map of classes, int32 (H, W) from 1: what a picture is divided into.
+    """Numbers of the connected regions of a map of classes, int32 (H, W) from 1 on, each of which occurs: what a picture is divided
+    into.
 
     classes: (H, W). A region of fewer than `least` pixels, whose four neighbours count, becomes part of the nearest one that is
     larger; of a picture that has none, all regions stay. SciPy's labels and distance transform.
@@ -122,7 +123,8 @@ def segments(classes: np.ndarray, least: int) -> np.ndarray:
     if small.all() or not small.any():
         return found
     nearest = ndimage.distance_transform_edt(small, return_distances=False, return_indices=True)
-    return np.asarray(found[tuple(nearest)])
+    _, number = np.unique(found[tuple(nearest)], return_inverse=True)
+    return (number.reshape(found.shape) + 1).astype(np.int32)
 
 
 def _entropy_bits(counts: np.ndarray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mrfhw.apps.job import Cooling, First
 from mrfhw.apps.label_scale import LabelScale
-from mrfhw.apps.two_ways import behind, matched_to, mirrored, shown_behind, unmatched
+from mrfhw.apps.two_ways import along_rows, behind, matched_to, mirrored, shown_behind, unmatched
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.field.result import Result
 from mrfhw.machine.config import PRESETS
@@ -94,7 +94,7 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
     def then(results: list[Result]) -> dict[str, Any]:
         left, right = (result.labels.astype(np.int64) for result in results)
         back = mirrored(right) + min_disparity
-        occluded = unmatched(left + min_disparity, back, 0)
+        occluded = unmatched(along_rows(-left - min_disparity), along_rows(back), 0)
         labels = behind(left, occluded)
         datum, seen = shown_behind(singleton1, singleton2, labels.astype(np.int64) + min_disparity, occluded & ~matched_to(back))
         final = dataclasses.replace(problem, singleton1=datum, observed=seen, edges=edges)

@@ -1,4 +1,4 @@
-"""Matching from the left picture to the right one and back: where the two agree, and what stands in where they do not."""
+"""Matching from one picture to another and back: where the two agree, and what stands in where they do not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from mrfhw.apps.medians import medians
 
-__all__ = ["behind", "filled", "matched_to", "mirrored", "shown_behind", "unmatched"]
+__all__ = ["along_rows", "behind", "filled", "matched_to", "mirrored", "shown_behind", "unmatched"]
 
 SQUARE = 9  # rows and columns of the medians of what is filled in
 
@@ -16,15 +16,23 @@ def mirrored(image: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(image[:, ::-1])
 
 
-def unmatched(left: np.ndarray, right: np.ndarray, most: int) -> np.ndarray:
-    """Pixels of the left picture that the right one does not confirm, bool (H, W): occluded ones, and wrong ones.
+def unmatched(there: np.ndarray, back: np.ndarray, most: int) -> np.ndarray:
+    """Pixels of a picture that another one does not confirm, bool (H, W): occluded ones, and wrong ones.
 
-    left, right: (H, W) whole disparities of each picture's pixels; the pixel x of the left one lies at x - left[x] in the right
-    one. Confirmed: that position is in the picture, and its disparity differs by at most `most`.
+    there: (H, W, 2) whole motions, along rows and columns, of this picture's pixels to the other one; back: of the other one's to
+    this. Confirmed: where a pixel comes to is in the picture, and the motion from there leads back to it or past it by at most
+    `most` rows and columns.
     """
-    column = np.arange(left.shape[1])[None] - left
-    there = np.take_along_axis(right, column.clip(0, left.shape[1] - 1), 1)
-    return (column < 0) | (column >= left.shape[1]) | (np.abs(there - left) > most)
+    shape = there.shape[:2]
+    row, col = (np.arange(shape[0])[:, None] + there[..., 0], np.arange(shape[1]) + there[..., 1])
+    inside = (row >= 0) & (row < shape[0]) & (col >= 0) & (col < shape[1])
+    past = there + back[row.clip(0, shape[0] - 1), col.clip(0, shape[1] - 1)]
+    return ~inside | (np.abs(past) > most).any(-1)
+
+
+def along_rows(columns: np.ndarray) -> np.ndarray:
+    """(H, W, 2) motions by whole columns (H, W)."""
+    return np.stack([np.zeros_like(columns), columns], -1)
 
 
 def matched_to(right: np.ndarray) -> np.ndarray:

@@ -35,6 +35,8 @@ class Scaled:
 def _of_labels(name: str, numbers: Any) -> np.ndarray:
     """(H, W, L) float64. Raises ProblemError for anything else."""
     array = array_of(name, numbers)
+    if array.dtype.kind == "c":
+        raise ProblemError(f"{name} has complex numbers; it is real ones: give their size, or one part")
     try:
         given = array.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
@@ -49,7 +51,8 @@ def scaled_costs(costs: Any, most: int = 255, largest: float | None = None) -> S
 
     Each site's least cost becomes 0, which changes no probability; then all are multiplied by one number and rounded.
     largest: the cost above a site's least that becomes `most`; what is above it is cut off. By default the largest there is.
-    Raises ProblemError for another shape, for NaN and infinite costs, and for a largest that is not above 0.
+    Raises ProblemError for another shape, for NaN and infinite costs, for a largest that is not above 0, and for costs whose
+    differences or their scale are beyond float64.
     """
     most = whole_number("most", most, 1, (1 << 31) - 1, "give one of them")
     given = _of_labels("costs", costs)
@@ -58,9 +61,14 @@ def scaled_costs(costs: Any, most: int = 255, largest: float | None = None) -> S
         raise ProblemError(f"costs has {strange.size} values that are not finite, such as {strange.flat[0]}: replace them, "
                            "by a large cost where a label is impossible")
     offsets = given.min(-1)
-    above = given - offsets[..., None]
+    with np.errstate(over="ignore"):
+        above = given - offsets[..., None]
     highest = float(above.max()) if largest is None else finite("largest", largest, 0, "give a cost above 0")
     scale = most / highest if highest > 0 else 1.0
+    if not np.isfinite([highest, scale]).all():
+        limits = most / np.finfo(float).max, np.finfo(float).max
+        raise ProblemError(f"the largest cost above a site's least is {highest:g}; the limits are about {limits[0]:.0e} to "
+                           f"{limits[1]:.0e}: give costs of another unit")
     cut = above > highest
     whole = np.rint(np.minimum(above, highest) * scale)
     error = float(np.abs(whole / scale - above)[~cut].max(initial=0.0))
@@ -70,8 +78,11 @@ def scaled_costs(costs: Any, most: int = 255, largest: float | None = None) -> S
 def costs_of_probabilities(probabilities: Any, least: float = LEAST_PROBABILITY) -> np.ndarray:
     """-log of probabilities (H, W, L), such as a network's softmax: costs at T = 1. What is below `least` counts as that.
 
-    Raises ProblemError for values outside 0..1, NaN, and another shape.
+    Raises ProblemError for values outside 0..1, NaN, another shape, and a least that is not above 0 and at most 1.
     """
+    least = finite("least", least, 0, "give a small probability")
+    if least > 1:
+        raise ProblemError(f"least is {least:g}; a probability is at most 1: give a small one")
     given = _of_labels("probabilities", probabilities)
     if not (np.isfinite(given).all() and given.min() >= 0 and given.max() <= 1):
         raise ProblemError("probabilities has values that are no numbers from 0 to 1: give what a softmax gives")

@@ -22,7 +22,7 @@ from mrfhw.apps.images import load_inputs, mask_of, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.restored import Restoring
 from mrfhw.field.problem import ProblemError
-from mrfhw.jobs.options import Common, label_machine, range_note, same_size
+from mrfhw.jobs.options import Common, label_machine, range_note, same_size, squared_machine
 from mrfhw.jobs.task import Task
 
 __all__ = ["TASK", "job"]
@@ -36,7 +36,8 @@ def job(*, image: Any, levels: int = 64, mask: Any = None, noise: float | None =
     image, mask, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
     """
     needed = label_machine("levels", levels)
-    common = Common.of(others, lambda config: SWEEPS, {**needed, "data_bits": 8} if needed else {}, given)
+    common = Common.of(others, lambda config: SWEEPS, ({**needed, "data_bits": 8} if needed else {})
+                       | squared_machine(others["doubleton"], levels), given)
     if noise is not None and not (math.isfinite(noise) and 0 <= noise <= 255):
         raise ProblemError(f"noise is {noise}; a deviation of 8-bit grey is 0 to 255: give a number between them")
     bits = common.config.data_bits

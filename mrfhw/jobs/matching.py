@@ -16,6 +16,7 @@ from mrfhw.field.problem import Problem
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.options import COMMON, Common, check_choice, contrast_weights, default, range_note, same_size
 from mrfhw.machine.config import Config
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["DATA", "Matching", "found_energies"]
 
@@ -23,7 +24,7 @@ DATA = ("census", "grey")  # what pixels are compared by
 
 def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, str]:
     """`Application.found`: the defaults that depend on what is compared."""
-    one_way = getattr(app, "ONE_WAY_ENERGY", {})
+    one_way: Mapping[str, Any] = getattr(app, "ONE_WAY_ENERGY", {})
     energies = {name: f"{value} of census{f', {one_way[name]} one way' if name in one_way else ''}, {grey} of grey"
                 for name, value in app.CENSUS_ENERGY.items() if (grey := default(problem, name)) != value or name in one_way}
     sweeps = f"{app.SWEEPS}" if app.CENSUS_SWEEPS == app.SWEEPS else f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey"
@@ -48,6 +49,7 @@ class Matching:
     schedule: Schedule
     energy: dict[str, Any]
     edges: np.ndarray | None
+    told: tuple[str, ...] = ()  # of the choice of data, one line each
 
     @classmethod
     def of(cls, app: ModuleType, problem: Callable[..., Any], pair: Mapping[str, Any], captions: tuple[str, str],
@@ -66,7 +68,11 @@ class Matching:
         def by_census_on(config: Config) -> bool:
             return data == "census" or (data is None and wanted in (None, "hamming") and takes_census(config))
 
-        by_grey = data == "grey" or wanted in ("absolute", "squared")  # descriptors are compared bit by bit
+        differs = wanted in ("absolute", "squared")  # descriptors are compared bit by bit
+        if differs and data == "census":
+            raise ProblemError(f"data is census and singleton is {wanted}, which compares greys: drop one of the two")
+        by_grey = data == "grey" or differs
+        told = (f"Note: singleton {wanted} compares greys, so that data is grey",) if differs and data is None else ()
         common = Common.of(others, lambda config: app.CENSUS_SWEEPS if by_census_on(config) else app.SWEEPS,
                            needed | ({} if by_grey else app.MACHINE), given)
         by_census, config = by_census_on(common.config), common.config
@@ -81,7 +87,7 @@ class Matching:
             energy["singleton_max"] = app.SINGLETON_MAX
         return cls(common=common, by_census=by_census, inputs=inputs, data=cut, pictures=dict(zip(captions, shown, strict=True)),
                    schedule=common.schedule(standard["temperature"], app.COOLING), energy=energy,
-                   edges=contrast_weights(app, config, shown[0]) if by_census else None)
+                   edges=contrast_weights(app, config, shown[0]) if by_census else None, told=told)
 
     @staticmethod
     def finest_of(pair: Mapping[str, Any], others: dict[str, Any]) -> tuple[Inputs, np.ndarray, np.ndarray]:
@@ -92,7 +98,8 @@ class Matching:
 
     def notes(self, *pictures: Any) -> tuple[str, ...]:
         """What is to be said of the pictures' greys."""
-        return range_note([name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)], self.inputs)
+        return self.told + range_note([name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)],
+                                      self.inputs)
 
     def settings(self, verb: str, problem: Problem, **others: Any) -> dict[str, Any]:
         """Every option and the whole energy, for the report; `others` are the application's own."""

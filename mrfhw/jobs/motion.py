@@ -16,11 +16,8 @@ from mrfhw.apps.motion import MotionTruth, motion_problem, motion_scale, motion_
 from mrfhw.apps.motion_window import MotionWindow, find_window
 from mrfhw.apps.picture_arrays import LUMA
 from mrfhw.jobs.matching import Matching, found_energies
-from mrfhw.jobs.options import label_machine, pair
+from mrfhw.jobs.options import component_machine, label_machine, most_components, pair
 from mrfhw.jobs.task import Task
-from mrfhw.machine.bits import bits_for
-from mrfhw.machine.config import Config
-from mrfhw.machine.parameters import parameters
 from mrfhw.model.path_start import path_start
 from mrfhw.system.errors import ProblemError
 
@@ -32,15 +29,15 @@ def vector_machine(rows: int, cols: int) -> dict[str, Any]:
 
     Raises ProblemError where none does.
     """
-    bits, most = bits_for(max(rows, cols)), next(one.high for one in parameters(Config) if one.field == "vector_bits")
-    if bits > most:
-        raise ProblemError(f"vectors is {rows}x{cols}; the limits are {1 << most} rows and {1 << most} columns: give a smaller "
-                           "window")
-    return {"vector_bits": bits} if bits > Config().vector_bits else {}
+    found = component_machine(max(rows, cols))
+    if found is None:
+        most = most_components()
+        raise ProblemError(f"vectors is {rows}x{cols}; the limits are {most} rows and {most} columns: give a smaller window")
+    return found
 
 
 def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | None = None, truth: Any = None,
-        data: str | None = None, given: frozenset[str] = frozenset(),
+        data: str | None = None, one_way: bool = False, given: frozenset[str] = frozenset(),
         **others: Any) -> Job:
     """Check every option and read every file of a motion problem. Raises ProblemError or ConfigError.
 
@@ -63,6 +60,10 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
     common, (first_data, second_data, *true) = found.common, found.data
     problem = motion_problem(first_data, second_data, rows=window.rows, cols=window.cols, centre=window.centre,
                              schedule=found.schedule, edges=found.edges, **found.energy)
+    two_ways = found.by_census and not one_way and not common.anneal
+    hidden = motion.unconfirmed(problem) if two_ways else None
+    if hidden is not None:
+        problem = dataclasses.replace(problem, observed=~hidden)
     starts = found.by_census and "initial" not in given
     return Job(
         application="motion", config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
@@ -73,11 +74,12 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
         ends=(_outermost(window), "give more vectors" if vectors is None else
               "give more vectors, or none, so that they are found"),
         truth=MotionTruth(true[0], labels) if true else None,
+        maps={} if hidden is None else {"occluded": hidden}, doubt=None if hidden is None else motion.DOUBT * hidden,
         finer=FinerMotion(*map(_grey, found.pictures.values())) if min(problem.shape) > 1 else None,
         settings=found.settings("motion", problem, first=name_of(first, "array"), second=name_of(second, "array"),
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
-                                truth=None if truth is None else name_of(truth, "array"))
+                                truth=None if truth is None else name_of(truth, "array"), both_ways=two_ways)
         | ({"initial": START_FOUND} if starts else {}))
 
 

@@ -21,6 +21,7 @@ from mrfhw.jobs.machine import config_from_options, split_options
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.parameters import parameters
 from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
@@ -137,6 +138,9 @@ class Common:
         if not machine_is_given(given):
             machine |= {name: value for name, value in (needed or {}).items() if machine.get(name) is None}
         config = config_from_options(**machine)
+        if options.get("doubleton") == "table":
+            raise ProblemError("doubleton is table, which pictures do not give: give absolute, squared or potts, or a Problem with "
+                               "its pairwise table to run problem")
         number, burn_in, anneal = options["sweeps"], options["burn_in"], options["anneal"]
         if number is None:
             number = sweeps(config)
@@ -221,6 +225,31 @@ def label_machine(name: str, labels: int) -> dict[str, Any]:
     """The parameter of a machine that holds so many labels, given as `name`, where the default has not. Raises ProblemError."""
     check_labels(name, labels)
     return {"label_bits": bits_for(labels)} if labels > Derived.of(Config()).max_labels else {}
+
+
+def component_machine(values: int) -> dict[str, Any] | None:
+    """The parameter of a machine whose vectors have components of so many values, where the default has not; None where no machine
+    does."""
+    if values > most_components():
+        return None
+    return {"vector_bits": bits_for(values)} if values > 1 << Config().vector_bits else {}
+
+
+def most_components() -> int:
+    """How many values a component of a vector has at most."""
+    return 1 << next(one.high for one in parameters(Config) if one.field == "vector_bits")
+
+
+def squared_machine(doubleton: str | None, labels: int) -> dict[str, Any]:
+    """The parameter of a machine for a doubleton by the squared difference of so many labels; nothing for others.
+
+    Raises ProblemError where no machine has it.
+    """
+    found = component_machine(labels) if doubleton == "squared" else {}
+    if found is None:
+        raise ProblemError(f"doubleton is squared and there are {labels} labels; its limit is {most_components()}: give fewer "
+                           "labels, or absolute or potts")
+    return found
 
 
 def contrast_weights(app: ModuleType, config: Config, picture: np.ndarray) -> np.ndarray | None:

@@ -13,7 +13,16 @@ from mrfhw.apps.images import load_inputs, name_of, segments_of
 from mrfhw.apps.job import START_FOUND, Job
 from mrfhw.apps.segmentation import SegmentationTruth, class_means, class_scale, least_segment, segmentation_problem, segments
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
-from mrfhw.jobs.options import Common, check_choice, contrast_weights, default, label_machine, range_note, same_size
+from mrfhw.jobs.options import (
+    Common,
+    check_choice,
+    contrast_weights,
+    default,
+    label_machine,
+    range_note,
+    same_size,
+    squared_machine,
+)
 from mrfhw.jobs.task import Task
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -59,9 +68,12 @@ def job(*, image: Any, classes: int = 3, means: str | None = None, truth: Sequen
     count = classes if means is None else min(max(means.count(",") + 1, LABELS_MIN), LABELS_MAX)  # what is wrong is said below
     if means is not None and "classes" in given:
         raise ProblemError(f"classes is {classes} and means are given, each of which is a class: drop one of the two")
+    if means is not None and data == "colour":
+        raise ProblemError("data is colour and means are given, which are greys: drop one of the two")
     by_grey = data == "grey" or means is not None
     common = Common.of(others, lambda config: segmentation.SWEEPS,
-                       label_machine("classes", count) | ({} if by_grey else segmentation.MACHINE), given)
+                       label_machine("classes", count) | squared_machine(others["doubleton"], count)
+                       | ({} if by_grey else segmentation.MACHINE), given)
     bits, name = common.config.data_bits, name_of(image, "image")
     constants = None if means is None else means_from_text(means, bits)
     inputs = load_inputs({"image": image}, bits, common.reading)

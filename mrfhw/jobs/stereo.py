@@ -12,7 +12,7 @@ from mrfhw.apps.images import disparity_of, name_of
 from mrfhw.apps.job import Job
 from mrfhw.apps.stereo import StereoTruth, both_ways, disparity_scale, stereo_problem
 from mrfhw.jobs.matching import Matching, found_energies
-from mrfhw.jobs.options import label_machine
+from mrfhw.jobs.options import label_machine, squared_machine
 from mrfhw.jobs.task import Task
 from mrfhw.system.errors import ProblemError
 
@@ -37,8 +37,8 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
         min_disparity, labels = find_range(one, other, min_disparity)
     min_disparity = min_disparity or 0
     found = Matching.of(stereo, stereo_problem, files, ("left picture", "right picture"),
-                        others, data, label_machine("labels", labels), more, given, finest,
-                        changes=stereo.ONE_WAY_ENERGY if one_way or others["anneal"] else None)
+                        others, data, label_machine("labels", labels) | squared_machine(others["doubleton"], labels), more, given,
+                        finest, changes=stereo.ONE_WAY_ENERGY if one_way or others["anneal"] else None)
     common, (left_data, right_data, *true) = found.common, found.data
     if more:
         _check_unit(more["truth image"], name_of(truth, "the truth image"))

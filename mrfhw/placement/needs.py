@@ -65,7 +65,7 @@ def needed_parameters(problem: Problem, config: Config | None = None) -> dict[st
         rows, cols = (min(size, -(-of // parts)) for size, of, parts in (
             (c.tile_rows, problem.shape[0], c.mesh_rows), (c.tile_cols, problem.shape[1], c.mesh_cols)))
         rows, cols = -(-rows // c.row_step) * c.row_step, -(-cols // c.col_step) * c.col_step
-        words = rows * cols * c.label_slots(problem.labels) * c.lanes
+        words = min(rows * cols * c.label_slots(problem.labels) * c.lanes, _MOST["s2_words"])  # a larger field goes in windows
         if words > c.s2_capacity:
             found["s2_words"] = words
     return found

@@ -38,7 +38,8 @@ ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES, *MAP_FILES, *EX
 
 def may_write(job: Job) -> list[str]:
     """The names of all files that a run of a job may write."""
-    maps = [stem for stem, there in (("occluded", job.application == "stereo"), ("segments", job.drawn_from is not None)) if there]
+    both_ways = job.application in ("stereo", "motion")
+    maps = [stem for stem, there in (("occluded", both_ways), ("segments", job.drawn_from is not None)) if there]
     left_out = {*(TRUTH_FILES if job.truth is None else ()), *(set(EXCHANGE_FILES) - {*MEASURE_FILES, *answer_files(job)}),
                 *(name for name in MAP_FILES if name.partition(".")[0] not in maps)}
     return [name for name in ALL_FILES if name not in left_out]
@@ -73,8 +74,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
     (H, W), interval.npy (H, W, D, 2) and, of D = 1, median.npy (H, W) float64, see `Uncertainty`. histogram.npz: `counts`
     (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). energy.npz: `sweeps` (n,) and
-    `energy` (chains, n) of the `Trace`. occluded: bool (H, W),
-    segments: int32 (H, W), each as .npy and as a picture of the same numbers. EXCHANGE_FILES: of `exchanged`.
+    `energy` (chains, n) of the `Trace`. occluded: bool (H, W), segments: int32 (H, W), each as .npy and as a picture of the same
+    numbers, where these are at most 65535. EXCHANGE_FILES: of `exchanged`.
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html. page: whether there is
     report.html with its figures. analysis: of `analyse`, where it has been made already. begin: how diagnostics and figures are
     made, here or beside this process.
@@ -93,7 +94,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     figures = draw(own)
     what = report(job, solution, analysis)
     arrays = _arrays(solution, analysis)
-    written = {**{f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}, **exchanged(job, analysis),
+    maps = {f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}
+    written = {**{name: picture for name, picture in maps.items() if picture is not None}, **exchanged(job, analysis),
                **_energies(solution)}
     counts = solution.counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]

@@ -211,9 +211,13 @@ def _drawn(values: np.ndarray, scale: LabelScale) -> np.ndarray:
     return np.ma.masked_array(order[np.searchsorted(middles, np.where(known, values, 0.0))], ~known)
 
 
-def numbers(values: np.ndarray) -> bytes:
-    """A map (H, W) as a PNG file of the same size: booleans black and white, whole numbers from 0 to 65535 as 16-bit grey."""
+def numbers(values: np.ndarray) -> bytes | None:
+    """A map (H, W) as a PNG file of the same size: booleans black and white, whole numbers from 0 to 65535 as 16-bit grey. None for
+    greater ones, which no PNG file has."""
     from PIL import Image
+
+    if int(values.max(initial=0)) > np.iinfo(np.uint16).max:
+        return None
 
     image = values.astype(np.uint8) * 255 if values.dtype == bool else values.astype(np.uint16)
     file = io.BytesIO()

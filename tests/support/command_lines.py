@@ -87,6 +87,8 @@ LONG = (
     # What segmentation gave when it began at random labels.
     f"{_SEGMENT} --backend model --initial random",
     f"{_SEGMENT} {_SMALL} --visit 4 --sweeps 40 --initial random",
+    # What motion gave when it was not matched both ways.
+    f"{_MOTION} --backend model --one-way --sweeps 40",
     # What the defaults of greys gave before chains that do not agree went on.
     f"{_STEREO} --backend model --data grey --most-sweeps 500",
     f"{_STEREO} --backend model --data grey --one-way --most-sweeps 500",
