@@ -31,6 +31,7 @@ from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.sessions.driver import Driver
 from mrfhw.sim.support.whole_nets import whole_nets
+from support.long import cases
 
 SMALLEST = Config.preset("smallest")
 SHORT = Race(uniform_bits=8)  # a table of few entries, so that few runs read it
@@ -120,8 +121,7 @@ def test_nor_has_one_that_does_not_hold_the_general_problems(monkeypatch: pytest
         problems(config)
 
 
-@pytest.mark.parametrize("machine", [
-    pytest.param(name, marks=[pytest.mark.long] * (name not in (AS_IT_IS, WHOLE))) for name in MACHINES])
+@pytest.mark.parametrize("machine", cases(MACHINES, lambda name: name not in (AS_IT_IS, WHOLE)))
 def test_machines_pass_on_icarus(machine: str, tmp_path: Path):
     need("iverilog")
     done = simulated(generate(MACHINES[machine], driver=Driver), tmp_path, "mrfhw_top", whole=machine == WHOLE)
@@ -141,8 +141,7 @@ def test_the_smallest_passes_on_verilator(made: str, request: pytest.FixtureRequ
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
-@pytest.mark.parametrize("mutation", [
-    pytest.param(name, marks=[pytest.mark.long] * (name not in ALWAYS)) for name in MUTATIONS])
+@pytest.mark.parametrize("mutation", cases(MUTATIONS, lambda name: name not in ALWAYS))
 def test_a_change_is_found(mutation: str, smallest: dict[str, str], tmp_path: Path):
     need("iverilog")
     old, new = MUTATIONS[mutation]
@@ -430,8 +429,7 @@ def test_other_axi_ports_pass_on_icarus(top: Top, tmp_path: Path):
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
-@pytest.mark.parametrize("mutation", [
-    pytest.param(name, marks=[pytest.mark.long] * (name != "the ring's end")) for name in AXI_MUTATIONS])
+@pytest.mark.parametrize("mutation", cases(AXI_MUTATIONS, lambda name: name != "the ring's end"))
 def test_a_change_of_axi_ports_is_found(mutation: str, with_axi: dict[str, str], tmp_path: Path):
     need("iverilog")
     old, new = AXI_MUTATIONS[mutation]

@@ -7,6 +7,7 @@ import pytest
 from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.machine.config import Config
 from mrfhw.sim.support.runner import run_bench
+from support.long import cases
 
 MACHINES = {
     "default": {},
@@ -25,7 +26,7 @@ MACHINES = {
 LONG = ("wide", "descriptors")  # what the others have in part
 
 
-@pytest.mark.parametrize("machine", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MACHINES])
+@pytest.mark.parametrize("machine", cases(MACHINES, LONG.__contains__))
 def test_energy(machine: str) -> None:
     config = Config.preset("smallest", **MACHINES[machine])
     assert run_bench(EnergyPipeline(config), "energy_pipeline", "mrfhw.sim.benches.bench_energy") == 2

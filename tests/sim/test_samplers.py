@@ -11,6 +11,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.sim.support.references import Twin, cdf_label, draw, race_label
 from mrfhw.sim.support.runner import run_bench
+from support.long import cases
 
 MACHINES = {
     "race": {"sampler": "race"},
@@ -27,7 +28,7 @@ MACHINES = {
 LONG = ("race-segments", "cdf-coarse")  # under Icarus
 
 
-@pytest.mark.parametrize("machine", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MACHINES])
+@pytest.mark.parametrize("machine", cases(MACHINES, LONG.__contains__))
 def test_sampler(machine: str) -> None:
     config = Config.preset("smallest", **MACHINES[machine])
     assert run_bench(sampler(config), "sampler", "mrfhw.sim.benches.bench_samplers") == 4

@@ -9,6 +9,7 @@ import pytest
 
 from mrfhw.gateware.board.sdram import SdramController, SdramTiming
 from mrfhw.sim.support.runner import BenchError, run_bench
+from support.long import cases
 from support.refusals import assert_refused
 
 BENCH = "mrfhw.sim.benches.bench_sdram"
@@ -71,8 +72,7 @@ SHORT = replace(QUICK, tREFI=1000)  # begins sooner, refreshes more often
 LONG_MISTAKES = ("tRP, refresh", "tRAS", "tRC", "tRFC", "refreshes_first", "row_bits")
 
 
-@pytest.mark.parametrize("mistake", [
-    pytest.param(name, marks=[pytest.mark.long] * (name in LONG_MISTAKES)) for name in MISTAKES])
+@pytest.mark.parametrize("mistake", cases(MISTAKES, LONG_MISTAKES.__contains__))
 def test_a_controller_that_breaks_a_rule_is_found(mistake: str) -> None:
     controller, memory, testcase, says = MISTAKES[mistake]
     with pytest.raises(BenchError) as found:

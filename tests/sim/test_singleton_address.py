@@ -13,6 +13,7 @@ from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.sim.support.recorder import placements_to_text
 from mrfhw.sim.support.runner import run_bench
+from support.long import cases
 
 # Mesh, units of a tile, tile, and lanes and slots of a subset where tiles hold what they reach. At most 256 sites, so that 8 bits
 # number the pixels.
@@ -52,7 +53,7 @@ def placements(config: Config, rng: np.random.Generator) -> list[Placement]:
 LONG = ("2-lanes-a-site", "1-lane-row-of-tiles", "2-lanes-3x3", "4-lanes")  # between the others
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in SHAPES])
+@pytest.mark.parametrize("name", cases(SHAPES, LONG.__contains__))
 def test_singleton_address(name: str) -> None:
     mesh_rows, mesh_cols, spus, tile_rows, tile_cols, *reach = SHAPES[name]
     lanes, subset_slots = reach or (1, 0)

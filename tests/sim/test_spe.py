@@ -15,6 +15,7 @@ from mrfhw.placement.placement import Placement
 from mrfhw.sim.support.recorder import placements_to_text
 from mrfhw.sim.support.runner import run_bench
 from mrfhw.sim.support.timetable import Timetable
+from support.long import cases
 from support.random_problems import random_placement
 
 SHAPES = {
@@ -53,8 +54,7 @@ def hot_placement(config: Derived) -> Placement:
     raise AssertionError("no such problem")
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=[pytest.mark.long] * (name != "4-lanes-a-site-4-banks")) for name in SHAPES])
+@pytest.mark.parametrize("name", cases(SHAPES, lambda name: name != "4-lanes-a-site-4-banks"))
 def test_spe(name: str) -> None:
     config = Derived(mesh_rows=1, mesh_cols=1, label_bits=3, data_bits=4, counter_bits=2, temperature_table=4, hub_depth=1,
                     s2_words=512, line_bits=64, **SHAPES[name])

@@ -8,6 +8,7 @@ from mrfhw.gateware.unit.spu import Spu
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf
 from mrfhw.sim.support.runner import run_bench
+from support.long import cases
 
 MACHINES = {
     "race": {"sampler": "race"},
@@ -21,6 +22,6 @@ MACHINES = {
 LONG = ("race-2-lanes", "cdf-power-of-two")
 
 
-@pytest.mark.parametrize("machine", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MACHINES])
+@pytest.mark.parametrize("machine", cases(MACHINES, LONG.__contains__))
 def test_spu(machine: str) -> None:
     assert run_bench(Spu(Config.preset("smallest", **MACHINES[machine])), "spu", "mrfhw.sim.benches.bench_spu") == 2
