@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 
 from mrfhw.analysis import convergence
@@ -17,6 +18,7 @@ from mrfhw.apps.job import Job
 from mrfhw.apps.label_scale import LabelScale
 from mrfhw.apps.segmentation import SegmentationTruth
 from mrfhw.apps.stereo import bad_pixels, stereo_problem
+from mrfhw.cli import main
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
@@ -24,7 +26,7 @@ from mrfhw.model.machine import Machine, solve
 from mrfhw.report import pictures
 from mrfhw.report.outputs import write_outputs
 from mrfhw.report.pictures import labelled
-from mrfhw.scenes import stereo_scene
+from mrfhw.scenes import motion_scene, stereo_scene, write_motion_scene
 
 VOID = {"meta", "img", "br", "hr"}
 
@@ -300,3 +302,18 @@ def test_numbers_for_people(value, text):
     from mrfhw.report.html_report import _number
 
     assert _number(value) == text
+
+
+@pytest.mark.parametrize(("options", "both"), [([], True), (["--one-way"], False), (["--estimate", "last"], True)])
+def test_what_the_other_picture_does_not_confirm_is_shown(tmp_path, options, both):
+    frames = [str(path) for path in write_motion_scene(motion_scene(24, 40), tmp_path)[:2]]
+    result = CliRunner().invoke(main, ["run", "motion", *frames, "--vectors", "3x5", "--sweeps", "4", *options, "-o",
+                                       str(tmp_path / "o")])
+    assert result.exit_code == 0, result.output
+    shown = [image for image in page(tmp_path / "o").images if image["alt"].startswith("White: pixels that the other picture")]
+    assert len(shown) == both
+    if both:
+        found = np.load(tmp_path / "o" / "occluded.npy")
+        assert np.array_equal(np.asarray(Image.open(tmp_path / "o" / "occluded.png")), 255 * found.astype(np.uint8))
+        with Image.open(io.BytesIO(base64.b64decode(shown[0]["src"].split(",")[1]))) as picture:
+            assert picture.size == found.shape[::-1]

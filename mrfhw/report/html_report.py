@@ -143,6 +143,8 @@ def _estimate(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure]) 
     parts = [_figure(drawn["estimate.png"], f"Estimate: {job.scale.name}{between}.")]
     if "truth.png" in drawn:
         parts.append(_figure(drawn["error.png"], "Error of the estimate; the last colour stands for all larger errors."))
+    if "occluded.png" in drawn:
+        parts.append(_figure(drawn["occluded.png"], "White: pixels that the other picture does not confirm."))
     caption = f"Truth beside the estimate, in the same colours. {'' if job.truth is None else job.truth.note}".strip()
     wide = _figure(drawn["truth.png"], caption, "wide") if "truth.png" in drawn else ""
     return _section("Estimate", _figures(parts), wide)
@@ -301,7 +303,8 @@ def _reproduce(report: Mapping[str, Any], command: str | None) -> str:
 
 def page(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure], uncertainty: Uncertainty | None, *,
          command: str | None = None, clock_hz: float | None = None) -> str:
-    """The page. report: of `outputs.report`, infinities allowed, with "files". drawn: of `drawings` and `answer_drawings`."""
+    """The page. report: of `outputs.report`, infinities allowed, with "files". drawn: of `drawings` and `answer_drawings`, and
+    "occluded.png", where there is one."""
     title = f"{TITLES.get(job.application, job.application)}: {job.scale.name}"
     inputs = [_figure(drawn[input_name(caption)], caption, "pixels") for caption in job.inputs]
     parts = [

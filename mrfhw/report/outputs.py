@@ -15,7 +15,7 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.apps.job import Job
 from mrfhw.report import html_report, pictures
 from mrfhw.report.exchange import EXCHANGE_FILES, MEASURE_FILES, answer_files, exchanged
-from mrfhw.report.figures import answer_drawings, draw, drawings
+from mrfhw.report.figures import Figure, answer_drawings, draw, drawings
 from mrfhw.report.numbers import plain, report
 from mrfhw.report.targets import check_folder
 from mrfhw.system.files import staged
@@ -110,6 +110,8 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
             np.savez_compressed(scratch / "histogram.npz", counts=as_type(counts, np.min_scalar_type(int(counts.max(initial=0)))))
         for outcome in begun:
             figures |= outcome()
+        if page and (shown := maps.get("occluded.png")) is not None:
+            figures["occluded.png"] = Figure(shown, pictures.at_most(shown))
         written |= {name: figure.whole for name, figure in figures.items() if name in ALL_FILES}
         if page:
             written["report.html"] = html_report.page(job, what, figures, analysis.uncertainty, command=command,
