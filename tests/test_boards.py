@@ -70,7 +70,7 @@ def test_lanes_that_share_a_site() -> None:
         assert_equals_model(backends.solve(found.address, config, problem, run), config, problem, run)
         result = CliRunner().invoke(main, ["diagnose", found.address, *options])
         assert result.exit_code == 0, result.output
-        assert [line.split()[0] for line in result.output.splitlines()] == ["pass"] * 8
+        assert {line.split()[0] for line in result.output.splitlines()} == {"pass"}
 
 
 def test_windows_and_chains(tiny, tmp_path) -> None:
