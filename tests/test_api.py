@@ -679,8 +679,9 @@ def test_truths_of_several_kinds_at_once(tmp_path):
 
 def test_a_mask_of_another_size_is_named_before_what_it_was_to_hide():
     picture = np.full((40, 50), np.nan)
-    with pytest.raises(mrfhw.ProblemError, match=r"^the mask is 50x39; the image is 50x40: give images of one size$"):
-        mrfhw.denoise(picture, mask=np.ones((39, 50), bool), noise=10, sweeps=4)
+    for given in (picture, Image.fromarray(np.zeros((40, 50), np.uint8))):
+        with pytest.raises(mrfhw.ProblemError, match=r"^the mask is 50x39; the image is 50x40: give images of one size$"):
+            mrfhw.denoise(given, mask=np.ones((39, 50), bool), noise=10, sweeps=4)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "model"])
@@ -691,8 +692,10 @@ def test_squared_doubletons_of_more_labels_than_the_default_machine_has(backend)
     assert mrfhw.segment(pair.left, classes=20, doubleton="squared", sweeps=4, backend=backend).labels.max() < 20
 
 
-def test_greys_compared_in_place_of_descriptors_are_told_of():
+@pytest.mark.parametrize("singleton", ["absolute", "squared"])
+def test_greys_compared_in_place_of_descriptors_are_told_of(singleton):
     pair = stereo_scene(20, 32, 4, 1)
-    answer = mrfhw.stereo(pair.left, pair.right, labels=4, singleton="absolute", sweeps=4)
-    assert answer.notes == ("Note: singleton absolute compares greys, so that data is grey",)
+    said = (f"Note: singleton {singleton} compares greys, so that data is grey",)
+    assert mrfhw.stereo(pair.left, pair.right, labels=4, singleton=singleton, sweeps=4).notes == said
+    assert mrfhw.motion(pair.left, pair.right, vectors=(1, 4), singleton=singleton, sweeps=4).notes == said
     assert not mrfhw.stereo(pair.left, pair.right, labels=4, singleton="absolute", data="grey", sweeps=4).notes

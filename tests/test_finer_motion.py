@@ -74,6 +74,19 @@ def test_an_interval_is_that_of_the_fit_and_reaches_to_other_motions():
     assert found.interval[20, 30, 1, 0] > -0.7
 
 
+def test_hidden_pixels_do_not_count_among_those_that_are_seen():
+    """What stands where nothing fits draws the pixels around it away, unless it is known to be hidden."""
+    nearest, hidden = vectors(0, 0), np.zeros((ROWS, COLS), bool)
+    hidden[16:32, 28:36] = True
+    first = np.where(hidden, np.random.default_rng(3).integers(0, 256, (ROWS, COLS)), waves())
+    beside = np.zeros_like(hidden)
+    beside[18:30, 25:28] = beside[18:30, 36:39] = True
+    known, unknown = (np.abs(FinerMotion(first, waves(0.3, -0.4), one)(nearest, nearest, None).values - (0.3, -0.4))[beside].mean()
+                      for one in (hidden, None))
+    assert known < 0.05 < unknown
+    assert FinerMotion(first, waves(0.3, -0.4), hidden).deviation(nearest, nearest)[beside].mean() < 0.1
+
+
 @pytest.mark.parametrize("slope", [0.0, 0.1, 1.0, 3.0])
 def test_an_even_slope_tells_nothing_of_the_other_axis(slope):
     """Columns are known by their texture, whatever the slope of the greys along rows is."""

@@ -182,6 +182,8 @@ def test_hidden_pixels_have_data_wherever_the_range_of_disparities_begins(least)
     right[4:20, 20:80] = RNG.integers(0, 256, (16, 60))  # not what the left one has there
     job = mrfhw.stereo(left, right, labels=8, min_disparity=least, sweeps=4)._job
     hidden, start = job.maps["occluded"], job.run.initial.astype(int)
+    column = np.arange(400) - least - 3
+    assert hidden[:, (column >= 8) & (column < 392)].mean() < 0.3  # the square
     seen = job.problem.singleton1 != census(left)  # whose data are not their own
     assert seen.any()
     assert (hidden & job.problem.observed)[seen].all()

@@ -166,6 +166,19 @@ def two_planes():
     return first, second, hidden
 
 
+@pytest.mark.parametrize("astray", [0, 1, 2, 3])
+def test_how_far_astray_a_way_back_may_lead(monkeypatch, astray):
+    """Of a pair of frames whose paths are given: there by a row, back by a row less `astray` columns."""
+    monkeypatch.setattr("mrfhw.apps.motion.path_start", lambda problem, stiffness: np.full(
+        (12, 20), vectors.index((1, 0) if problem.offsets[0, 0] < 0 else (1, astray)), np.uint8))
+    vectors = [tuple(vector) for vector in motion_vectors(3, 7).tolist()]
+    frame = np.zeros((12, 20), int)
+    found = unconfirmed(motion_problem(frame, frame, rows=3, cols=7))
+    assert found[-1].all()
+    assert found[:-1].all() == (astray > 1)
+    assert found[:-1].any() == (astray > 1)
+
+
 def test_pixels_that_the_second_frame_does_not_show():
     first, second, hidden = two_planes()
     energy = {name: value for name, value in CENSUS_ENERGY.items() if name != "temperature"}

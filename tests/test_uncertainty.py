@@ -220,3 +220,18 @@ def test_doubt_is_spread_over_all_labels():
     assert found.confidence.tolist() == [[pytest.approx(0.8), pytest.approx(share[1])]]
     assert (found.mode == plain.mode).all()
     assert found.interval[0, 1, 0] == pytest.approx([-0.1, 3.1])  # 0.05 of the outermost labels' 0.125 each
+
+
+def test_a_share_of_doubt_widens_and_does_not_draw_the_mean_of_motions():
+    """Of one component, whose median stays, the mean has the share."""
+    counts = np.zeros((1, 1, 9), np.uint16)
+    counts[0, 0, 8] = 90
+    vectors = np.array([(row, col) for row in (-1, 0, 1) for col in (-1, 0, 1)], float)
+    motions = LabelScale(values=vectors, name="motion (pixels)", kind="flow")
+    doubt = np.full((1, 1), 0.5)
+    plain, found = (quantify(counts, np.zeros((1, 1), np.uint8), motions, doubt=one) for one in (None, doubt))
+    assert found.mean[0, 0].tolist() == plain.mean[0, 0].tolist() == [1, 1]
+    assert found.std[0, 0] > plain.std[0, 0] == 0
+    assert found.entropy[0, 0] > 1
+    line = LabelScale(values=np.arange(9.0)[:, None], name="disparity (pixels)")
+    assert quantify(counts, np.zeros((1, 1), np.uint8), line, doubt=doubt).mean[0, 0, 0] == pytest.approx(6, abs=0.01)

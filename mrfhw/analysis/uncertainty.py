@@ -170,7 +170,8 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     counts: (H, W, L) unsigned, how often each label was drawn. last: (H, W) uint8, the label of sites that were not
     counted. scale: its values are (L, D). level: probability of intervals and sets, above 0 and below 1. within: of `confidence`,
     in the units of values. doubt: (H, W) float64 of 0..1, the share of each site's distribution that is even over all labels,
-    beside that of its histogram (`mrfhw.apps.job.Job.doubt`).
+    beside that of its histogram (`mrfhw.apps.job.Job.doubt`). The mean of several components, beside which there is no median, is
+    that of the histogram alone, which the share would only draw to the middle of all labels.
     """
     rows, cols, labels = counts.shape
     dims = scale.values.shape[1]
@@ -190,6 +191,7 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
         if not seen.all():
             block = block.copy()
             block[~seen, last[part][~seen]] = 1
+        drawn = block
         if doubt is not None:
             block = _doubted(block, doubt[part] * seen)
         mode[part] = block.argmax(-1)
@@ -200,6 +202,8 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
             confidence[part] = np.einsum("...l,...l", share, near[mode[part]])
         if scale.ordered:
             mean[part], std[part] = _moments(share, values)
+            if doubt is not None and dims > 1:
+                mean[part] = _moments(drawn / drawn.sum(-1, keepdims=True), values)[0]
             if median is not None:
                 median[part] = _quantile(block, values[:, 0], 0.5)
             for d in range(dims):

@@ -141,6 +141,7 @@ def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, c
 
         answer = mrfhw.motion(frame0, frame1)
         answer.flow                             # (H, W, 2), along columns and along rows, as OpenCV has it
+        answer.std, answer.occluded, answer.converged
 
     first, second: pictures, as of `mrfhw.stereo`. vectors: (rows, columns) of the window of motions that are told apart, 256
     together at most, around centre, (row, column) in pixels; by default found from the frames. truth: (H, W, 2) in the order of

@@ -27,6 +27,7 @@ ROUNDS = 3
 FARTHEST = 0.75  # pixels between a motion and its vector, along an axis
 STEP = 0.5  # pixels of a round, at most
 STIFF = 200.0  # squared grey, added to the sums (not means) of squared slopes: where all is flat, motions stay where they are
+BEYOND = 1e6  # rows and columns that no vector has
 FLAT = 1e-6  # squared grey, below which a slope is rounding
 NOISE = 2.0  # variance of greys that fit perfectly
 PRECISION = 12.0  # 1 / the variance of a motion that may be anywhere within a pixel of its vector
@@ -112,10 +113,12 @@ def around(flow: np.ndarray, deviation: np.ndarray, sampled: np.ndarray, of_moti
 
 @dataclass(frozen=True, eq=False)
 class FinerMotion:
-    """first, second: (H, W) greys of 0..255, the two frames; both sides of a frame have at least two pixels."""
+    """first, second: (H, W) greys of 0..255, the two frames; both sides of a frame have at least two pixels. hidden: bool (H, W),
+    pixels of the first that the second does not show: their greys count among themselves alone; None for none."""
 
     first: np.ndarray
     second: np.ndarray
+    hidden: np.ndarray | None = None
 
     def _fit(self, vectors: np.ndarray, flow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(H, W, 2) each: what makes the squared error least where it is linear, and that motion's standard deviation.
@@ -129,6 +132,8 @@ class FinerMotion:
         def share(begin: int, end: int) -> None:
             _fits(down, along, moved - self.first, vectors, begin, end, found)
 
+        if self.hidden is not None:
+            vectors = np.where(self.hidden[..., None], vectors + BEYOND, vectors)
         with compiling("motions between pixels"):
             in_shares(share, len(down), down.size // PIXELS_WORTH_A_THREAD, threads_of(None))
         rows, both, cols, row_error, col_error, error, number = found

@@ -79,16 +79,15 @@ def motion_problem(
 
 
 def unconfirmed(problem: Problem) -> np.ndarray:
-    """Pixels of the first frame that the second one does not confirm, bool (H, W): hidden ones, and ones that leave the frame.
+    """Pixels of the first frame that the second one does not confirm, bool (H, W): hidden ones, wrong ones, and ones that leave the
+    frame, as far as they have not found another motion that agrees both ways.
 
-    problem: of `motion_problem`. The motions of both frames to the other one are those of `path_start` for this field without its
-    weights of edges, which are the first frame's.
+    problem: of `motion_problem`, whose doubletons are alike in both directions. The motions of both frames to the other one are
+    those of `path_start` for this field without its weights of edges, which are the first frame's.
     """
     there = dataclasses.replace(problem, edges=None)
     assert problem.offsets is not None
-    assert problem.vectors is not None
-    returning = dataclasses.replace(there, singleton1=problem.singleton2, singleton2=problem.singleton1, offsets=-problem.offsets,
-                                    vectors=-problem.vectors)
+    returning = dataclasses.replace(there, singleton1=problem.singleton2, singleton2=problem.singleton1, offsets=-problem.offsets)
     return unmatched(problem.offsets[path_start(there, STIFFNESS)], -problem.offsets[path_start(returning, STIFFNESS)], ASTRAY)
 
 

@@ -14,7 +14,8 @@ APPLICATION = Application(TASK, (
     own_option(TASK, "centre", "The motion in the middle of them, in pixels.  [default: 0,0 with --vectors, else found]",
                metavar="ROW,COL"),
     matching_data(TASK),
-    own_option(TASK, "one_way", "Do not match from SECOND to FIRST as well, to find what is hidden in SECOND; nor does --anneal."),
+    own_option(TASK, "one_way", "Do not match from SECOND to FIRST as well, to find what is hidden in SECOND; nor does --anneal "
+               "or --data grey."),
     own_option(TASK, "truth", "True motions, a Middlebury .flo file.", metavar="FLOW"),
     *picture_options(),
 ))

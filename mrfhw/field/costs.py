@@ -36,7 +36,7 @@ def _of_labels(name: str, numbers: Any) -> np.ndarray:
     """(H, W, L) float64. Raises ProblemError for anything else."""
     array = array_of(name, numbers)
     if array.dtype.kind == "c":
-        raise ProblemError(f"{name} has complex numbers; it is real ones: give their size, or one part")
+        raise ProblemError(f"{name} has complex numbers; costs and probabilities are real: give their real part")
     try:
         given = array.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
@@ -66,9 +66,8 @@ def scaled_costs(costs: Any, most: int = 255, largest: float | None = None) -> S
     highest = float(above.max()) if largest is None else finite("largest", largest, 0, "give a cost above 0")
     scale = most / highest if highest > 0 else 1.0
     if not np.isfinite([highest, scale]).all():
-        limits = most / np.finfo(float).max, np.finfo(float).max
-        raise ProblemError(f"the largest cost above a site's least is {highest:g}; the limits are about {limits[0]:.0e} to "
-                           f"{limits[1]:.0e}: give costs of another unit")
+        what = "the largest cost above a site's least" if largest is None else "largest"
+        raise ProblemError(f"{what} is {highest:g}; the limits are about {most / 1e308:.0e} to 1e308: give costs of another unit")
     cut = above > highest
     whole = np.rint(np.minimum(above, highest) * scale)
     error = float(np.abs(whole / scale - above)[~cut].max(initial=0.0))

@@ -22,6 +22,7 @@ __all__ = ["DATA", "Matching", "found_energies"]
 
 DATA = ("census", "grey")  # what pixels are compared by
 
+
 def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, str]:
     """`Application.found`: the defaults that depend on what is compared."""
     one_way: Mapping[str, Any] = getattr(app, "ONE_WAY_ENERGY", {})
@@ -71,6 +72,8 @@ class Matching:
         differs = wanted in ("absolute", "squared")  # descriptors are compared bit by bit
         if differs and data == "census":
             raise ProblemError(f"data is census and singleton is {wanted}, which compares greys: drop one of the two")
+        if wanted == "hamming" and data == "grey":
+            raise ProblemError("data is grey and singleton is hamming, which compares descriptors: drop one of the two")
         by_grey = data == "grey" or differs
         told = (f"Note: singleton {wanted} compares greys, so that data is grey",) if differs and data is None else ()
         common = Common.of(others, lambda config: app.CENSUS_SWEEPS if by_census_on(config) else app.SWEEPS,

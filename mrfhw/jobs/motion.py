@@ -65,6 +65,7 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
     if hidden is not None:
         problem = dataclasses.replace(problem, observed=~hidden)
     starts = found.by_census and "initial" not in given
+    frames = [_grey(picture) for picture in found.pictures.values()]
     return Job(
         application="motion", config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
         run=dataclasses.replace(common.run, initial=path_start(problem, motion.STIFFNESS)) if starts else common.run,
@@ -75,7 +76,7 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
               "give more vectors, or none, so that they are found"),
         truth=MotionTruth(true[0], labels) if true else None,
         maps={} if hidden is None else {"occluded": hidden}, doubt=None if hidden is None else motion.DOUBT * hidden,
-        finer=FinerMotion(*map(_grey, found.pictures.values())) if min(problem.shape) > 1 else None,
+        finer=FinerMotion(frames[0], frames[1], hidden) if min(problem.shape) > 1 else None,
         settings=found.settings("motion", problem, first=name_of(first, "array"), second=name_of(second, "array"),
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
