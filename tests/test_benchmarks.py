@@ -239,6 +239,25 @@ def test_the_doubt_of_most_likelihood_is_the_share_of_pixels_that_have_any_label
     assert found["DOUBT_OUTSIDE"] == pytest.approx(0.6, abs=0.03)
 
 
+def test_the_doubt_of_motions(monkeypatch, tmp_path):
+    """The labels of true motions along both axes; pixels of unknown truth say nothing."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    doubt = importlib.import_module("doubt")
+    words = importlib.import_module("scene_jobs").built_in("motion", tmp_path, 1, 40, 60)
+    job = doubt.job_of("motion", [*words, "--vectors", "9x13"])
+    true, values = job.truth.picture, job.scale.values
+    assert np.array_equal(values[doubt.true_labels(job)], np.rint(true).clip(values.min(0), values.max(0)))
+    hidden, rng = job.maps["occluded"], np.random.default_rng(2)
+    unknown = hidden & (rng.random(hidden.shape) < 0.5)
+    true[unknown] = np.nan
+    counts = rng.integers(1, 9, (*hidden.shape, len(values)))
+    found = doubt.logarithms(job, doubt.Solution(results=[], total=counts))["DOUBT"]
+    counts[unknown] = 1
+    assert np.array_equal(doubt.logarithms(job, doubt.Solution(results=[], total=counts))["DOUBT"], found)
+    counts[hidden & ~unknown, 0] = 99
+    assert not np.array_equal(doubt.logarithms(job, doubt.Solution(results=[], total=counts))["DOUBT"], found)
+
+
 def test_doubts_by_scene_and_together(tmp_path):
     done = run("doubt.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

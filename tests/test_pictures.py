@@ -195,3 +195,9 @@ def test_input_pictures(shape):
         assert np.array_equal(picture, pixels if pixels.ndim == 3 else pixels[..., None].repeat(3, -1))
     else:
         assert picture.shape[:2] == (1600, 32)
+
+
+def test_numbers_up_to_what_16_bits_hold():
+    greatest = np.array([[0, 65535]], np.int32)
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(pictures.numbers(greatest)))), greatest)
+    assert pictures.numbers(greatest + 1) is None
