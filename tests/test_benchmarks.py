@@ -302,6 +302,17 @@ def test_scenes_go_on_where_a_benchmark_shows_what_run_does(monkeypatch):
     assert solved(job, backend="cpu")[1].longer is None
 
 
+def test_widths_are_judged_as_reports_judge_them(monkeypatch, tmp_path):
+    """With the constant, and hidden pixels' share of doubt."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    intervals, scenes = importlib.import_module("motion_intervals"), importlib.import_module("scene_jobs")
+    words = scenes.built_in("motion", tmp_path, 1, 40, 60)
+    job, solution = scenes.solved(scenes.job_of("motion", words), backend="cpu", to_agree=True)
+    assert job.doubt.any()
+    wanted = scenes.judged(job, solution.counts, solution.last).coverage
+    assert intervals.Fitted.of(words, "cpu").covered(intervals.OF_MOTION).mean() == pytest.approx(wanted)
+
+
 def test_widths_of_motions_that_hold_what_they_say(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(BENCHMARKS)
     intervals = importlib.import_module("motion_intervals")
