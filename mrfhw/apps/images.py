@@ -23,7 +23,7 @@ from mrfhw.apps.restored import Source
 from mrfhw.field.given import array_of, unmasked
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["Inputs", "Reading", "Window", "crop", "disparity_of", "grey_data", "is_path", "load_disparity",
+__all__ = ["Inputs", "Reading", "Window", "check_size", "crop", "disparity_of", "grey_data", "is_path", "load_disparity",
            "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window",
            "segments_of"]
 
@@ -84,21 +84,23 @@ def _grey_of(given: Any, name: str, seen: np.ndarray | None = None) -> Grey:
     """seen: of `load_inputs`. Of an array what is not seen is filled before its values are looked at, whatever stands there."""
     if is_path(given) or isinstance(given, Image.Image):
         grey = grey_of_image(decode(given)) if is_path(given) else grey_of_array(given, name)
-        if seen is not None:
-            _check_mask(seen, grey.values, name)
-        return grey if seen is None else grey.filled(seen)
+        if seen is None:
+            return grey
+        check_size(seen, "mask", grey.values, name)
+        return grey.filled(seen)
     if seen is None:
         return grey_of_array(given, name)
     array = array_of(name, given)
-    _check_mask(seen, array, name)
+    if array.ndim in (2, 3):  # what is no picture is refused as such
+        check_size(seen, "mask", array, name)
     return grey_of_array(filled(array, seen), name)
 
 
-def _check_mask(seen: np.ndarray, picture: np.ndarray, name: str) -> None:
-    """Raise ProblemError for a mask of another size than its picture's."""
-    if picture.ndim in (2, 3) and picture.shape[:2] != seen.shape:
-        raise ProblemError(f"the mask is {seen.shape[1]}x{seen.shape[0]}; the {name} is {picture.shape[1]}x{picture.shape[0]}: "
-                           "give images of one size")
+def check_size(image: np.ndarray, name: str, first: np.ndarray, first_name: str) -> None:
+    """Raise ProblemError for an image (H, W) or (H, W, n) of another size than the first one's."""
+    (rows, cols), (first_rows, first_cols) = image.shape[:2], first.shape[:2]
+    if (rows, cols) != (first_rows, first_cols):
+        raise ProblemError(f"the {name} is {cols}x{rows}; the {first_name} is {first_cols}x{first_rows}: give images of one size")
 
 
 def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.apps.descriptors import edge_weights
-from mrfhw.apps.images import Inputs, Reading, Window, crop, parse_window
+from mrfhw.apps.images import Inputs, Reading, Window, check_size, crop, parse_window
 from mrfhw.apps.job import Cooling, energy_settings
 from mrfhw.field.given import NUMBER_MAX, whole_number
 from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, Problem, ProblemError, Run, check_labels
@@ -270,11 +270,8 @@ def same_size(images: dict[str, np.ndarray], window: Window | None) -> list[np.n
     images: by what a message calls them. Raises ProblemError where one has not the size of the first.
     """
     name0, first = next(iter(images.items()))
-    rows, cols = first.shape[:2]
     for name, image in images.items():
-        if image.shape[:2] != (rows, cols):
-            raise ProblemError(f"the {name} is {image.shape[1]}x{image.shape[0]}; the {name0} is {cols}x{rows}: "
-                               "give images of one size")
+        check_size(image, name, first, name0)
     return [crop(image, window, name) for name, image in images.items()]
 
 
