@@ -59,17 +59,17 @@ verify: packages $(VENV)/run
 # is tested anyway, a bitstream from end to end, a register stage more in every part and 5,000 random command lines (minutes).
 long: packages $(VENV)/test
 	$(BIN)/pytest --long -m long
-	$(BIN)/pytest tests/test_synthesis.py tests/test_netlist.py --own-machines --long
-	$(BIN)/pytest tests/sim/test_latency.py --every-stage
-	$(BIN)/pytest tests/test_fuzzed_commands.py --command-lines 5000
-	$(BIN)/pytest tests/test_random_machines.py tests/sim/test_bridge.py --machines 48 --problems 200 --bridges 100
+	$(BIN)/pytest tests/fpga/test_synthesis.py tests/sim/test_netlist.py --own-machines --long
+	$(BIN)/pytest tests/gateware/test_latency.py --every-stage
+	$(BIN)/pytest tests/commands/test_fuzzed_commands.py --command-lines 5000
+	$(BIN)/pytest tests/gateware/test_random_machines.py tests/gateware/test_bridge.py --machines 48 --problems 200 --bridges 100
 
 # Speeds, and the peers beside; DATA=DIR has the published scenes.
 benchmark: packages $(VENV)/test
 	$(BIN)/pip install --quiet --editable ".[benchmark]"
-	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/energy.py $(if $(DATA),--data $(DATA))
-	$(BIN)/python benchmarks/stereo_peer.py $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m studies.speed
+	$(BIN)/python -m studies.energy $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m studies.stereo_peer $(if $(DATA),--data $(DATA))
 
 # The documentation site, into out/site; a warning is an error.
 .PHONY: site

@@ -11,17 +11,17 @@ labels, their uncertainty, convergence, `save(folder)`.
 
 A machine is described by `Config`; `python -m mrfhw.generate` writes its Verilog. These names of its packages are public, too:
 
-    mrfhw.apps.descriptors          edge_weights
-    mrfhw.apps.images               grey_data
-    mrfhw.apps.stereo               stereo_problem
-    mrfhw.field.costs               costs_of_probabilities, scaled_costs
-    mrfhw.field.problem             Run
-    mrfhw.fpga.boards               Board
-    mrfhw.generation.ethernet_core  Ethernet
-    mrfhw.host.axi_session          AxiSession, RingLog
-    mrfhw.model.exact               solve
-    mrfhw.scenes                    denoising_scene, motion_scene, segmentation_scene, stereo_scene
-    mrfhw.sessions.windows          WindowPlan, sweep_windows
+    mrfhw.applications.descriptors    edge_weights
+    mrfhw.applications.stereo.field   stereo_problem
+    mrfhw.backends.windows            WindowPlan, sweep_windows
+    mrfhw.field.costs                 costs_of_probabilities, scaled_costs
+    mrfhw.field.problem               Run
+    mrfhw.fpga.boards                 Board
+    mrfhw.generation.ethernet_core    Ethernet
+    mrfhw.host.axi_session            AxiSession, RingLog
+    mrfhw.pictures.images             grey_data
+    mrfhw.samplers.exact              solve
+    mrfhw.scenes                      denoising_scene, motion_scene, segmentation_scene, stereo_scene
 
 Everything else in the packages is internal and may change from version to version.
 """
@@ -29,18 +29,24 @@ Everything else in the packages is internal and may change from version to versi
 from __future__ import annotations
 
 import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
 import time
+from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mrfhw.api.answer import Answer, Denoised, Disparity, Motion, Segmentation
-    from mrfhw.api.applications import denoise, motion, segment, solve, stereo
-    from mrfhw.api.session import Session
+    from mrfhw.applications.answer import Answer, Denoised, Disparity, Motion, Segmentation
+    from mrfhw.applications.calls import denoise, motion, segment, solve, stereo
+    from mrfhw.applications.session import Session
     from mrfhw.field.problem import Problem
     from mrfhw.field.schedule import Schedule
     from mrfhw.field.terms import Channel
     from mrfhw.machine.config import Config, ConfigError
-    from mrfhw.sessions.stepwise import Look
+    from mrfhw.runs.stepwise import Look
     from mrfhw.system.errors import ProblemError
 
 __all__ = ["Answer", "Channel", "Config", "ConfigError", "Denoised", "Disparity", "Look", "Motion", "Problem", "ProblemError",
@@ -52,11 +58,11 @@ __version__ = "0.1.0"
 
 # Imported when they are used, so that the command line and the generator do not wait for them.
 _HOMES = {
-    **dict.fromkeys(("Answer", "Denoised", "Disparity", "Motion", "Segmentation"), "mrfhw.api.answer"),
-    **dict.fromkeys(("denoise", "motion", "segment", "solve", "stereo"), "mrfhw.api.applications"),
-    "Session": "mrfhw.api.session", "ProblemError": "mrfhw.system.errors", "Problem": "mrfhw.field.problem",
+    **dict.fromkeys(("Answer", "Denoised", "Disparity", "Motion", "Segmentation"), "mrfhw.applications.answer"),
+    **dict.fromkeys(("denoise", "motion", "segment", "solve", "stereo"), "mrfhw.applications.calls"),
+    "Session": "mrfhw.applications.session", "ProblemError": "mrfhw.system.errors", "Problem": "mrfhw.field.problem",
     "Schedule": "mrfhw.field.schedule", "Channel": "mrfhw.field.terms", "Config": "mrfhw.machine.config",
-    "ConfigError": "mrfhw.machine.config", "Look": "mrfhw.sessions.stepwise",
+    "ConfigError": "mrfhw.machine.config", "Look": "mrfhw.runs.stepwise",
 }
 
 
@@ -70,3 +76,37 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+# Public modules by the names that they had before; programs that import them go on.
+_FORMER = {
+    "mrfhw.apps.descriptors": "mrfhw.applications.descriptors", "mrfhw.apps.images": "mrfhw.pictures.images",
+    "mrfhw.apps.stereo": "mrfhw.applications.stereo.field", "mrfhw.model.exact": "mrfhw.samplers.exact",
+    "mrfhw.sessions.windows": "mrfhw.backends.windows",
+}
+
+
+class _FormerNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules of _FORMER, and the packages that they were in."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, importlib.machinery.ModuleSpec | None] = {}
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None,
+                  ) -> importlib.machinery.ModuleSpec | None:
+        package = any(former.startswith(f"{name}.") for former in _FORMER)
+        return importlib.util.spec_from_loader(name, self, is_package=package) if package or name in _FORMER else None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        if spec.name not in _FORMER:
+            return None
+        module = importlib.import_module(_FORMER[spec.name])
+        self._specs[module.__name__] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ in self._specs:  # what is there already keeps its own name
+            module.__spec__ = self._specs.pop(module.__name__)
+
+
+sys.meta_path.append(_FormerNames())

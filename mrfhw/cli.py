@@ -13,12 +13,10 @@ __all__ = ["LAZY", "main"]
 
 # Commands, each imported when it is asked for, because they bring the gateware or much arithmetic with them; of a module its
 # `command` or what is named.
-LAZY = {"asic": "mrfhw.asic.command", "bench": "mrfhw.bench.command", "board": "mrfhw.commands.board",
-        "build": "mrfhw.commands.build",
-        "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate",
-        "export": "mrfhw.commands.export", "generate": "mrfhw.generate", "report": "mrfhw.commands.report",
-        "reproduce": "mrfhw.reproduce.command", "run": "mrfhw.commands.applications:run", "scaling": "mrfhw.scaling.command",
-        "statistics": "mrfhw.commands.statistics", "verify": "mrfhw.commands.applications:verify"}
+LAZY = {"board": "mrfhw.commands.board", "build": "mrfhw.commands.build", "demo-scene": "mrfhw.commands.demo_scene",
+        "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate", "export": "mrfhw.commands.export",
+        "generate": "mrfhw.generate", "report": "mrfhw.commands.report", "run": "mrfhw.commands.applications:run",
+        "verify": "mrfhw.commands.applications:verify"}
 
 
 class MainGroup(OneLineGroup):

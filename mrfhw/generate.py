@@ -12,9 +12,9 @@ from mrfhw.commands.machine_options import OneLineCommand, is_given, machine_opt
 from mrfhw.generation.files import TOPS, WIDTHS, Top, check_folder, generate, left_by_another, stated_top
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.known import remember
-from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.manifest import config_from_options
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 
@@ -37,7 +37,7 @@ def _top(kind: str, prefix: str | None, manifest: str | None, **widths: int | No
 
 def _driver() -> Any:
     # With the model behind it, whose import takes longer than the Verilog of a small machine.
-    from mrfhw.sessions.driver import Driver
+    from mrfhw.driver.driver import Driver
 
     return Driver
 

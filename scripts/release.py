@@ -31,8 +31,8 @@ PICTURES = (".png", ".jpg", ".svg", ".gif")
 # Of a page in Markdown: code, which is left alone, or the target of a link or a picture.
 CODE_OR_TARGET = re.compile(r"^```.*?^```|`[^`\n]*`|(?<=\]\()([^)\s]+)(?=[)\s])", re.M | re.S)
 RELATIVE = re.compile(r"""(?:\]\(|^ *\[[^]\n]+\]: *|\b(?:src|href) *= *["']?)(?!["'])(?!https?://|mailto:)([^)\s"'>]+)""", re.M)
-NEEDED = ("mrfhw/__init__.py", "mrfhw/sim/chip.py", "mrfhw/sim/chip.cpp", "mrfhw/sim/benches/__init__.py", "tests/conftest.py",
-          "tests/support/__init__.py", "CHANGELOG.md", "LICENSE", "README.md")  # of the sdist
+NEEDED = ("mrfhw/__init__.py", "mrfhw/simulation/chip.py", "mrfhw/simulation/chip.cpp", "sim/benches/__init__.py",
+          "tests/conftest.py", "tests/support/__init__.py", "CHANGELOG.md", "LICENSE", "README.md")  # of the sdist
 # Files of tests that run against the installed wheel: arrays in, answers and files out, machines and their numbers.
 OF_WHEEL = [f"tests/test_{name}.py" for name in (
     "addresses", "api", "config", "flow_files", "given_arrays", "placement", "random_streams", "segmentation", "softmax",

@@ -244,7 +244,8 @@ def joiner(place: Path, _: Path, __: Path) -> None:
     visit.step("a virtual environment", sys.executable, "-m", "venv", ".venv")
     visit.step("pip install -e .[test,docs]", visit.python, "-m", "pip", "install", "--quiet", "--editable", ".[test,docs]")
     for tool in ("ruff check --quiet .", "mypy", "lint-imports --no-cache",
-                 "pytest -q tests/test_segmentation.py tests/test_plan.py", "mkdocs build --quiet --strict --site-dir out/site"):
+                 "pytest -q tests/applications/test_segmentation.py tests/project/test_plan.py",
+                 "mkdocs build --quiet --strict --site-dir out/site"):
         name, *words = tool.split()
         visit.step(tool, visit.python.parent / name, *words)
 

@@ -16,9 +16,16 @@ from typing import Any
 
 import pytest
 
+import mrfhw
 from mrfhw.system.numba_alone import numba
 
-sys.path.insert(0, str(Path(__file__).parent))
+ROOT = Path(__file__).parents[1]
+# A tree without the package is an unpacked release, whose tests are of what is installed.
+if (ROOT / "mrfhw" / "__init__.py").exists():
+    if Path(mrfhw.__file__).parents[1] != ROOT:
+        pytest.exit(f"mrfhw is {Path(mrfhw.__file__).parent}, and these tests are of {ROOT / 'mrfhw'}: run pytest from {ROOT}", 2)
+    # The programs that tests start are of this tree, too, whatever is installed.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 # Files of tests that take ten seconds or more.
 LONGEST = ("test_build_flow", "test_synthesis", "test_wheel", "test_fuzzed_commands", "test_ethernet", "test_bridge",

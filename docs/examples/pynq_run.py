@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 
 from mrfhw import Config
+from mrfhw.backends.windows import WindowPlan, sweep_windows
 from mrfhw.field.problem import Run
 from mrfhw.host.axi_session import AxiSession, RingLog
-from mrfhw.sessions.windows import WindowPlan, sweep_windows
 
 RING_BYTES = 1 << 20
 WORD_BYTES = 4
 
 
 class MmioChip:
-    """The machine's registers as a `mrfhw.sessions.driver.Chip`. mmio: `pynq.MMIO` over the machine's window.
+    """The machine's registers as a `mrfhw.driver.driver.Chip`. mmio: `pynq.MMIO` over the machine's window.
 
     One access after the other, in order: some registers are written and read several times at one address.
     """
@@ -59,7 +59,7 @@ def main():
 
     from PIL import Image
 
-    from mrfhw.apps.stereo import stereo_problem
+    from mrfhw.applications.stereo.field import stereo_problem
 
     manifest = json.loads(arguments.manifest.read_text())
     config = Config.from_dict(manifest["parameters"])

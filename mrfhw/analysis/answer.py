@@ -13,7 +13,7 @@ from mrfhw.analysis.convergence import diagnose, undiagnosed
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.analysis.uncertainty import Uncertainty, quantify
-from mrfhw.apps.job import Job
+from mrfhw.jobs.job import Job
 from mrfhw.system.second_process import Begin, Outcome, here
 
 __all__ = ["Analysis", "analyse", "quantified"]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from mrfhw.analysis.uncertainty import Uncertainty
-from mrfhw.apps.job import Truth
-from mrfhw.apps.label_scale import LabelScale
+from mrfhw.jobs.job import Truth
+from mrfhw.jobs.label_scale import LabelScale
 
 __all__ = ["Calibration", "Sparsification", "auroc", "calibrate", "coverage", "expected_calibration_error", "sparsification"]
 

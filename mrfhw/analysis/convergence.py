@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.analysis.trace import Trace
-from mrfhw.apps.label_scale import LabelScale
+from mrfhw.jobs.label_scale import LabelScale
 
 __all__ = ["NO_ARVIZ", "apart", "converged", "diagnose", "doubtful", "energy_rhat", "least_looks", "undiagnosed", "verdict"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.apps.label_scale import LEVEL, LabelScale
-from mrfhw.model.threads import in_shares, threads_of
+from mrfhw.jobs.label_scale import LEVEL, LabelScale
+from mrfhw.system.threads import in_shares, threads_of
 
 __all__ = ["Uncertainty", "entropy", "quantify"]
 
@@ -170,7 +170,7 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     counts: (H, W, L) unsigned, how often each label was drawn. last: (H, W) uint8, the label of sites that were not
     counted. scale: its values are (L, D). level: probability of intervals and sets, above 0 and below 1. within: of `confidence`,
     in the units of values. doubt: (H, W) float64 of 0..1, the share of each site's distribution that is even over all labels,
-    beside that of its histogram (`mrfhw.apps.job.Job.doubt`). The mean of several components, beside which there is no median, is
+    beside that of its histogram (`mrfhw.jobs.job.Job.doubt`). The mean of several components, beside which there is no median, is
     that of the histogram alone, which the share would only draw to the middle of all labels.
     """
     rows, cols, labels = counts.shape

@@ -17,21 +17,22 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.analysis.convergence import apart
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
-from mrfhw.apps.job import Job
-from mrfhw.apps.metrics import describe
+from mrfhw.applications.options import with_board
+from mrfhw.applications.task import Task
+from mrfhw.backends import plan as backends
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, backend_address, board_machine, clock_hz, given_options, machine_options
 from mrfhw.commands.options import common_options
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result, first_difference
-from mrfhw.jobs.machine import AUTO, chosen_backend
-from mrfhw.jobs.options import with_board
-from mrfhw.jobs.task import Task
+from mrfhw.jobs.job import Job
+from mrfhw.jobs.metrics import describe
+from mrfhw.machine.manifest import AUTO, chosen_backend
 from mrfhw.report import outputs
 from mrfhw.report.targets import check_folder, check_records
-from mrfhw.sessions import backends, sampling
-from mrfhw.sessions.checkpoint import EVERY, Keeping, pauses_of
-from mrfhw.sessions.first import first_sweeps, prepared
+from mrfhw.runs import sampling
+from mrfhw.runs.checkpoint import EVERY, Keeping, pauses_of
+from mrfhw.runs.first import first_sweeps, prepared
 from mrfhw.system.second_process import Begin, SecondProcess, here
 
 __all__ = ["Application", "run_command", "solve_with_bar", "verify_command"]

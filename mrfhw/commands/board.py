@@ -18,9 +18,9 @@ from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.link.uart import check_divisor
 from mrfhw.generation.known import remember
 from mrfhw.host.links import host_and_port, written_host
-from mrfhw.jobs.machine import config_from_options
-from mrfhw.sim.board import DIVISOR, CompiledBoard
-from mrfhw.sim.ethernet_board import CompiledEthernetBoard
+from mrfhw.machine.manifest import config_from_options
+from mrfhw.simulation.board import DIVISOR, CompiledBoard
+from mrfhw.simulation.ethernet_board import CompiledEthernetBoard
 
 __all__ = ["command"]
 

@@ -12,17 +12,17 @@ import click
 
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options, of_board
+from mrfhw.cost.devices import device_of, largest, link_memories, too_much
+from mrfhw.cost.rates import workload
 from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
-from mrfhw.fpga.devices import device_of, largest, link_memories, too_much
 from mrfhw.fpga.flow import BITSTREAMS, Flow
-from mrfhw.fpga.rates import workload
 from mrfhw.fpga.records import RECORD, record_of
 from mrfhw.fpga.report import critical_path, seed_range
 from mrfhw.generation.files import MANIFEST, beside, check_folder, left_by_another
 from mrfhw.generation.known import remember
-from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.manifest import config_from_options
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mrfhw.applications.denoising.job import TASK
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import own_option, picture_options
-from mrfhw.jobs.denoise import TASK
 
 __all__ = ["APPLICATION"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mrfhw.commands.machine_options import OneLineCommand, board_machine, machine_options
-from mrfhw.jobs.machine import config_from_options
+from mrfhw.machine.manifest import config_from_options
 
 __all__ = ["command"]
 

@@ -11,13 +11,13 @@ import click
 import numpy as np
 
 from mrfhw.commands.machine_options import OneLineCommand, machine_options, of_board
+from mrfhw.cost import estimate
+from mrfhw.cost.devices import FAMILIES, Device, device_named, largest, link_memories, needs, too_much
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.fpga.boards import board_named
-from mrfhw.fpga.devices import FAMILIES, Device, device_named, largest, link_memories, needs, too_much
-from mrfhw.jobs.machine import config_from_options
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.sessions import estimate
+from mrfhw.machine.manifest import config_from_options
 
 __all__ = ["command"]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
+from mrfhw.applications.field.job import SWEEPS, job
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, given_options, machine_options
-from mrfhw.csupport.driver_files import EXAMPLE, driver_files, with_prefix
-from mrfhw.csupport.image import c_array, load_image
+from mrfhw.driver.c_files import EXAMPLE, driver_files, with_prefix
+from mrfhw.driver.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES
 from mrfhw.generation.files import Top, stated_top
-from mrfhw.jobs.problem import SWEEPS, job
 from mrfhw.machine.derived import Derived
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working

@@ -10,8 +10,8 @@ import click
 from click.core import ParameterSource
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.jobs.machine import DEFAULTS, MESH_FIELDS
 from mrfhw.machine.config import CLOCK_HZ, PRESETS, Config, ConfigError
+from mrfhw.machine.manifest import DEFAULTS, MESH_FIELDS
 from mrfhw.machine.parameters import Parameter
 from mrfhw.system.errors import ABORTED
 from mrfhw.system.files import said
@@ -49,8 +49,8 @@ def _help(parameter: Parameter) -> str:
 def machine_options(function: F, preset: str = DEFAULTS["preset"]) -> F:
     """Add to a click command every option of a machine: --machine, --preset, --spes, --mesh and the parameters of `Config.space`.
 
-    The command receives them by the names of `mrfhw.jobs.machine.DEFAULTS`, None where not given, as `config_from_options` takes
-    them. preset: what its help says of the preset where none is given, in a command that takes a board's by `of_board`.
+    The command receives them by the names of `mrfhw.machine.manifest.DEFAULTS`, None where not given, as `config_from_options`
+    takes them. preset: what its help says of the preset where none is given, in a command that takes a board's by `of_board`.
     """
     for parameter in reversed(PARAMETERS):
         function = click.option("--" + parameter.name.replace("_", "-"), parameter.name, default=None, type=parameter.type,

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from mrfhw.applications.matching import DATA
+from mrfhw.applications.options import COMMON, MORE
+from mrfhw.applications.task import Task
 from mrfhw.field.problem import ESTIMATES
-from mrfhw.jobs.matching import DATA
-from mrfhw.jobs.options import COMMON, MORE
-from mrfhw.jobs.task import Task
 
 __all__ = ["MOST_HELP", "SEED_HELP", "common_options", "matching_data", "own_option", "picture_options"]
 
@@ -46,7 +46,7 @@ def _energy_options(task: Task) -> list[Decorator]:
 
 
 def common_options(task: Task) -> list[Decorator]:
-    """The options that `mrfhw.jobs.options.Common.of` takes, but for those of the machine."""
+    """The options that `mrfhw.applications.options.Common.of` takes, but for those of the machine."""
     return [
         click.option("--window", metavar="X,Y,W,H", help="Part of every input: first column, first row, columns, rows."),
         click.option("--sweeps", type=int, help=f"Sweeps of a chain, burn-in included.  [default: {task.found['sweeps']}]"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from mrfhw.applications.field.job import SWEEPS, TASK
+from mrfhw.applications.options import MORE
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import MOST_HELP, SEED_HELP, own_option
 from mrfhw.field.problem import ESTIMATES
-from mrfhw.jobs.options import MORE
-from mrfhw.jobs.problem import SWEEPS, TASK
 
 __all__ = ["APPLICATION"]
 

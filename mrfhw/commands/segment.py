@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from mrfhw.applications.segmentation.job import DATA, TASK
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import own_option, picture_options
-from mrfhw.jobs.segment import DATA, TASK
 
 __all__ = ["APPLICATION"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mrfhw.applications.stereo.job import TASK
 from mrfhw.commands.application import Application
 from mrfhw.commands.options import matching_data, own_option, picture_options
-from mrfhw.jobs.stereo import TASK
 
 __all__ = ["APPLICATION"]
 

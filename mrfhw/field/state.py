@@ -26,7 +26,7 @@ class RunState:
     more: what a sampler alone knows, arrays of integers by name: on what the model's count of cycles depends, the regions that
     event-driven sampling draws next.
     The temperature is not among these: the schedule and the number of sweeps say its coefficient, guard bits included, and a
-    machine that takes up a run steps its schedule there (`mrfhw.sessions.driver.Driver.forward`).
+    machine that takes up a run steps its schedule there (`mrfhw.driver.driver.Driver.forward`).
     """
 
     sweeps: int

@@ -88,8 +88,8 @@ class Board:
         return made()
 
 
-# Yosys' ice40_dsp, which moves registers into multipliers, loses products (0.70; tests/test_netlist.py finds it): the products are
-# mapped without it, with the widths that `synth_ice40 -dsp` has.
+# Yosys' ice40_dsp, which moves registers into multipliers, loses products (0.70; tests/sim/test_netlist.py finds it): the products
+# are mapped without it, with the widths that `synth_ice40 -dsp` has.
 _ICE40_OPTIONS = {"synth_opts": "-device u -abc9", "script_after_read": r"""synth_ice40 -device u -top top -run begin:coarse
 opt -nodffe -nosdff
 wreduce t:$mul

@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
+from mrfhw.cost.estimate import memory_bits
 from mrfhw.fpga.cells import KINDS
 from mrfhw.fpga.synthesis import synthesized
 from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.generation.verilog import component_verilog
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
-from mrfhw.sessions.estimate import memory_bits
 
 __all__ = ["FAMILIES", "FUNCTIONS", "measure"]
 

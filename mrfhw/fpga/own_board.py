@@ -11,8 +11,8 @@ from amaranth.build import Platform
 from amaranth.lib.io import SingleEndedPort
 from amaranth.vendor import AlteraPlatform, GowinPlatform, LatticePlatform, SiliconBluePlatform, XilinxPlatform
 
+from mrfhw.cost.devices import device_of
 from mrfhw.fpga.boards import FAMILIES, FLOW_OPTION, Board, BuildError
-from mrfhw.fpga.devices import device_of
 from mrfhw.fpga.vendors import QuartusProject
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.config import CLOCK_HZ, PRESETS

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from mrfhw import __version__
+from mrfhw.cost.rates import Workload, ethernet_bytes_per_s, link_bytes_per_s, usb_bytes_per_s
 from mrfhw.fpga.boards import Board, BuildError
 from mrfhw.fpga.clocks import Rates
 from mrfhw.fpga.flow import Placed
-from mrfhw.fpga.rates import Workload, ethernet_bytes_per_s, link_bytes_per_s, usb_bytes_per_s
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config

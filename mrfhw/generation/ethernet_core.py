@@ -93,7 +93,7 @@ def _padding_of_every_packet() -> Iterator[None]:
 def ethernet_core(hz: float, ethernet: Ethernet) -> str:
     """Verilog of module ETHERNET_CORE for `mrfhw.gateware.board.ethernet_top.EthernetTop`. hz: of its clock.
 
-    It has primitives of the ECP5 at its pins (`mrfhw.sim.cells`). Raises ProblemError in one line where LiteEth is missing or the
+    It has primitives of the ECP5 at its pins (`sim.cells`). Raises ProblemError in one line where LiteEth is missing or the
     clock is too slow.
     """
     if hz < LEAST_HZ:

@@ -19,10 +19,10 @@ from mrfhw.generation.generated import TOOLS
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.readable import is_identifier
 from mrfhw.generation.register_map import MemoryPort
-from mrfhw.jobs.machine import MANIFEST_HINT, read_manifest
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.manifest import MANIFEST_HINT, read_manifest
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.files import check_writable
 
@@ -268,7 +268,7 @@ _SIM_TARGET = """\
 def generate(config: Config, top: Top | None = None, driver: Any = None) -> dict[str, str]:
     """Every generated file's text by name; the same for the same configuration, top and tools.
 
-    driver: `mrfhw.sessions.driver.Driver`, which this room does not know, for a testbench, which takes some seconds more.
+    driver: `mrfhw.driver.driver.Driver`, which this room does not know, for a testbench, which takes some seconds more.
     """
     top = top or Top()
     port = top.memory_port(config)

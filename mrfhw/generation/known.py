@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 
 from mrfhw.generation.identity import DIGITS, circuit_digest
-from mrfhw.jobs.machine import machine_in
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.manifest import machine_in
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.files import cache_directory, replaced
 

@@ -25,9 +25,9 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES_LOG2, LogTarget
 from mrfhw.machine.registers import IDENTITY, INTERFACE_VERSION, REGISTERS, register
 from mrfhw.machine.samplers import Race
-from mrfhw.model.machine import Machine, complete
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.visit_order import COLOURS
+from mrfhw.twin.machine import Machine, complete
 
 __all__ = ["Loader", "testbench"]
 
@@ -37,7 +37,7 @@ _LONGEST = 1 << 16  # sweeps at most of a run that is there to fill the ring
 
 
 class Loader(Protocol):
-    """What is used of `mrfhw.sessions.driver.Driver`, which this room does not know."""
+    """What is used of `mrfhw.driver.driver.Driver`, which this room does not know."""
 
     def check(self) -> None: ...
     def load(self, placement: Placement, generators: bool | np.ndarray = True, lmem: np.ndarray | None = None) -> int: ...
@@ -50,7 +50,7 @@ class Loader(Protocol):
 
 @dataclass
 class _Recorder:
-    """A chip (`mrfhw.sessions.driver.Chip`) that keeps what is written and reads what it is told.
+    """A chip (`mrfhw.driver.driver.Chip`) that keeps what is written and reads what it is told.
 
     steps: (step, address, word). words: what each address reads, one after the other and from the first again.
     """
@@ -208,7 +208,7 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
               verilog: str) -> str:
     """Verilog of module `top`_tb, for the machine whose top module is `top`.
 
-    driver: makes a `mrfhw.sessions.driver.Driver` of a configuration and a chip. port: the memory port of a top with AXI ports.
+    driver: makes a `mrfhw.driver.driver.Driver` of a configuration and a chip. port: the memory port of a top with AXI ports.
     verilog: the machine's, of which the paths of memories are read. The testbench prints PASS, or FAIL with the first difference
     and ends with $fatal. Raises ProblemError for a machine that its problems do not fit, ConfigError for a top's name that Icarus
     cannot tell from an instance's.

@@ -23,10 +23,10 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import DOUBLETON_CODES
 from mrfhw.machine.samplers import Race
-from mrfhw.model.machine import Machine, complete
 from mrfhw.placement.placement import place
 from mrfhw.placement.temperature import realized_limits
 from mrfhw.placement.visit_order import COLOURS
+from mrfhw.twin.machine import Machine, complete
 
 __all__ = ["SWEEPS", "close_problems", "general_problems", "problems"]
 

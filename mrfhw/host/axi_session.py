@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mrfhw.backends.chip_run import DrivenSession
+from mrfhw.backends.session import Pauses, Progress
+from mrfhw.driver.driver import Chip, ChipError, Driver
 from mrfhw.host.watch import Watch
 from mrfhw.machine.config import Config
 from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
 from mrfhw.machine.registers import CONTROL_BITS
-from mrfhw.sessions.chip_run import DrivenSession
-from mrfhw.sessions.driver import Chip, ChipError, Driver
-from mrfhw.sessions.session import Pauses, Progress
 
 __all__ = ["AxiSession", "LogControl", "LogMemoryView", "LogSource", "RingLog", "StreamLog"]
 
@@ -138,7 +138,7 @@ class StreamLog:
 
 
 class AxiSession(DrivenSession):
-    """A machine in a system on chip that runs problem after problem (`mrfhw.sessions.session.Session`).
+    """A machine in a system on chip that runs problem after problem (`mrfhw.backends.session.Session`).
 
     chip: its registers. log: `RingLog` or `StreamLog`. What an earlier program left running is stopped and its log dropped.
     pause: seconds between looks at a log that has not grown. patience: seconds without progress of run and log, after which

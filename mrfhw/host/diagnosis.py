@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrfhw.driver.driver import ChipError
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result, first_difference
 from mrfhw.gateware.control.ops import KINDS, mode_fields, parameters
@@ -18,9 +19,8 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import REGISTERS, LmemWord, Region, register
-from mrfhw.model.machine import Machine, complete
-from mrfhw.model.random import lane_states
-from mrfhw.sessions.driver import ChipError
+from mrfhw.samplers.random import lane_states
+from mrfhw.twin.machine import Machine, complete
 
 __all__ = ["Check", "check_every", "diagnose"]
 

@@ -10,8 +10,8 @@ from mrfhw.generation.known import any_known, known
 from mrfhw.host.links import Address
 from mrfhw.host.remote import RemoteChip, link_limits, opened
 from mrfhw.host.requests import Requests
-from mrfhw.jobs.machine import DEFAULTS
 from mrfhw.machine.config import Config
+from mrfhw.machine.manifest import DEFAULTS
 from mrfhw.machine.registers import IDENTITY, register
 
 __all__ = ["machine_at"]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
+from mrfhw.driver.driver import ChipError
 from mrfhw.gateware.board.ethernet_top import ETHERNET_LOG_BYTES
 from mrfhw.machine.config import Config
 from mrfhw.machine.link_protocol import UDP_PORT
-from mrfhw.sessions.driver import ChipError
 
 __all__ = [
     "Address", "Link", "LinkError", "SerialLink", "SimEthernetLink", "SimLink", "TcpLink", "UdpLink", "Wire",
@@ -242,7 +242,7 @@ class SimLink:
 
     def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048, rate: int = 2_000_000,
                  memory_bytes: int = 0, two_clocks: bool = False):
-        from mrfhw.sim.board import CompiledBoard
+        from mrfhw.simulation.board import CompiledBoard
 
         self.rate = rate
         self.board = CompiledBoard(config, words=words, log_bytes=log_bytes, quick=quick, memory_bytes=memory_bytes,
@@ -272,7 +272,7 @@ class SimEthernetLink:
 
     def __init__(self, config: Config, quick: bool = False, log_bytes: int = ETHERNET_LOG_BYTES, rate: int = 2_000_000,
                  two_clocks: bool = False):
-        from mrfhw.sim.ethernet_board import CompiledEthernetBoard
+        from mrfhw.simulation.ethernet_board import CompiledEthernetBoard
 
         self.rate = rate
         self.board = CompiledEthernetBoard(config, log_bytes, quick, two_clocks)

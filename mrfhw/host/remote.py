@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrfhw.backends.session import BaseSession, Fresh, Observe, Pauses, Progress
+from mrfhw.driver.driver import ChipError, Driver, is_busy
+from mrfhw.driver.readout import Done, carried, check_counters, check_sweep, most_lines, read_result
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
@@ -24,9 +27,6 @@ from mrfhw.machine.entry_sums import sums_of_entries
 from mrfhw.machine.link_protocol import POSITIONS, Operation, Status, segments
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
-from mrfhw.sessions.driver import ChipError, Driver, is_busy
-from mrfhw.sessions.readout import Done, carried, check_counters, check_sweep, most_lines, read_result
-from mrfhw.sessions.session import BaseSession, Fresh, Observe, Pauses, Progress
 from mrfhw.system.progress import working
 
 __all__ = ["RemoteChip", "RemoteRun", "RemoteSession", "connect", "link_limits", "opened"]
@@ -36,7 +36,7 @@ QUIET, PAUSE = 0.005, 0.02  # where no log comes, at first and at most
 
 
 class RemoteChip:
-    """The bus of a board as a `Chip` (mrfhw.sessions.driver)."""
+    """The bus of a board as a `Chip` (mrfhw.driver.driver)."""
 
     def __init__(self, requests: Requests):
         self.requests = requests
@@ -82,7 +82,7 @@ class RemoteChip:
 class RemoteRun:
     """A run on a board, its progress, and the data that have arrived from it. Its log may arrive while the next problem is loaded.
 
-    See `mrfhw.sessions.session.ActiveRun`. sweeps: finished sweeps. baseline: the counters when this board began or continued it.
+    See `mrfhw.backends.session.ActiveRun`. sweeps: finished sweeps. baseline: the counters when this board began or continued it.
     counters: the chip's counters at its end or pause. taken: lines of the log up to the previous pause; log: the bytes since then,
     once all have arrived. past: (H, W) int64, of a run of sums those that LMem does not hold; uncleared: the labels (H, W) with
     which it is to be written where it can hold no larger ones.
@@ -179,7 +179,7 @@ class RemoteRun:
 
 
 class RemoteSession(BaseSession):
-    """A board that runs problem after problem (`mrfhw.sessions.session.Session`). Use as a context manager; see `connect`.
+    """A board that runs problem after problem (`mrfhw.backends.session.Session`). Use as a context manager; see `connect`.
 
     A result equals the model's, except for cycles and stalls if the link was slower than the log. It also counts the repeated
     requests, damaged frames and reconnections since the last result.
@@ -222,7 +222,7 @@ class RemoteSession(BaseSession):
     def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
               progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> RemoteRun:
         """Run a problem that fits up to the last sample or a pause; the log comes while the next problem is loaded, at the latest
-        with `result`. See `mrfhw.sessions.session.Session`.
+        with `result`. See `mrfhw.backends.session.Session`.
 
         Raises LinkError where the link is gone for longer than `Limits.reconnect`; after that see `resume`.
         """

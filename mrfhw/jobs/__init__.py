@@ -1,1 +1,1 @@
-"""Options and pictures, from files or arrays, into a checked job of an application. No command line; nothing is run."""
+"""What is asked of a run: a field with its machine, what its labels stand for, and what is known of the answer."""

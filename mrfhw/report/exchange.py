@@ -9,8 +9,8 @@ from PIL import Image
 
 from mrfhw.analysis.answer import Analysis
 from mrfhw.analysis.uncertainty import Uncertainty
-from mrfhw.apps.flow import flow_bytes
-from mrfhw.apps.job import Job
+from mrfhw.jobs.job import Job
+from mrfhw.pictures.flow import flow_bytes
 from mrfhw.report.pictures import class_colours
 
 __all__ = ["DISPARITY_UNIT", "EXCHANGE_FILES", "MEASURE_FILES", "answer_files", "exchanged"]

@@ -14,7 +14,7 @@ from mrfhw.report import pictures
 if TYPE_CHECKING:  # which the process that draws need not import
     from mrfhw.analysis.answer import Analysis
     from mrfhw.analysis.solution import Solution
-    from mrfhw.apps.job import Job
+    from mrfhw.jobs.job import Job
 
 __all__ = ["WIDTH", "Drawing", "Figure", "answer_drawings", "draw", "drawings", "input_name", "width_title"]
 

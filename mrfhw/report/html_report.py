@@ -12,8 +12,8 @@ import numpy as np
 
 from mrfhw.analysis.convergence import verdict
 from mrfhw.analysis.uncertainty import Uncertainty
-from mrfhw.apps.job import Job
-from mrfhw.apps.metrics import METRICS, worse_than_none
+from mrfhw.jobs.job import Job
+from mrfhw.jobs.metrics import METRICS, worse_than_none
 from mrfhw.machine.derived import Derived
 from mrfhw.report.figures import WIDTH, Figure, input_name, width_title
 

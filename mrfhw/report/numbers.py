@@ -12,12 +12,12 @@ from mrfhw import __version__
 from mrfhw.analysis.answer import Analysis
 from mrfhw.analysis.convergence import NO_ARVIZ, doubtful
 from mrfhw.analysis.solution import Solution
-from mrfhw.apps.job import Job
-from mrfhw.apps.metrics import worse_than_none
 from mrfhw.field.energy import least_energies
 from mrfhw.field.result import Result, added, numbers
+from mrfhw.jobs.job import Job
+from mrfhw.jobs.metrics import worse_than_none
 from mrfhw.machine.derived import Derived
-from mrfhw.model.data import energy_bound
+from mrfhw.samplers.data import energy_bound
 
 __all__ = ["plain", "report"]
 

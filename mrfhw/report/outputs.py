@@ -12,7 +12,7 @@ import numpy as np
 
 from mrfhw.analysis.answer import Analysis, analyse
 from mrfhw.analysis.solution import Solution
-from mrfhw.apps.job import Job
+from mrfhw.jobs.job import Job
 from mrfhw.report import html_report, pictures
 from mrfhw.report.exchange import EXCHANGE_FILES, MEASURE_FILES, answer_files, exchanged
 from mrfhw.report.figures import Figure, answer_drawings, draw, drawings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrfhw.apps.label_scale import LabelScale
+from mrfhw.jobs.label_scale import LabelScale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ import pytest
 
 from mrfhw.gateware.unit.random import Random
 from mrfhw.generation.verilog import component_verilog
-from mrfhw.sim.support.runner import BenchError, run_bench
+from sim.support.runner import BenchError, run_bench
 
-MODULE = "mrfhw.sim.benches.bench_random"
+MODULE = "sim.benches.bench_random"
 
 
 def test_one_test_alone() -> None:
@@ -29,7 +29,7 @@ def test_no_such_test() -> None:
 
 def test_no_such_module() -> None:
     with pytest.raises(BenchError, match=r"bench_none on dut.*(?s:.*)No module named"):
-        run_bench(Random(8), "dut", "mrfhw.sim.benches.bench_none")
+        run_bench(Random(8), "dut", "sim.benches.bench_none")
 
 
 def test_verilog_that_does_not_compile() -> None:

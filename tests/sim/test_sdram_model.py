@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mrfhw.gateware.board.sdram import SdramTiming
-from mrfhw.sim.support.sdram_model import MASKED, Output, Pins, SdramModel
+from sim.support.sdram_model import MASKED, Output, Pins, SdramModel
 
 PERIOD = 10.0
 SHEET = SdramTiming(power_up=100)

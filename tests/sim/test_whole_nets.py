@@ -8,7 +8,7 @@ import pytest
 
 from mrfhw.generation.verilog import verilog_text
 from mrfhw.machine.config import Config
-from mrfhw.sim.support.whole_nets import whole_nets
+from sim.support.whole_nets import whole_nets
 
 TEXT = """\
 module top(a, b, y);

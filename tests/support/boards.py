@@ -17,7 +17,7 @@ from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import Result, first_difference
 from mrfhw.host.remote import RemoteSession
 from mrfhw.machine.config import Config
-from mrfhw.model import machine
+from mrfhw.twin import machine
 
 __all__ = ["TINY", "TINY_OPTIONS", "Board", "assert_equals_model", "assert_runs_equal_model", "board", "tiny_problem"]
 

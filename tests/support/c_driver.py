@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrfhw.csupport.driver_files import driver_files
-from mrfhw.csupport.image import load_image
+from mrfhw.driver.c_files import driver_files
+from mrfhw.driver.driver import Chip, ChipError
+from mrfhw.driver.image import load_image
 from mrfhw.field.result import Result
 from mrfhw.generation.register_map import MemoryPort
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
-from mrfhw.sessions.driver import Chip, ChipError
-from mrfhw.sim.chip import CompiledChip
+from mrfhw.simulation.chip import CompiledChip
 
 __all__ = ["ERRORS", "LOG", "PATIENCE", "STRICT", "CProblem", "ChangedLines", "Machine", "Ring", "Stream", "buffers", "build",
            "image_of", "same_bits"]

@@ -10,11 +10,11 @@ import cocotb
 import numpy as np
 
 from mrfhw.field.problem import Problem, Run, Schedule
-from mrfhw.model.machine import solve
 from mrfhw.placement.placement import Placement
-from mrfhw.sim.benches.bench_axi_top import MEMORY, System
-from mrfhw.sim.support.blocking import blocking
-from mrfhw.sim.support.runner import bench_config, bench_parameters
+from mrfhw.twin.machine import solve
+from sim.benches.bench_axi_top import MEMORY, System
+from sim.support.blocking import blocking
+from sim.support.runner import bench_config, bench_parameters
 from support.c_driver import ERRORS, LOG, PATIENCE, Machine, Ring, buffers, image_of
 
 __all__ = ["through_axi_ports"]

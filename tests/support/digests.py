@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from mrfhw.apps.denoising import denoising_problem, grey_levels
-from mrfhw.apps.motion import motion_problem
-from mrfhw.apps.segmentation import segmentation_problem
-from mrfhw.apps.stereo import stereo_problem
+from mrfhw.applications.denoising.field import denoising_problem, grey_levels
+from mrfhw.applications.motion.field import motion_problem
+from mrfhw.applications.segmentation.field import segmentation_problem
+from mrfhw.applications.stereo.field import stereo_problem
+from mrfhw.backends import plan as backends
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
-from mrfhw.model import machine
 from mrfhw.scenes import denoising_scene, motion_scene, segmentation_scene, stereo_scene
-from mrfhw.sessions import backends
+from mrfhw.twin import machine
 from support.random_problems import random_config, random_placement
 
 __all__ = ["MACHINES", "PROBLEMS", "RECORDED", "machine_digests", "result_digest", "scene_digests"]

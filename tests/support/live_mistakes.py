@@ -18,7 +18,7 @@ import numpy as np
 
 from mrfhw.host import connect
 from mrfhw.machine.link_protocol import LINK_VERSION, RESPONSE, Decoder, Operation, encode
-from mrfhw.sim.board import DIVISOR, CompiledBoard
+from mrfhw.simulation.board import DIVISOR, CompiledBoard
 from support.boards import TINY, TINY_OPTIONS, Board, board, tiny_problem
 from support.hostile import HostileBoard, with_registers
 from support.plugs import Plug

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from mrfhw.apps.flow import write_flow
 from mrfhw.field.files import load_problem
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
+from mrfhw.pictures.flow import write_flow
+from mrfhw.runs.checkpoint import Keeping, pauses_of
+from mrfhw.runs.sampling import sample
 from mrfhw.scenes import stereo_scene, write_scene
-from mrfhw.sessions.checkpoint import Keeping, pauses_of
-from mrfhw.sessions.sampling import sample
 
 __all__ = ["write_mistaken_files"]
 

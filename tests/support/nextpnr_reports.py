@@ -1,6 +1,6 @@
 """`python -m support.nextpnr_reports`, from `tests/`: nextpnr's reports of a small circuit, one of each family, recorded.
 
-They are what the tests of critical paths read (`tests/test_critical_paths.py`); place and route takes seconds each.
+They are what the tests of critical paths read (`tests/fpga/test_critical_paths.py`); place and route takes seconds each.
 """
 
 from __future__ import annotations

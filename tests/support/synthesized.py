@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
-from mrfhw.fpga.baseline import MACHINES, measure
+from studies.baseline import MACHINES, measure
 
 __all__ = ["SAID", "TOO_LARGE", "build", "synthesize"]
 

@@ -13,15 +13,15 @@ from itertools import islice
 import numba
 import numpy as np
 
+from mrfhw.backends.windows import WindowPlan
 from mrfhw.field.energy import doubleton_table, singleton_energies
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
-from mrfhw.model.random import lane_states
 from mrfhw.placement.temperature import coefficients
-from mrfhw.sessions.windows import WindowPlan
+from mrfhw.samplers.random import lane_states
 
 
 @numba.njit

@@ -1,0 +1,1 @@
+"""A picture without its noise, and with its holes filled."""

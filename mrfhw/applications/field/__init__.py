@@ -1,0 +1,1 @@
+"""Any field, as a Problem or from a file."""

@@ -1,0 +1,110 @@
+"""What the applications that match two pictures share: how pixels are compared, on which machine, and with which energies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from mrfhw.applications.descriptors import census, takes_census
+from mrfhw.applications.options import COMMON, Common, check_choice, contrast_weights, default, range_note, same_size
+from mrfhw.field.problem import Problem
+from mrfhw.field.schedule import Schedule
+from mrfhw.jobs.job import START_FOUND
+from mrfhw.machine.config import Config
+from mrfhw.pictures.images import Inputs, load_inputs, name_of
+from mrfhw.system.errors import ProblemError
+
+__all__ = ["DATA", "Matching", "found_energies"]
+
+DATA = ("census", "grey")  # what pixels are compared by
+
+
+def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, str]:
+    """`Application.found`: the defaults that depend on what is compared."""
+    one_way: Mapping[str, Any] = getattr(app, "ONE_WAY_ENERGY", {})
+    energies = {name: f"{value} of census{f', {one_way[name]} one way' if name in one_way else ''}, {grey} of grey"
+                for name, value in app.CENSUS_ENERGY.items() if (grey := default(problem, name)) != value or name in one_way}
+    sweeps = f"{app.SWEEPS}" if app.CENSUS_SWEEPS == app.SWEEPS else f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey"
+    return {"sweeps": sweeps,
+            "initial": f"{START_FOUND}, of census{' both ways' if one_way else ''}; else {COMMON['initial']}", **energies}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matching:
+    """A pair as its field takes it.
+
+    data: (H, W) descriptors or greys of both pictures, then what else is cut to the window. pictures: what is shown of them, by
+    caption. energy: arguments of the application's problem, without the schedule. edges: weights by the first picture's contrast,
+    None of greys and on a machine that holds none.
+    """
+
+    common: Common
+    by_census: bool
+    inputs: Inputs
+    data: list[np.ndarray]
+    pictures: dict[str, np.ndarray]
+    schedule: Schedule
+    energy: dict[str, Any]
+    edges: np.ndarray | None
+    told: tuple[str, ...] = ()  # of the choice of data, one line each
+
+    @classmethod
+    def of(cls, app: ModuleType, problem: Callable[..., Any], pair: Mapping[str, Any], captions: tuple[str, str],
+           others: dict[str, Any], data: str | None, needed: dict[str, Any], more: Mapping[str, np.ndarray],
+           given: frozenset[str], finest: Inputs | None = None, changes: Mapping[str, Any] | None = None) -> Matching:
+        """Of an application's options. Raises ProblemError or ConfigError.
+
+        app: the application's module, which has the constants of its field of census. pair: paths or arrays by what messages call
+        the pictures. given: as of `Common.of`.
+        needed: parameters of the machine for whatever is compared. more: further images of the pictures' size, by what messages
+        call them. finest: the pictures at 8 bits, where they have been read. changes: what differs from the energies of census.
+        """
+        check_choice("data", data, DATA)
+        wanted = others["singleton"]
+
+        def by_census_on(config: Config) -> bool:
+            return data == "census" or (data is None and wanted in (None, "hamming") and takes_census(config))
+
+        differs = wanted in ("absolute", "squared")  # descriptors are compared bit by bit
+        if differs and data == "census":
+            raise ProblemError(f"data is census and singleton is {wanted}, which compares greys: drop one of the two")
+        if wanted == "hamming" and data == "grey":
+            raise ProblemError("data is grey and singleton is hamming, which compares descriptors: drop one of the two")
+        by_grey = data == "grey" or differs
+        told = (f"Note: singleton {wanted} compares greys, so that data is grey",) if differs and data is None else ()
+        common = Common.of(others, lambda config: app.CENSUS_SWEEPS if by_census_on(config) else app.SWEEPS,
+                           needed | ({} if by_grey else app.MACHINE), given)
+        by_census, config = by_census_on(common.config), common.config
+        inputs = finest if by_census and finest is not None else load_inputs(
+            pair, 8 if by_census else config.data_bits, common.reading)
+        images = dict(zip(pair, map(census, inputs.data) if by_census else inputs.data, strict=True))
+        cut = same_size({**images, **more}, common.window)
+        shown = same_size(dict(zip(captions, inputs.pictures, strict=True)), common.window)
+        standard = {**app.CENSUS_ENERGY, **(changes or {})} if by_census else {"temperature": default(problem, "temperature")}
+        energy = {**{name: value for name, value in standard.items() if name != "temperature"}, **common.energy}
+        if by_census and config.singleton_cap:
+            energy["singleton_max"] = app.SINGLETON_MAX
+        return cls(common=common, by_census=by_census, inputs=inputs, data=cut, pictures=dict(zip(captions, shown, strict=True)),
+                   schedule=common.schedule(standard["temperature"], app.COOLING), energy=energy,
+                   edges=contrast_weights(app, config, shown[0]) if by_census else None, told=told)
+
+    @staticmethod
+    def finest_of(pair: Mapping[str, Any], others: dict[str, Any]) -> tuple[Inputs, np.ndarray, np.ndarray]:
+        """The pictures at 8 bits, as `of` takes them, and the greys of both in the window, of which a range of labels is found."""
+        finest = load_inputs(pair, 8, Common.reading_of(others))
+        one, other = same_size(dict(zip(pair, finest.data, strict=True)), Common.window_of(others))
+        return finest, one, other
+
+    def notes(self, *pictures: Any) -> tuple[str, ...]:
+        """What is to be said of the pictures' greys."""
+        return self.told + range_note([name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)],
+                                      self.inputs)
+
+    def settings(self, verb: str, problem: Problem, **others: Any) -> dict[str, Any]:
+        """Every option and the whole energy, for the report; `others` are the application's own."""
+        return self.common.settings(verb, problem, data="census" if self.by_census else "grey",
+                                    stretched_from=self.inputs.stretched_from, **others)

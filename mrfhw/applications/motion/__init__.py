@@ -1,0 +1,1 @@
+"""Motions from one picture to the next."""

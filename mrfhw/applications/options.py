@@ -1,0 +1,299 @@
+"""Options that every application has, by name, into energies, temperatures, length, machine and the part of the pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from mrfhw.applications.descriptors import edge_weights
+from mrfhw.field.given import NUMBER_MAX, whole_number
+from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, Problem, ProblemError, Run, check_labels
+from mrfhw.field.schedule import Schedule
+from mrfhw.jobs.job import Cooling, energy_settings
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.manifest import config_from_options, split_options
+from mrfhw.machine.parameters import parameters
+from mrfhw.pictures.images import Inputs, Reading, Window, check_size, crop, parse_window
+from mrfhw.placement.fit import check_number
+from mrfhw.placement.temperature import realized_limits
+
+__all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "MORE", "Common", "CommonOptions", "check_choice", "contrast_weights", "default",
+           "label_machine", "machine_is_given", "most_sweeps", "pair", "range_note", "same_size", "schedule_from_options",
+           "with_board"]
+
+# Parameters of an application's problem that are options, where it has them.
+ENERGIES = ("alpha", "beta", "tau", "singleton", "doubleton", "out_of_range", "energy_shift", "temperature")
+MORE = 4  # times the default sweeps are what a chain has at most, where chains do not agree before
+MACHINE_GIVEN = "machine"  # among the options that are given: the machine is one that a field may not change
+
+
+@dataclass(frozen=True)
+class CommonOptions:
+    """The options of every application that reads pictures, with their defaults; None: as the application or the files say."""
+
+    window: str | None = None
+    sweeps: int | None = None
+    burn_in: int | None = None
+    most_sweeps: int | None = None
+    seed: int = 0
+    initial: str = "random"
+    estimate: str | None = None
+    anneal: bool = False
+    final_temperature: float | None = None
+    cooling_ratio: float | None = None
+    cooling_table: str | None = None
+    cooling_stride: int = 1
+    depth: int | None = None
+    stretch: bool = False
+
+
+COMMON: dict[str, Any] = dataclasses.asdict(CommonOptions())
+
+
+def schedule_from_options(*, sweeps: int, burn_in: int, temperature: float, final_temperature: float | None = None,
+                          cooling_ratio: float | None = None, cooling_table: str | None = None, cooling_stride: int = 1,
+                          anneal: bool = False) -> Schedule:
+    """The temperatures that the options describe.
+
+    A final temperature without a ratio is reached with the burn-in, or with the last sweep where the run anneals.
+    Raises ProblemError for options that contradict each other and for what is no temperature.
+    """
+    if cooling_table is not None:
+        if final_temperature is not None or cooling_ratio is not None:
+            raise ProblemError("cooling-table comes with final-temperature or cooling-ratio; only one of the two "
+                               "schedules can hold: drop one")
+        try:
+            return Schedule.of_table(tuple(float(part) for part in cooling_table.split(",")), cooling_stride)
+        except ValueError as error:
+            if isinstance(error, ProblemError):
+                raise
+            raise ProblemError(f"cooling-table is {cooling_table!r}; it must be numbers with commas between them: "
+                               "give such as 8,4,2") from None
+    if cooling_stride != 1:
+        raise ProblemError(f"cooling-stride is {cooling_stride}; it is of a table of temperatures: give cooling-table, or drop it")
+    start = Schedule.constant(temperature)
+    if final_temperature is None:
+        if cooling_ratio is not None:
+            raise ProblemError(f"cooling-ratio is {cooling_ratio}; cooling must end somewhere: give final-temperature")
+        return start
+    Schedule.constant(final_temperature)  # refuses what is no temperature before it enters a quotient
+    if cooling_ratio is None:
+        steps = burn_in if burn_in > 0 and not anneal else max(1, sweeps - 1)
+        cooling_ratio = min(1.0, (final_temperature / temperature) ** (1 / steps))
+    return Schedule.geometric(temperature, cooling_ratio, final_temperature)
+
+
+def most_sweeps(sweeps: int, most: int | None, *, default: bool, cooled: bool, last: bool) -> int:
+    """`Job.most_sweeps`. Raises ProblemError.
+
+    sweeps: of the run. most: as it is given, None where it is not. default: whether sweeps and burn-in are the defaults, with which
+    chains go on by themselves. cooled: whether the temperature changes. last: whether the estimate is the last sample.
+    """
+    if most is None:
+        return MORE * sweeps if default and not cooled and not last else 0
+    most = whole_number("most-sweeps", most, 1, NUMBER_MAX, "give the sweeps of a chain at most")
+    if cooled or last:
+        what = "where the temperature changes" if cooled else "to an estimate that is the last sample"
+        raise ProblemError(f"most-sweeps is {most}; {what} no more sweeps are added: drop it, or "
+                           + ("hold the temperature" if cooled else "give estimate mode or mean"))
+    if most < sweeps:
+        raise ProblemError(f"most-sweeps is {most}; the run has {sweeps} sweeps: give as many or more")
+    return most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """Checked options of any application.
+
+    energy: those of ENERGIES that have a value, without the temperature. options: all of them, as they came. most_sweeps: as of
+    `Job`.
+    """
+
+    config: Config
+    run: Run
+    most_sweeps: int
+    window: Window | None
+    anneal: bool
+    energy: dict[str, Any]
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, options: dict[str, Any], sweeps: Callable[[Config], int], needed: Mapping[str, Any] | None = None,
+           given: frozenset[str] = frozenset()) -> Common:
+        """From the options of COMMON, ENERGIES and a machine. Raises ProblemError or ConfigError.
+
+        sweeps: how many by default on a machine. given: the names of those that are not defaults.
+        needed: parameters of the machine that the application's field needs; they hold where they are not given,
+        and the machine is not that of a manifest, a preset or a board (MACHINE_GIVEN).
+        """
+        machine, options = split_options(options)
+        if not machine_is_given(given):
+            machine |= {name: value for name, value in (needed or {}).items() if machine.get(name) is None}
+        config = config_from_options(**machine)
+        if options.get("doubleton") == "table":
+            raise ProblemError("doubleton is table, which pictures do not give: give absolute, squared or potts, or a Problem with "
+                               "its pairwise table to run problem")
+        number, burn_in, anneal = options["sweeps"], options["burn_in"], options["anneal"]
+        if number is None:
+            number = sweeps(config)
+        if burn_in is None:
+            # Where the run anneals, the histogram is that of its cold end.
+            burn_in = max(0, number - max(1, number // 10)) if anneal else number // 2
+        estimate = options["estimate"]
+        if estimate is None:
+            estimate = "last" if anneal else ESTIMATES[0]
+        most = most_sweeps(number, options["most_sweeps"], default=options["sweeps"] is None and options["burn_in"] is None,
+                           cooled=anneal or options["final_temperature"] is not None or options["cooling_table"] is not None,
+                           last=estimate == "last")
+        options = {**options, "estimate": estimate, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"],
+                   "most_sweeps": most or None}
+        energy = {name: options[name] for name in ENERGIES
+                  if name != "temperature" and options.get(name) is not None}
+        for name in ("alpha", *WHOLE_NUMBERS):  # before anything is computed from them
+            if name in energy:
+                check_number(config, name, energy[name])
+        return cls(config=config,
+                   run=Run(sweeps=number, burn_in=burn_in, seed=options["seed"], initial=options["initial"], estimate=estimate),
+                   most_sweeps=most, window=cls.window_of(options), anneal=anneal,
+                   energy=energy, options=options)
+
+    def schedule(self, temperature: float, cooling: Cooling, energy_shift: int = 0) -> Schedule:
+        """The temperatures: what the options say, else `temperature` held or, where the run anneals, multiples of it.
+
+        Multiples end where the machine's temperatures do.
+        """
+        options = self.options
+        given, final = options["temperature"], options["final_temperature"]
+        if given is not None and options["cooling_table"] is not None:
+            raise ProblemError(f"temperature is {given} and cooling-table is given, too, which has all temperatures: drop one")
+        if self.anneal and options["cooling_table"] is None:
+            coldest, hottest = realized_limits(self.config, energy_shift)
+            first = given if given is not None else min(temperature * cooling.first, hottest)
+            Schedule.constant(first)
+            if final is None:
+                held = temperature if given is None else first / cooling.first
+                final = max(held * cooling.last, min(coldest, first))
+        else:
+            first = temperature if given is None else given
+        return schedule_from_options(
+            sweeps=self.run.sweeps, burn_in=self.run.burn_in, temperature=first, final_temperature=final,
+            cooling_ratio=options["cooling_ratio"], cooling_table=options["cooling_table"],
+            cooling_stride=options["cooling_stride"], anneal=self.anneal)
+
+    @property
+    def reading(self) -> Reading:
+        """How the pictures are read, of all pictures of the run."""
+        return self.reading_of(self.options)
+
+    @staticmethod
+    def reading_of(options: Mapping[str, Any]) -> Reading:
+        """How the pictures are read."""
+        return Reading(depth=options["depth"], stretch=options["stretch"])
+
+    @staticmethod
+    def window_of(options: Mapping[str, Any]) -> Window | None:
+        """The part of the pictures that is wanted. Raises ProblemError."""
+        return None if options["window"] is None else parse_window(options["window"])
+
+    def settings(self, verb: str, problem: Problem, **others: Any) -> dict[str, Any]:
+        """Every option and the whole energy, for the report; `others` are the application's own."""
+        used = ("estimate", "anneal", "window", "sweeps", "burn_in", "most_sweeps", "seed", "initial", "preset", "depth", "stretch")
+        return {"problem": verb, **others, **energy_settings(problem),
+                **{name: self.options[name] for name in used if name in self.options},
+                "rows": problem.shape[0], "columns": problem.shape[1]}
+
+
+def machine_is_given(given: frozenset[str]) -> bool:
+    """Whether the machine is one that a field may not change."""
+    return MACHINE_GIVEN in given or "preset" in given
+
+
+def with_board(given: frozenset[str], backend: str) -> frozenset[str]:
+    """The names of what is given; of a board as backend, whose machine is what it is, MACHINE_GIVEN among them."""
+    return given | {MACHINE_GIVEN} if "://" in backend else given
+
+
+def label_machine(name: str, labels: int) -> dict[str, Any]:
+    """The parameter of a machine that holds so many labels, given as `name`, where the default has not. Raises ProblemError."""
+    check_labels(name, labels)
+    return {"label_bits": bits_for(labels)} if labels > Derived.of(Config()).max_labels else {}
+
+
+def component_machine(values: int) -> dict[str, Any] | None:
+    """The parameter of a machine whose vectors have components of so many values, where the default has not; None where no machine
+    does."""
+    if values > most_components():
+        return None
+    return {"vector_bits": bits_for(values)} if values > 1 << Config().vector_bits else {}
+
+
+def most_components() -> int:
+    """How many values a component of a vector has at most."""
+    return 1 << next(one.high for one in parameters(Config) if one.field == "vector_bits")
+
+
+def squared_machine(doubleton: str | None, labels: int) -> dict[str, Any]:
+    """The parameter of a machine for a doubleton by the squared difference of so many labels; nothing for others.
+
+    Raises ProblemError where no machine has it.
+    """
+    found = component_machine(labels) if doubleton == "squared" else {}
+    if found is None:
+        raise ProblemError(f"doubleton is squared and there are {labels} labels; its limit is {most_components()}: give fewer "
+                           "labels, or absolute or potts")
+    return found
+
+
+def contrast_weights(app: ModuleType, config: Config, picture: np.ndarray) -> np.ndarray | None:
+    """The weights of edges that an application's constants say for a picture, None on a machine that holds none of them."""
+    if config.edge_bits < app.SMOOTH.bit_length():
+        return None
+    return edge_weights(picture, app.SMOOTH, app.EDGE, app.CONTRAST)
+
+
+def default(problem: Callable[..., Any], name: str) -> Any:
+    """The default of a parameter of an application's function."""
+    return inspect.signature(problem).parameters[name].default
+
+
+def same_size(images: dict[str, np.ndarray], window: Window | None) -> list[np.ndarray]:
+    """The images, (H, W) or (H, W, n), cut to the window.
+
+    images: by what a message calls them. Raises ProblemError where one has not the size of the first.
+    """
+    name0, first = next(iter(images.items()))
+    for name, image in images.items():
+        check_size(image, name, first, name0)
+    return [crop(image, window, name) for name, image in images.items()]
+
+
+def range_note(names: Sequence[str], inputs: Inputs) -> tuple[str, ...]:
+    """One line where the pictures of these names are stretched, or have few greys."""
+    if not inputs.stretched and not inputs.narrow:
+        return ()
+    low, high = inputs.range
+    return (f"Note: the grey of {' and '.join(names)} is {low:.0f} to {high:.0f} of 0 to 255"
+            + (", stretched to all of it" if inputs.stretched else ": stretch would use all of it"),)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raises ProblemError where a value is not None and none of the choices."""
+    if value is not None and value not in choices:
+        raise ProblemError(f"{name} is {value!r}; it is one of {', '.join(choices)}: give one of them")
+
+
+def pair(name: str, text: str, separator: str, example: str) -> tuple[int, int]:
+    """Two whole numbers with a separator between them, as (row, column). Raises ProblemError for anything else."""
+    try:
+        row, col = (int(part) for part in text.lower().split(separator))
+    except ValueError:
+        raise ProblemError(f"{name} is {text!r}; it must be two whole numbers, rows and columns: give such as {example}") from None
+    return row, col

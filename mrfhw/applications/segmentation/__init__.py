@@ -1,0 +1,1 @@
+"""Classes of grey or colour in a picture."""

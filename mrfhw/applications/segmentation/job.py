@@ -1,0 +1,119 @@
+"""From a picture, or the file that has it, and options to the job of segmenting it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mrfhw.applications.options import (
+    Common,
+    check_choice,
+    contrast_weights,
+    default,
+    label_machine,
+    range_note,
+    same_size,
+    squared_machine,
+)
+from mrfhw.applications.segmentation import field as segmentation
+from mrfhw.applications.segmentation.field import (
+    SegmentationTruth,
+    class_means,
+    class_scale,
+    least_segment,
+    segmentation_problem,
+    segments,
+)
+from mrfhw.applications.task import Task
+from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
+from mrfhw.jobs.job import START_FOUND, Job
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.pictures.images import load_inputs, name_of, segments_of
+from mrfhw.samplers.path_start import path_start
+
+__all__ = ["DATA", "TASK", "job", "means_from_text"]
+
+DATA = ("colour", "grey")  # what pixels are compared by
+
+
+def means_from_text(text: str, data_bits: int) -> np.ndarray:
+    """(K,) int64: "10,80,160" of 0..255 as grey data of the machine's width, in the order given.
+
+    Raises ProblemError for what is not 2 to 256 whole numbers in that range, and for two that the machine cannot tell
+    apart.
+    """
+    try:
+        means = np.array([int(part) for part in text.split(",")])
+    except ValueError:
+        raise ProblemError(f"means is {text!r}; it must be whole numbers with commas between them: "
+                           "give such as 10,80,160") from None
+    if means.min() < 0 or means.max() > 255:
+        raise ProblemError(f"means has values from {means.min()} to {means.max()}; grey goes from 0 to 255: "
+                           "give values in that range")
+    if not LABELS_MIN <= len(means) <= LABELS_MAX:
+        raise ProblemError(f"the number of means is {len(means)}; the limits are {LABELS_MIN} to {LABELS_MAX}: "
+                           "give one mean for each class")
+    data = means >> (8 - data_bits)
+    if len(np.unique(data)) < len(data):
+        raise ProblemError(f"means is {text}; two of them are the same {data_bits}-bit grey: give means that are at least "
+                           f"{1 << (8 - data_bits)} apart")
+    return data
+
+
+def job(*, image: Any, classes: int = 3, means: str | None = None, truth: Sequence[Any] = (), data: str | None = None,
+        given: frozenset[str] = frozenset(),
+        **others: Any) -> Job:
+    """Check every option and read every file of a segmentation problem. Raises ProblemError or ConfigError.
+
+    image, each of truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
+    """
+    check_choice("data", data, DATA)
+    count = classes if means is None else min(max(means.count(",") + 1, LABELS_MIN), LABELS_MAX)  # what is wrong is said below
+    if means is not None and "classes" in given:
+        raise ProblemError(f"classes is {classes} and means are given, each of which is a class: drop one of the two")
+    if means is not None and data == "colour":
+        raise ProblemError("data is colour and means are given, which are greys: drop one of the two")
+    by_grey = data == "grey" or means is not None
+    common = Common.of(others, lambda config: segmentation.SWEEPS,
+                       label_machine("classes", count) | squared_machine(others["doubleton"], count)
+                       | ({} if by_grey else segmentation.MACHINE), given)
+    bits, name = common.config.data_bits, name_of(image, "image")
+    constants = None if means is None else means_from_text(means, bits)
+    inputs = load_inputs({"image": image}, bits, common.reading)
+    picture = inputs.pictures[0]
+    if data == "colour" and picture.ndim == 2:
+        raise ProblemError(f"data is colour and {name} is grey; a grey picture has one channel: give grey")
+    colours = data == "colour" or (data is None and constants is None and picture.ndim == 3 and _takes_colours(common.config))
+    by_hand = [(name_of(one, str(number)), one) for number, one in enumerate(truth, 1)]
+    images = {"image": picture >> (8 - bits) if colours else inputs.data[0], "picture": picture,
+              **{f"truth {path}": segments_of(one, f"truth {path}") for path, one in by_hand}}
+    values, shown, *true = same_size(images, common.window)
+    constants = class_means(values, classes) if constants is None else constants
+    schedule = common.schedule(default(segmentation_problem, "temperature"), segmentation.COOLING)
+    edges = contrast_weights(segmentation, common.config, shown) if colours else None
+    problem = segmentation_problem(values, constants, schedule=schedule, edges=edges, **common.energy)
+    scale = class_scale(constants, bits)
+    starts = "initial" not in given
+    run = dataclasses.replace(common.run, initial=path_start(problem, segmentation.STIFFNESS)) if starts else common.run
+    return Job(
+        application="segment", config=common.config, problem=problem, run=run, most_sweeps=common.most_sweeps,
+        annealing=common.anneal, inputs={"picture": shown}, scale=scale, notes=range_note([name], inputs),
+        truth=SegmentationTruth(true, values, constants, scale) if true else None,
+        drawn_from=lambda labels: {"segments": segments(labels, least_segment(labels.shape))},
+        settings=common.settings("segment", problem, image=name_of(image, "array"), labels=len(constants),
+                                 data="colour" if colours else "grey", means=constants.tolist(),
+                                 truth=[path for path, _ in by_hand], stretched_from=inputs.stretched_from)
+        | ({"initial": START_FOUND} if starts else {}))
+
+
+def _takes_colours(config: Config) -> bool:
+    return Derived.of(config).channel_bits == (config.data_bits,) * 3
+
+
+TASK = Task(verb="segment", summary="Divide IMAGE into classes of grey or colour: one for each pixel, and how sure it is.",
+            arguments=("image",), problem=segmentation_problem, job=job,
+            found={"sweeps": str(segmentation.SWEEPS), "initial": START_FOUND})

@@ -1,0 +1,1 @@
+"""Disparities from two rectified pictures."""

@@ -1,0 +1,83 @@
+"""Matching from one picture to another and back: where the two agree, and what stands in where they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mrfhw.pictures.medians import medians
+
+__all__ = ["along_rows", "behind", "filled", "matched_to", "mirrored", "shown_behind", "unmatched"]
+
+SQUARE = 9  # rows and columns of the medians of what is filled in
+
+
+def mirrored(image: np.ndarray) -> np.ndarray:
+    """An image (H, W) or (H, W, C) from right to left. A pair that is mirrored and exchanged is a pair again."""
+    return np.ascontiguousarray(image[:, ::-1])
+
+
+def unmatched(there: np.ndarray, back: np.ndarray, most: int) -> np.ndarray:
+    """Pixels of a picture that another one does not confirm, bool (H, W): occluded ones, and wrong ones.
+
+    there: (H, W, 2) whole motions, along rows and columns, of this picture's pixels to the other one; back: of the other one's to
+    this. Confirmed: where a pixel comes to is in the picture, and the motion from there leads back to it or past it by at most
+    `most` rows and columns.
+    """
+    shape = there.shape[:2]
+    row, col = (np.arange(shape[0])[:, None] + there[..., 0], np.arange(shape[1]) + there[..., 1])
+    inside = (row >= 0) & (row < shape[0]) & (col >= 0) & (col < shape[1])
+    past = there + back[row.clip(0, shape[0] - 1), col.clip(0, shape[1] - 1)]
+    return ~inside | (np.abs(past) > most).any(-1)
+
+
+def along_rows(columns: np.ndarray) -> np.ndarray:
+    """(H, W, 2) motions by whole columns (H, W)."""
+    return np.stack([np.zeros_like(columns), columns], -1)
+
+
+def matched_to(right: np.ndarray) -> np.ndarray:
+    """Pixels of the left picture that some pixel of the right one is matched to, bool (H, W): those are seen in both pictures.
+
+    right: (H, W) whole disparities of the right picture's pixels; its pixel x lies at x + right[x] in the left one.
+    """
+    rows, cols = right.shape
+    column = np.arange(cols)[None] + right
+    row, place = np.nonzero((column >= 0) & (column < cols))
+    found = np.zeros((rows, cols), bool)
+    found[row, column[row, place]] = True
+    return found
+
+
+def filled(disparity: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Disparities (H, W) with those that are missing taken from the nearest pixels of the row to the left and to the right that are
+    not, the smaller one of the two: what is hidden lies behind. A row without any stays as it is.
+    """
+    columns = np.arange(disparity.shape[1])
+    before = np.maximum.accumulate(np.where(missing, -1, columns), 1)
+    behind = np.minimum.accumulate(np.where(missing, len(columns), columns)[:, ::-1], 1)[:, ::-1]
+    most = np.iinfo(np.int64).max
+    values = [np.where((at >= 0) & (at < len(columns)), np.take_along_axis(disparity, at.clip(0, len(columns) - 1), 1), most)
+              for at in (before, behind)]
+    found = np.minimum(*values)
+    return np.where(missing & (found != most), found, disparity)
+
+
+def behind(labels: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """`filled` labels 0..255 (H, W), the missing ones medians of the square around: rows, which are filled one by one, go together.
+
+    uint8.
+    """
+    rows = filled(labels, missing).astype(np.uint8)
+    return np.where(missing, medians(rows, SQUARE), rows)
+
+
+def shown_behind(left: np.ndarray, right: np.ndarray, disparity: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Data of the left picture, those that are missing replaced by what the right one has at their disparity; and whether it does.
+
+    left, right: (H, W) data. disparity: (H, W) whole pixels of either sign. missing: (H, W) bool. The second answer, bool (H, W),
+    is False where the right picture ends before, and in rows that are missing as a whole, of whose disparities nothing is known.
+    """
+    column = np.arange(left.shape[1])[None] - disparity
+    inside = (column >= 0) & (column < right.shape[1]) & ~missing.all(1, keepdims=True)
+    shown = np.take_along_axis(right, column.clip(0, right.shape[1] - 1), 1)
+    return np.where(missing & inside, shown, left), ~missing | inside

@@ -1,0 +1,69 @@
+"""The bit-exact model as a machine that runs one problem after the other."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from mrfhw.backends.sampler_run import SamplerRun
+from mrfhw.backends.session import BaseSession, Fresh, Observe, Pauses, Progress
+from mrfhw.driver.driver import Driver, NoChip
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.machine.config import Config
+from mrfhw.placement.placement import Placement
+from mrfhw.twin.machine import Machine, outcome
+
+__all__ = ["ModelSession"]
+
+
+class ModelRun(SamplerRun[Machine]):
+    """A run on the model; see `mrfhw.backends.session.ActiveRun`."""
+
+    def __init__(self, machine: Machine, transfers: tuple[int, int], before: float, progress: Progress | None,
+                 observe: Observe | None, pauses: Pauses | None):
+        super().__init__(machine, before, progress, observe, pauses)
+        self._transfers = transfers
+        self._outcome: Result | None = None
+
+    def result(self) -> Result:
+        if self._outcome is None:
+            self.sampler.timing.finish()
+            result = self._outcome = outcome(self.sampler, self._wall)
+            result.loading_cycles, result.reading_cycles = self._transfers
+            result.replication = self.sampler.placement.replication
+        return self._outcome
+
+
+class ModelSession(BaseSession):
+    """See `mrfhw.backends.session.Session`. Results have the cycles that a chip of `config` would need for its transfers, a run
+    that was taken up again those of one load; wall_seconds includes loading the model."""
+
+    backend = "model"
+    shows_sweeps = True
+
+    def __init__(self, config: Config):
+        self.config = config
+        self._generators: np.ndarray | None = None
+        self._driver = Driver(config, NoChip())
+
+    @classmethod
+    def open(cls, backend: str, config: Config, cycles: int) -> ModelSession:
+        return cls(config)
+
+    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ModelRun:
+        began = time.perf_counter()
+        states = self._generators if fresh is False else None if fresh is True else fresh
+        machine = Machine(self.config, problem, run, random=states)
+        if state is not None:
+            machine.restore(state)
+        self._generators = machine.random  # which the run steps
+        before = 0.0 if state is None else state.so_far.wall_seconds
+        loading = self._driver.load(machine.placement, fresh is not False)
+        transfers = loading, self._driver.reading_cycles(machine.placement)
+        active = ModelRun(machine, transfers, before + time.perf_counter() - began, progress, observe, pauses)
+        active.advance()
+        return active

@@ -1,0 +1,39 @@
+"""The session class of each backend, by its name or by the scheme of its address. Its module is imported only when it is needed.
+
+A machine behind AXI ports has no address that a word could name: its session takes the objects that reach the bus and the log
+(`mrfhw.host.axi_session.AxiSession`), and is otherwise like the others.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from mrfhw.backends.session import BaseSession
+from mrfhw.field.problem import ProblemError
+from mrfhw.machine.manifest import AUTO
+
+__all__ = ["BACKENDS", "SCHEMES", "session_type"]
+
+_NAMES = {"cpu": "mrfhw.backends.chain_session:CpuSession", "float": "mrfhw.backends.chain_session:FloatSession",
+          "events": "mrfhw.backends.chain_session:EventSession", "model": "mrfhw.backends.model_session:ModelSession",
+          "rtl": "mrfhw.simulation.chip:ChipSession"}
+_TAKE_MORE = ("events",)  # behind a question mark
+_BOARDS = "mrfhw.host.remote:RemoteSession"
+SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
+BACKENDS = tuple(_NAMES)
+
+
+def session_type(backend: str) -> type[BaseSession]:
+    """The sessions of a backend of BACKENDS, or of the board at an address, whose `open` makes one.
+
+    Raises ProblemError for an unknown one; what `AUTO` stands for is chosen before (`mrfhw.machine.manifest.chosen_backend`).
+    """
+    scheme, separator, _ = backend.partition("://")
+    # An invalid board address is refused by the host's own code, which states the valid forms.
+    name, more, _ = backend.partition("?")
+    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(name if not more or name in _TAKE_MORE else backend)
+    if place is None:
+        raise ProblemError(f"backend is {backend!r}; it must be {AUTO}, or one of {', '.join(BACKENDS)}: choose one")
+    module, name = place.split(":")
+    found: type[BaseSession] = getattr(importlib.import_module(module), name)
+    return found

@@ -1,0 +1,147 @@
+"""The interface that all backends have in common: sessions, the runs in them, and pauses of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, Self
+
+import numpy as np
+
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+from mrfhw.machine.config import Config
+from mrfhw.placement.placement import Placement
+from mrfhw.samplers.sweeps import Observe
+
+__all__ = ["ActiveRun", "BaseSession", "Fresh", "Observe", "Pauses", "Progress", "Session"]
+
+Fresh = bool | np.ndarray  # where a run's generators start
+Progress = Callable[[int], object]  # called with the number of finished sweeps
+
+
+class Pauses:
+    """When a run pauses, so that its state can be kept: every so many seconds or sweeps."""
+
+    def __init__(self, *, seconds: float | None = None, sweeps: int | None = None):
+        if sweeps is not None and sweeps < 1:
+            raise ProblemError(f"checkpoint-every is {sweeps} sweeps; a run pauses between sweeps: give 1 or more")
+        if seconds is not None and not seconds >= 0:
+            raise ProblemError(f"checkpoint-every is {seconds:g} s; it must be a number of seconds: give 0 or more")
+        self._seconds, self._sweeps = seconds, sweeps
+        self._since, self._from = time.monotonic(), 0
+
+    def restart(self, sweeps: int) -> None:
+        """The next pause is counted from now, when `sweeps` are done."""
+        self._since, self._from = time.monotonic(), sweeps
+
+    def now(self, sweeps: int) -> bool:
+        """Whether a run that has done `sweeps` should pause."""
+        if self._sweeps is not None:
+            return sweeps >= self._from + self._sweeps
+        return self._seconds is not None and time.monotonic() - self._since >= self._seconds
+
+    def limit(self, total: int) -> int:
+        """The sweep, at most `total`, at which a machine that counts its sweeps pauses by itself."""
+        return total if self._sweeps is None else min(total, self._from + self._sweeps)
+
+
+class ActiveRun(Protocol):
+    """A run that has ended, or that pauses between two sweeps."""
+
+    @property
+    def sweeps(self) -> int:
+        """Finished sweeps; of a grid in windows, those of whole rounds."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is at its end."""
+
+    @property
+    def last(self) -> np.ndarray:
+        """(H, W) uint8, the last sample."""
+
+    def advance(self) -> None:
+        """Go on to the next pause or the end."""
+
+    def state(self, counted: bool = True) -> RunState:
+        """The state of the run, as a copy; without what it counted, `RunState.uncounted`. Also of a finished run, until its session
+        begins another one."""
+
+    def result(self) -> Result:
+        """The result of a finished run; waits for log that has not arrived yet. Results are fetched in the order of the runs."""
+
+
+class Session(Protocol):
+    """A machine, opened once, that runs one problem after the other. A context manager.
+
+    backend: its name in results. shows_sweeps: whether `observe` is called after each sweep. keeps_generators: whether a run
+    without `fresh` continues with the random numbers of the run before, as windows need it. any_size: whether grids of any size are
+    run without windows.
+    """
+
+    config: Config
+    backend: str
+    shows_sweeps: bool
+    keeps_generators: bool
+    any_size: bool
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None: ...
+
+    def close(self) -> None:
+        """Let the machine go."""
+
+    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
+        """Run a problem that fits, up to the first pause or the end. One that is placed already is not checked and placed anew.
+
+        fresh: generators start from the run's seed; False: where the last run left them; (lanes, 4) uint32: from these states.
+        state: go on from there instead.
+        Raises ProblemError where the problem does not fit.
+        """
+
+
+class BaseSession:
+    """Context manager and whole runs, for sessions that have `begin` and `close`."""
+
+    config: Config
+    backend = "board"
+    shows_sweeps = False
+    keeps_generators = True
+    any_size = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the machine go."""
+
+    @classmethod
+    def open(cls, backend: str, config: Config, cycles: int) -> Self:
+        """A session with the backend of that name or address.
+
+        cycles: expected number of cycles, from which a simulation chooses between a fast compilation and a fast simulation.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def identity(cls, backend: str) -> str:
+        """What a run by the backend of that name or address has to have in common with its checkpoints."""
+        return cls.backend
+
+    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
+        """See `Session`."""
+        raise NotImplementedError
+
+    def solve(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, progress: Progress | None = None,
+              observe: Observe | None = None) -> Result:
+        """The result of a problem that fits; see `begin`."""
+        return self.begin(problem, run, fresh=fresh, progress=progress, observe=observe).result()

@@ -1,1 +1,0 @@
-"""`mrfhw bench`. Builds, published machines and samplers in software side by side: a table and a roofline."""

@@ -1,0 +1,1 @@
+"""What a machine costs: memories, multipliers, logic, cycles, bytes through a link. Nothing is measured here."""

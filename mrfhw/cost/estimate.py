@@ -1,0 +1,137 @@
+"""Memory and multipliers of a machine, and the cycles of a problem on it, estimated without synthesis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth import Shape
+
+from mrfhw.driver.driver import transfer_cycles
+from mrfhw.field.problem import Problem, Run
+from mrfhw.gateware.common.products import SMALL_FACTOR_BITS
+from mrfhw.gateware.control.label_data import label_group
+from mrfhw.gateware.control.ops import KINDS, LogMessage, datum, edges, vector
+from mrfhw.gateware.control.reach_address import reach_table
+from mrfhw.gateware.control.singleton_address import offset_table
+from mrfhw.gateware.control.write_backs import GroupInFlight
+from mrfhw.gateware.tile.labels import entry_layout
+from mrfhw.gateware.tile.subset_choice import subset_sizes
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.samplers import Race
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.visit_order import COLOURS
+from mrfhw.twin.log_timing import LogTiming
+
+__all__ = ["Cycles", "Memory", "cycles", "memories", "memory_bits", "multipliers"]
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """running: from start to the last write-back, without stalls of the log, which can add to it.
+
+    loading, reading: of the bus, one access after the other.
+    """
+
+    running: int
+    loading: int
+    reading: int
+
+
+def cycles(config: Config, problem: Problem, run: Run) -> Cycles:
+    """Of a problem that fits the machine whole; the data's values do not matter. Raises ProblemError for one that does not fit."""
+    config = Derived.of(config)
+    placement = Placement(config, problem, run)
+    timing = LogTiming(config, placement)
+    silence = np.zeros((placement.order.turns, config.units), np.uint8)
+    for _ in range(len(COLOURS) * run.sweeps):
+        timing.colour(silence, False)
+    timing.finish()
+    return Cycles(timing.cycles, *transfer_cycles(placement))
+
+
+@dataclass(frozen=True)
+class Memory:
+    """count memories of depth words of width bits, for one use. reads: at a time, beside writes."""
+
+    use: str
+    count: int
+    depth: int
+    width: int
+    reads: int = 1
+
+    @property
+    def bits(self) -> int:
+        return self.count * self.depth * self.width
+
+
+def memories(config: Config) -> list[Memory]:
+    """Every memory of the machine, all copies of it."""
+    c = Derived.of(config)
+    found = [
+        Memory("lmem", c.spes * c.lmem_banks, c.lmem_rows, entry_layout(c).size),
+        Memory("s1", c.spes, c.site_rows, datum(c).size),
+        Memory("s2", c.spes * c.spus, c.s2_bank_depth, c.lanes * datum(c).size, reads=min(2, c.lanes)),
+        *([Memory("vectors", c.spes, c.max_labels, vector(c).size)] if c.vector_bits else [])]
+    if c.edge_bits:
+        found.append(Memory("edges", c.spes, c.site_rows, edges(c).size))
+    if c.pairwise_bits:
+        found.append(Memory("doubleton tables", c.units * len(KINDS) // 2, 1 << c.label_bits + c.pairwise_slot_bits,
+                            c.lanes * c.pairwise_bits, reads=2))
+    if isinstance(c.sampler, Race):
+        found.append(Memory("gumbel tables", c.units * c.lane_generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits,
+                            reads=c.lanes // c.lane_generators))
+    else:
+        found += [Memory("energies and sums", c.units, 2 * c.max_labels, width)
+                  for width in (c.energy_bits, c.sampler.total_bits(c.label_bits))]
+    found.append(Memory("log fifos", c.spes, c.log_depth, LogMessage(c, 0).size + 1))
+    nodes = c.spes
+    for level in range(1, c.tree_levels + 1):
+        nodes = -(-nodes // c.hub_fan_in)
+        width = c.line_bits + 1 if level > c.message_levels else LogMessage(c, level * bits_for(c.hub_fan_in)).size + 1
+        found.append(Memory("hubs", nodes, c.hub_depth, width))
+    offsets = reach_table(c) if c.holds_reach else offset_table(c)
+    copies = c.spes if c.subset_slots else 1
+    found += [Memory("label table", copies * count, c.max_labels, Shape.cast(shape).width) for count, shape in (
+        *((1, shape) for shape in offsets.values()), *([(c.lanes, vector(c))] if c.vector_bits else []),
+        *([(1, label_group(c))] if c.lanes > 1 else []))]
+    if c.subset_slots:
+        found += [Memory("subsets", c.spes, c.max_labels, c.label_bits),
+                  Memory("subsets", c.spes, c.near_slots + 1, subset_sizes(c).size)]
+    return [*found, Memory("label table", copies, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
+            Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
+            Memory("tile bases", c.packers, max(2, c.packer_tiles), c.raster_bits),
+            Memory("groups in flight", 1, c.commit_queue_depth, GroupInFlight(c).size)]
+
+
+def memory_bits(config: Config) -> dict[str, int]:
+    """Bits of the machine's memories by use, all copies together, before a device rounds them up to its blocks."""
+    bits: dict[str, int] = {}
+    for memory in memories(config):
+        bits[memory.use] = bits.get(memory.use, 0) + memory.bits
+    return bits
+
+
+def multipliers(config: Config) -> dict[str, tuple[int, int, int]]:
+    """(how many, bits of one factor, bits of the other) by use. What a device makes of them depends on its blocks."""
+    c = Derived.of(config)
+    sampler, n = c.sampler, c.all_lanes
+    drawing = {"noise": (n, sampler.gumbel_bits, c.temperature_bits)} if isinstance(sampler, Race) else {
+        "exponent": (n, c.energy_bits, c.temperature_bits),
+        "threshold": (n, sampler.total_bits(c.label_bits), sampler.uniform_bits)}
+    singles: dict[str, tuple[int, int, int]] = {}
+    for number, bits in enumerate(c.channel_bits):
+        end = f", channel {number + 1}" if number else ""
+        if number or c.distance != "hamming":
+            singles[f"squared singleton{end}"] = (n, bits, bits)
+        singles[f"weight of the singleton{end}"] = (n, c.channel_singleton_bits(number), c.weight_bits)
+    # Where lanes share a site, products with a small factor are sums of shifted terms.
+    least = SMALL_FACTOR_BITS if c.lanes > 1 else 0
+    edge = {"weight of an edge": (n * len(KINDS), c.doubleton_bits, c.edge_bits)} if c.edge_bits else {}
+    if c.subset_slots:
+        drawing |= {"weight of a slot": (c.units, c.subset_weight_bits, c.temperature_bits),
+                    "window": (c.units, c.window_bits, c.label_bits + 1)}
+    found = {**singles, **edge, "weight of the doubletons": (n, c.doubleton_bits + c.edge_bits + 2, c.weight_bits), **drawing}
+    return {use: factors for use, factors in found.items() if min(factors[1:]) > least}

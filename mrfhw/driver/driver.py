@@ -1,0 +1,369 @@
+"""Drives a machine over its bus: load a problem, run it, read the result back.
+
+The same steps for every chip: one that is simulated and one on a board differ only in their `Chip`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from mrfhw.field.problem import Problem, ProblemError
+from mrfhw.generation.identity import DIGITS, circuit_digest
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.address_space import LABEL_TABLE_WORDS
+from mrfhw.machine.bits import of_channel
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import (
+    CONTROL_BITS,
+    DELTA_WRAPPED,
+    DOUBLETON_CODES,
+    GROUP_LANES,
+    IDENTITY,
+    INTERFACE_VERSION,
+    LABEL_TABLE,
+    LMEM_WORDS,
+    MODE_BITS,
+    REGISTERS,
+    STATUS_BITS,
+    SUBSET_OTHERS,
+    SUBSET_WEIGHT,
+    TEMPERATURE_TABLE,
+    TILE_BASE_TABLE,
+    WRAP_COLUMN,
+    LabelWord,
+    LmemWord,
+    Region,
+    Temperature,
+    register,
+)
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.temperature import coefficient, geometric_registers
+from mrfhw.samplers.random import lane_states
+
+__all__ = ["COUNTERS", "Chip", "ChipError", "Driver", "NoChip", "is_busy", "transfer_cycles", "unpack_lines"]
+
+GAP = 3  # unchanged words between two changed ones that take less time to send than the head of another segment
+COUNTERS = ("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages", "lines")  # registers of 64 bits
+
+
+class ChipError(ProblemError):
+    """The chip is not the one expected, or did not answer. One line: what, and what to do."""
+
+
+class Chip(Protocol):
+    """A bus to a chip. Addresses and data are uint32 arrays of equal length; write order is kept."""
+
+    def write(self, addresses: np.ndarray, data: np.ndarray) -> None: ...
+
+    def read(self, addresses: np.ndarray) -> np.ndarray: ...
+
+
+class NoChip:
+    """A `Chip` that accepts every write and reads as 0, used to count the accesses that a real chip would get."""
+
+    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
+        pass
+
+    def read(self, addresses: np.ndarray) -> np.ndarray:
+        return np.zeros(len(addresses), np.uint32)
+
+
+def transfer_cycles(placement: Placement, generators: bool = True) -> tuple[int, int]:
+    """(loading, reading): bus cycles to load a placed problem completely, and to read its LMem back."""
+    driver = Driver(placement.config, NoChip())
+    return driver.load(placement, generators), driver.reading_cycles(placement)
+
+
+def _with_short_gaps(chosen: np.ndarray) -> np.ndarray:
+    """`chosen` (n,) bool, with every gap of at most GAP words between two True filled."""
+    places = np.flatnonzero(chosen)
+    if not len(places):
+        return chosen
+    far = np.diff(places) > GAP + 1
+    edges = np.zeros(len(chosen) + 1, np.int8)
+    edges[places[np.concatenate([[True], far])]] += 1
+    edges[places[np.concatenate([far, [True]])] + 1] -= 1
+    return np.cumsum(edges[:-1], dtype=np.int8) > 0
+
+
+def unpack_lines(config: Config, lines: np.ndarray) -> np.ndarray:
+    """(n, line_bits / 8) uint8 log lines, little-endian, to (m, 3) int64 (address, label, count) without padding."""
+    config = Derived.of(config)
+    bits = np.unpackbits(lines.reshape(-1, config.line_bits // 8), axis=1, bitorder="little")
+    used = bits[:, :config.line_messages * config.message_bits].reshape(-1, config.message_bits).astype(np.int64)
+    fields, at = [], 0
+    for width in (config.counter_bits, config.label_bits, config.raster_bits):
+        fields.append(used[:, at:at + width] @ (1 << np.arange(width, dtype=np.int64)))
+        at += width
+    messages = np.stack(fields[::-1], 1) if len(used) else np.empty((0, 3), np.int64)
+    return messages[messages[:, 2] > 0]
+
+
+def is_busy(status: int) -> bool:
+    """Whether the status register says that the chip is busy. Raises ChipError for an impossible value."""
+    running, busy = (1 << STATUS_BITS[name] for name in ("running", "busy"))
+    if status not in (0, busy, running | busy):
+        raise ChipError(f"the status register reads {status:#x}; it can be 0, {busy} or {running | busy}: build the chip again")
+    return bool(status)
+
+
+class Driver:
+    """Loads, starts and reads one chip of `config`.
+
+    It remembers the words that it has written into registers, tables, S1Mem, S2Mem and the labels' vectors, which a run does not
+    change. A `load` that keeps the chip's generators writes only words that differ from these; its caller asserts that no other
+    program has used the chip meanwhile. Any other load discards the record first.
+
+    digest: of the chip's circuit (manifest.json, build.json); without it the host generates the circuit to compute its digest.
+    """
+
+    def __init__(self, config: Config, chip: Chip, digest: str | None = None):
+        config = Derived.of(config)
+        self.config, self.chip, self.map = config, chip, AddressMap(config)
+        self._digest = digest
+        # By word address; pages that are never written take no memory.
+        self._held = np.zeros(1 << self.map.address_bits, np.uint32)
+        self._known = np.zeros(1 << self.map.address_bits, np.bool_)
+        self._written = 0  # words of the load under way
+
+    @property
+    def digest(self) -> str:
+        """What the chip's digest registers must read, hexadecimal."""
+        return (self._digest or circuit_digest(self.config))[:DIGITS]
+
+    def forget(self) -> None:
+        """Discard the record of written words: another program used the chip, it was switched off, or its link was reconnected."""
+        self._known = np.zeros(1 << self.map.address_bits, np.bool_)
+
+    # -- registers
+
+    def set(self, **values: int) -> None:
+        """Write registers by name, in order."""
+        addresses, data = self._named(values)
+        self._known[addresses] = False
+        self.chip.write(addresses, data)
+
+    def _named(self, values: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([register(n) for n in values], np.uint32), np.array(list(values.values()), np.uint32)
+
+    def get(self, *names: str) -> list[int]:
+        """Read registers by name; a counter's `_low` and `_high` are joined under its own name."""
+        wanted = [n if n in REGISTERS else f"{n}_low" for n in names]
+        highs = [n for n in names if n not in REGISTERS]
+        words = self.chip.read(np.array([register(n) for n in wanted] + [register(f"{n}_high") for n in highs], np.uint32))
+        values = [int(w) for w in words[:len(names)]]
+        for name, high in zip(highs, words[len(names):], strict=True):
+            values[names.index(name)] += int(high) << 32
+        return values
+
+    def counters(self) -> dict[str, int]:
+        """What the chip counted in the run, by the names of its counters."""
+        return dict(zip(COUNTERS, self.get(*COUNTERS), strict=True))
+
+    def check(self) -> None:
+        """Raise ChipError unless the chip has the circuit that this program generates from this configuration."""
+        identity, version, *digest = self.get("identity", "version", *(f"digest_{i}" for i in range(4)))
+        if identity != IDENTITY:
+            raise ChipError(f"the identity register reads {identity:#010x}, not {IDENTITY:#010x}: no such chip on this link")
+        if version != INTERFACE_VERSION:
+            raise ChipError(f"the chip has interface version {version}; this driver has {INTERFACE_VERSION}: build the chip again")
+        found = "".join(f"{d:08x}" for d in digest)
+        if found != self.digest:
+            raise ChipError(f"the chip's circuit is {found}, not {self.digest}: give the parameters that the chip was built with, "
+                            "or build it again")
+
+    # -- load
+
+    def load(self, placement: Placement, generators: bool | np.ndarray = True, lmem: np.ndarray | None = None) -> int:
+        """Write memories, tables and registers of a placed problem, except words that the chip holds already. Returns bus cycles.
+
+        generators: True for the states of the run's seed, False to keep the chip's states, or states (generators, 4).
+        lmem: (H, W, 4) as `lmem` returns it, instead of the initial labels and empty counts.
+        """
+        if generators is not False:
+            self.forget()
+        self._written = 0
+        self._load_registers(placement)
+        self._load_tables(placement)
+        self._load_sites(placement, lmem)
+        if generators is not False:
+            states = lane_states(placement.run.seed, self.config.generators) if generators is True else generators
+            self._write(np.repeat(self.map.generators(), 4), np.asarray(states).ravel(), stays=False)
+        return self._written * self.config.bus_write_cycles
+
+    def _write(self, addresses: np.ndarray, data: np.ndarray, stays: bool = True) -> None:
+        """Write the words that the chip does not hold already. stays: a run does not change them."""
+        where, words = (np.ascontiguousarray(values, np.uint32).ravel() for values in (addresses, data))
+        if stays:
+            needed = _with_short_gaps(~self._known[where] | (self._held[where] != words))
+            where, words = where[needed], words[needed]
+            # After a failed write the chip's content is unknown.
+            self._known[where] = False
+        if len(where):
+            self.chip.write(where, words)
+            self._written += len(where)
+        if stays:
+            self._held[where], self._known[where] = words, True
+
+    def _load_registers(self, p: Placement) -> None:
+        c, problem = self.config, p.problem
+        rows, half = p.tile_rows, p.tile_cols // 2
+        one = c.lmem_banks == 1
+        schedule, shift = problem.schedule, problem.energy_shift
+        ratio, limit = (geometric_registers(c, schedule, shift) if schedule.kind == "geometric" else (0, 0))
+        mode = {"constant": Temperature.CONSTANT, "geometric": Temperature.GEOMETRIC, "table": Temperature.TABLE}
+        self._write(*self._named(dict(
+            slots=p.slots, tile_rows=rows, tile_groups=p.order.groups_per_row,
+            label_stride=half if one else half // 2, label_wrap=(rows - 1) * half if one else (rows - 1) // 2 * (half // 2),
+            site_stride=half, **({"s2_stride": p.s2_stride} if c.holds_reach else {}),
+            raster_stride=problem.shape[1], overlap=int(p.overlap), sweeps=p.run.sweeps,
+            burn_in=p.run.counts_from, alpha=problem.channels[0].alpha, beta=problem.beta,
+            energy_shift=shift,
+            out_of_range=problem.out_of_range,
+            mode=self._mode(p),
+            temperature=0 if schedule.kind == "table" else coefficient(c, schedule.start, shift),
+            temperature_mode=mode[schedule.kind], temperature_ratio=ratio, temperature_limit=limit,
+            temperature_stride=schedule.stride, temperature_last=max(0, len(schedule.table) - 1),
+            **self._channel_registers(problem), **self._doubleton_registers(problem))))
+
+    @staticmethod
+    def _mode(p: Placement) -> int:
+        problem, holds_reach = p.problem, p.config.holds_reach
+        functions = p.config.doubletons == "functions"
+        fields = {"constant": problem.constants is not None, "doubleton": DOUBLETON_CODES[problem.doubleton] if functions else 0,
+                  "hamming": problem.channels[0].singleton == "hamming", "mirrored": p.label_groups.mirrored,
+                  "unary": holds_reach and problem.unary is not None, "sums": p.run.estimate == "mean"}
+        for number, channel in enumerate(problem.channels):
+            fields[of_channel("squared", number)] = channel.singleton == "squared"
+        return sum(int(value) << MODE_BITS[name] for name, value in fields.items())
+
+    def _doubleton_registers(self, problem: Problem) -> dict[str, int]:
+        """Where the doubleton is a function: a table has it as it is truncated."""
+        if self.config.doubletons == "table":
+            return {}
+        return {"tau": self.config.doubleton_max if problem.tau is None else problem.tau}
+
+    def _channel_registers(self, problem: Problem) -> dict[str, int]:
+        """Weights and limits of the channels that the machine has; a channel that the problem lacks has the weight 0."""
+        c, found = self.config, {}
+        for number in range(len(c.channel_bits)):
+            channel = problem.channels[number] if number < len(problem.channels) else None
+            if number:
+                found[of_channel("alpha", number)] = 0 if channel is None else channel.alpha
+            if c.singleton_cap:
+                highest = (1 << c.channel_singleton_bits(number)) - 1
+                most = highest if channel is None or channel.most is None else min(channel.most, highest)
+                found[of_channel("singleton_max", number)] = most
+        return found
+
+    def _load_tables(self, p: Placement) -> None:
+        c, problem = self.config, p.problem
+        rows = problem.labels if p.subsets is None else max(problem.labels, len(p.subsets.others))
+        table = np.zeros((rows, LABEL_TABLE_WORDS), np.int64)
+        u, v = np.zeros((2, problem.labels), np.int64) if problem.vectors is None else (
+            np.asarray(problem.vectors).T & (1 << c.vector_bits) - 1)
+        table[:problem.labels, LabelWord.VECTOR] = u | v << c.vector_bits
+        for slot, entry in enumerate(p.label_entries):
+            table[slot, LabelWord.WRAP] = entry.row_threshold | entry.column << WRAP_COLUMN
+            for wraps, (delta, wrapped) in enumerate(entry.deltas):
+                table[slot, LabelWord.DELTA + wraps] = delta | wrapped << DELTA_WRAPPED
+            directions = (*entry.row_directions, *entry.column_directions)
+            table[slot, LabelWord.DIRECTION] = sum((d & 3) << 2 * i for i, d in enumerate(directions))
+        groups = p.label_groups
+        table[:groups.slots, LabelWord.GROUP] = np.array(groups.firsts) | groups.counts << GROUP_LANES
+        if problem.constants is not None:
+            table[:problem.labels, LabelWord.CONSTANT] = p.words(problem.constants)
+        if p.subsets is not None:
+            entries = len(p.subsets.others)
+            table[:problem.labels, LabelWord.SUBSET] = p.subsets.slot
+            table[:entries, LabelWord.SUBSET] |= p.subsets.others << SUBSET_OTHERS | p.subsets.weights << SUBSET_WEIGHT
+        where = LABEL_TABLE if p.subsets is None else self.map.broadcast(Region.LABELS)  # beside what needs it
+        self._write(where + np.arange(table.size), table.ravel())
+        if c.vector_bits:
+            self._write(self.map.broadcast(Region.VECTORS) + np.arange(problem.labels), u | v << 16)
+        if p.has_table:
+            self._write(self.map.broadcast(Region.PAIRWISE) + p.pairwise_offsets, p.pairwise_entries)
+        if problem.schedule.table:
+            values = [coefficient(c, t, problem.energy_shift) for t in problem.schedule.table]
+            self._write(TEMPERATURE_TABLE + np.arange(len(values)), np.array(values))
+        self._write(TILE_BASE_TABLE + np.arange(c.spes), p.tile_base)
+
+    def _load_sites(self, p: Placement, lmem: np.ndarray | None) -> None:
+        c = self.config
+        tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
+        self._write(self.map.tile(tile, Region.S1, p.site_address(row, col)), p.s1_words)
+        if c.edge_bits:
+            self._write(self.map.tile(tile, Region.EDGES, p.site_address(row, col)), p.edge_words)
+        for bank, address, words in p.s2_loads():
+            of_tile = np.broadcast_to(np.arange(c.spes)[:, None, None], words.shape)
+            self._write(self.map.tile(of_tile, Region.S2, (bank << c.s2_address_bits) + address), words)
+        self._load_lmem(p, p.initial if lmem is None else lmem[..., 0], lmem)
+
+    def clear(self, p: Placement, labels: np.ndarray) -> None:
+        """Write the sites' labels (H, W), with empty counts or sums, between two sweeps. A `Chip`'s errors."""
+        self._load_lmem(p, labels, None)
+
+    def _load_lmem(self, p: Placement, labels: np.ndarray, lmem: np.ndarray | None) -> None:
+        tile, row, col = np.meshgrid(np.arange(self.config.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
+        word = (p.tiles(p.pad(labels)).astype(np.uint32) << LmemWord.LABEL
+                | p.tiles(p.exists).astype(np.uint32) << LmemWord.EXISTS
+                | p.tiles(p.clamped).astype(np.uint32) << LmemWord.CLAMPED)
+        first = self._label_addresses(p, tile, row, col)
+        if lmem is None:
+            return self._write(first, word, stays=False)
+        count, other, others = (p.tiles(p.pad(lmem[..., n])).astype(np.uint32) for n in (1, 2, 3))
+        # The chip holds an entry's second word until the first is written, and then stores both.
+        self._write(np.stack([first + 1, first], -1),
+                    np.stack([other << LmemWord.LABEL | others << LmemWord.COUNT, word | count << LmemWord.COUNT], -1), stays=False)
+
+    def _label_addresses(self, p: Placement, tile: np.ndarray, row: np.ndarray, col: np.ndarray) -> np.ndarray:
+        """Bus addresses of the first word of sites' LMem entries."""
+        bank, address = p.label_address(row, col)
+        return self.map.tile(tile, Region.LMEM, ((bank << self.config.lmem_address_bits) + address) << 1)
+
+    # -- run
+
+    def forward(self, p: Placement, sweeps: int) -> None:
+        """Begin a run of `sweeps` sweeps that draws as few labels as possible and counts none.
+
+        It advances the order of the rows and the temperature schedule, guard bits included, to their state after so many sweeps
+        of `p`. When it has ended and the problem has been loaded, `start` with `resume` continues with sweep `sweeps`.
+        """
+        self._load_registers(p)
+        self.set(slots=self.config.min_slots, tile_groups=1, overlap=0, sweeps=sweeps, burn_in=sweeps)
+        self.start()
+
+    def start(self, resume: bool = False) -> None:
+        """Begin at sweep 0, or go on from the sweep reached."""
+        self.set(control=1 << CONTROL_BITS["resume" if resume else "start"])
+
+    @property
+    def busy(self) -> bool:
+        return is_busy(self.get("status")[0])
+
+    # -- read
+
+    def lmem(self, p: Placement) -> np.ndarray:
+        """(H, W, 4) int32, LMem of the image's sites, as of `mrfhw.field.result.Result`."""
+        c = self.config
+        tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
+        first = self._label_addresses(p, tile, row, col)
+        wanted = np.arange(p.entry_words)
+        words = self.chip.read(np.ascontiguousarray(first[..., None] + wanted, np.uint32).ravel())
+        words = np.pad(words.reshape(-1, p.entry_words), ((0, 0), (0, LMEM_WORDS - p.entry_words))).astype(np.int32)
+        words = words.reshape(*first.shape, LMEM_WORDS)
+        label = words >> LmemWord.LABEL & (c.max_labels - 1)
+        count = words >> LmemWord.COUNT & c.count_max
+        return np.stack([p.untile(field[..., i]) for i in range(LMEM_WORDS) for field in (label, count)], -1)
+
+    def reading_cycles(self, p: Placement) -> int:
+        """Bus cycles that `lmem` takes, one access after the other."""
+        return p.entry_words * self.config.spes * p.tile_rows * p.tile_cols * self.config.bus_read_cycles
+
+    def generators(self) -> np.ndarray:
+        """(generators, 4) uint32, their states. Four reads rotate a state once completely, so it does not change."""
+        return self.chip.read(np.repeat(self.map.generators(), 4).astype(np.uint32)).reshape(-1, 4)

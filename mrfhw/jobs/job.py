@@ -1,0 +1,152 @@
+"""What the command line, the runtime and the reports know of an application: a problem and how its labels are read."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from mrfhw.applications.motion.finer import Finer
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.result import Result
+from mrfhw.jobs.label_scale import LabelScale
+from mrfhw.machine.config import Config
+from mrfhw.pictures.restored import Restoring
+from mrfhw.placement.temperature import coefficients
+
+__all__ = ["START_FOUND", "Cooling", "First", "Job", "Truth", "energy_settings"]
+
+START_FOUND = "labels found from the pictures"  # of `Run.initial`, in a report
+
+
+def energy_settings(problem: Problem) -> dict[str, Any]:
+    """The whole energy of a field and its temperatures, for the report."""
+    named = ("singleton", "singleton_max", "alpha", "out_of_range", "doubleton", "beta", "tau", "energy_shift")
+    return {**{name: getattr(problem, name) for name in named},
+            "edge_weights": None if problem.edges is None else np.unique(problem.edges).tolist(),
+            "schedule": dataclasses.asdict(problem.schedule)}
+
+
+@dataclass(frozen=True)
+class Cooling:
+    """Where annealing begins and ends by default, as multiples of the temperature that sampling holds."""
+
+    first: float
+    last: float
+
+
+class Truth(Protocol):
+    """The true answer of a problem, where it is known."""
+
+    error_name: str  # of the error map, with its unit
+    wrong_above: float  # an error above this is a wrong pixel
+    wrong: str  # what a wrong pixel is, in words with the unit
+    title: str  # of `picture`
+    note: str  # a sentence on what `picture` shows of the truth; "" where it is the truth itself
+    picture: np.ndarray  # (H, W, D) float64 as LabelScale.values, NaN where unknown; what is shown beside the estimate
+
+    def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
+        """Quality by name, such as {"bad_1": percent}; None where nothing is known.
+
+        labels: (H, W), the estimate: uint8, or float64 of a mean, between labels. mean: (H, W, D) float64, the posterior
+        mean in values, or None. finer: (H, W, D), an estimate between values: `Uncertainty.median` or `Job.finer`'s, or None.
+        """
+
+    def error(self, labels: np.ndarray) -> np.ndarray:
+        """Each pixel's error, float64 (H, W), NaN where the truth is unknown. labels: as of `metrics`."""
+
+
+@dataclass(frozen=True)
+class First:
+    """What is sampled before a job's own field, whose data or first labels follow from it.
+
+    runs: problems and their runs, solved one after the other by the job's backend. then: their results to what they change of the
+    job, by the names of its fields.
+    """
+
+    runs: tuple[tuple[Problem, Run], ...]
+    then: Callable[[list[Result]], dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A checked problem with all that is needed to solve, draw and judge it.
+
+    application: "stereo", "motion", "segment" or "denoise". inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
+    annealing: the chain is cooled over the whole run. most_sweeps: how many a chain has at most where chains go on until they agree
+    (`mrfhw.runs.longer`); 0 where they do not.
+    settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards,
+    without histograms and sums.
+    maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
+    doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
+    ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
+    drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
+    labels_found: which labels were found from the inputs, in words; "" where they were given.
+    restoring: of denoising, from its grey to the picture in its own type, depth and colours. finer: from estimate, mean (or the
+    estimate again) and interval, in values, to values between those of labels.
+    """
+
+    application: str
+    config: Config
+    problem: Problem
+    run: Run
+    inputs: dict[str, np.ndarray]
+    scale: LabelScale
+    truth: Truth | None = None
+    annealing: bool = False
+    most_sweeps: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    first: First | None = None
+    prior: tuple[Result, ...] = ()
+    maps: dict[str, np.ndarray] = field(default_factory=dict)
+    doubt: np.ndarray | None = None
+    ends: tuple[np.ndarray, str] | None = None
+    drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
+    notes: tuple[str, ...] = ()
+    labels_found: str = ""
+    restoring: Restoring | None = None
+    finer: Callable[[np.ndarray, np.ndarray, np.ndarray | None], Finer] | None = None
+
+    @property
+    def chains(self) -> int:
+        """How many chains are run by default."""
+        return 1 if self.annealing or self.run.estimate == "last" else 2
+
+    def __post_init__(self) -> None:
+        scale = self.scale
+        if self.run.estimate == "mean" and not (scale.ordered and scale.values.shape[1] == 1):
+            what = ("a label is a place in the window of motions, and a mean of places is no motion" if scale.ordered
+                    else "labels are classes, not numbers, and have no mean")
+            raise ProblemError(f"estimate is mean; of {self.application} {what}: give mode or last")
+        note = "the truth has no known pixel here: nothing is compared with it"
+        if self.truth is not None and not np.isfinite(self.truth.picture).any() and note not in self.notes:
+            object.__setattr__(self, "notes", (*self.notes, note))
+
+    def of_run(self, run: Run) -> Job:
+        """The job with the run that was done, where that differs in its length from the one that was asked for."""
+        settings, notes = {**self.settings, "sweeps": run.sweeps, "burn_in": run.burn_in}, self.notes
+        if run.burn_in >= self.run.sweeps:
+            settings["sweeps_too_few"] = self.run.sweeps
+            notes = (*notes, f"{self.run.sweeps} sweeps were too few, by the energy's R-hat: the run went on to {run.sweeps}, of "
+                     f"which {run.burn_in} are burn-in")
+        return dataclasses.replace(self, run=run, notes=notes, settings=settings)
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files that the job was made of, of those that are there still."""
+        values = self.settings.values()
+        names = itertools.chain.from_iterable(value if isinstance(value, list | tuple) else [value] for value in values)
+        return [Path(name) for name in names if isinstance(name, str) and Path(name).is_file()]
+
+    @property
+    def cooled(self) -> bool:
+        """Whether the temperature changes while labels are counted, so that their frequencies are no probabilities."""
+        if self.annealing:
+            return True
+        counted = itertools.islice(coefficients(self.config, self.problem), self.run.burn_in, self.run.sweeps)
+        return len(set(counted)) > 1

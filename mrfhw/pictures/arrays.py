@@ -1,0 +1,89 @@
+"""A picture as grey whose scale is still open: from a decoded file, an array, a nested list or a Pillow image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from mrfhw.field.given import array_of
+from mrfhw.pictures.depth import Grey
+from mrfhw.pictures.files import Decoded, check_opaque, converted, is_grey, numbers, upright
+from mrfhw.system.errors import ProblemError
+
+__all__ = ["LUMA", "grey_of_array", "grey_of_image"]
+
+LUMA = np.array([0.299, 0.587, 0.114])  # ITU-R 601-2, the weights of Pillow's "L"
+
+
+def grey_of_image(decoded: Decoded) -> Grey:
+    """The grey of a decoded image of any mode, its scale still open. Raises ProblemError for transparency and LAB or HSV."""
+    image, name, white = decoded.image, decoded.name, decoded.white
+    check_opaque(image, name)
+    if image.mode == "F":
+        return Grey(name=name, values=np.asarray(image, np.float64), kind="float")
+    if image.mode.startswith("I"):
+        values = numbers(image, name)
+        kind = "byte" if decoded.bits <= 8 else "word" if decoded.bits == 16 else "wide"
+        if white is None:
+            return Grey(name=name, values=values, kind=kind)
+        # Pillow scales what a PGM states to 16 bits, and gives the values of a TIFF as they are.
+        return Grey(name=name, values=values, kind="stated", white=0xFFFF if decoded.bits == 16 else white, stated=white)
+    values = np.array(converted(image, "L", name))
+    colour = None if is_grey(image) else np.array(converted(image, "RGB", name))
+    if white is not None:
+        return Grey(name=name, values=values, colour=colour, kind="stated", white=0xFF, stated=white)
+    return Grey(name=name, values=values, colour=colour, kind="upper" if decoded.bits == 16 else "byte")
+
+
+def grey_of_array(given: Any, name: str) -> Grey:
+    """The grey of an array, a nested list or a Pillow image, its scale still open.
+
+    given: (H, W), or (H, W, 3) or (H, W, 4) of red, green, blue and an opaque alpha; booleans (True is white), integers or floats.
+    Raises ProblemError for anything else.
+    """
+    if isinstance(given, Image.Image):
+        bits = 16 if given.mode.startswith("I;16") else 32 if given.mode == "I" else 8
+        return grey_of_image(Decoded(name=name, image=upright(given), bits=bits))
+    array = _array(given, name)
+    if array.dtype.kind == "b":
+        array = np.where(array, 0xFF, 0).astype(np.uint8)
+    if array.dtype.kind == "f":
+        kind, array = "float", array.astype(np.float64)
+    else:
+        kind = {1: "byte", 2: "word"}.get(array.dtype.itemsize, "wide")
+        if int(array.min()) < 0 or int(array.max()) > 0xFFFF:
+            raise ProblemError(f"{name} has values from {array.min()} to {array.max()}; grey of 16 bits goes from 0 to 65535: "
+                               "scale it")
+        array = array.astype(np.uint8 if kind == "byte" else np.int32)
+    if array.ndim == 2:
+        return Grey(name=name, values=array, kind=kind)
+    return Grey(name=name, values=_grey_of_colour(_without_alpha(array, name), kind), colour=array[..., :3], kind=kind)
+
+
+def _array(given: Any, name: str) -> np.ndarray:
+    array = array_of(name, given)
+    if array.dtype.kind not in "biuf":
+        raise ProblemError(f"{name} has values of type {array.dtype}; a picture has numbers: give an array of them")
+    if array.size == 0 or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
+        raise ProblemError(f"{name} has shape {array.shape}; a picture is (rows, columns), or (rows, columns, 3) in colour: "
+                           "give one of them")
+    return array
+
+
+def _without_alpha(array: np.ndarray, name: str) -> np.ndarray:
+    if array.shape[2] == 4:
+        alpha = array[..., 3]
+        most = alpha.flat[0]
+        if (alpha != most).any() or most not in ((1, 0xFF) if alpha.dtype.kind == "f" else (0xFF, 0xFFFF)):
+            raise ProblemError(f"{name} has alpha from {alpha.min():g} to {alpha.max():g}; all pixels must be opaque: "
+                               "put the picture on a background, or leave alpha out")
+    return array[..., :3]
+
+
+def _grey_of_colour(colour: np.ndarray, kind: str) -> np.ndarray:
+    if kind == "byte":
+        return np.array(Image.fromarray(np.ascontiguousarray(colour)).convert("L"))
+    grey = colour @ LUMA
+    return grey if kind == "float" else np.rint(grey).astype(np.int32)

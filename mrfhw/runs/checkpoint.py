@@ -1,0 +1,148 @@
+"""Checkpoints: the state of a run of several chains, saved to a file at intervals and loaded to continue the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrfhw.backends.session import Pauses
+from mrfhw.field.files import result_of
+from mrfhw.field.problem import ProblemError
+from mrfhw.field.records import Record, read_record, write_record
+from mrfhw.field.result import Result
+from mrfhw.field.state import RunState
+
+__all__ = ["EVERY", "Checkpoint", "Keeping", "Looks", "pauses_of"]
+
+EVERY = "60s"
+DIGESTS = ("problem", "run", "machine")
+IDENTITY = (*DIGESTS, "backend", "chains", "visit", "traced", "most_sweeps")
+Looks = list[tuple[int, float, np.ndarray]]  # of a chain: (sweeps, energy, labels of the traced sites)
+
+
+def pauses_of(every: str) -> Pauses:
+    """"60s": every 60 seconds; "100": every 100 sweeps. Raises ProblemError for anything else."""
+    try:
+        return Pauses(seconds=float(every[:-1])) if every.endswith("s") else Pauses(sweeps=int(every))
+    except ValueError as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"checkpoint-every is {every!r}; it must be seconds such as 60s, or a number of sweeps such as 100: "
+                           "give one of them") from None
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Files of checkpoints. path: where to save them, resume: from which one to continue; None for none. pauses: when to save."""
+
+    path: Path | None = None
+    pauses: Pauses | None = None
+    resume: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """The results of finished chains, and the state of the next one.
+
+    identity: identifies the run: digests of problem, run and machine, and the rest of IDENTITY. results: of the finished chains.
+    looks: of each chain that has begun. state: of the chain after the finished ones; None if it has not begun.
+    length: sweeps and burn-in of the run under way, which may be a longer one than that of the identity. begun: where each chain
+    stood when it went on with that one. ended: where each finished chain stands, without what it counted. Both are empty where no
+    chain goes on.
+    """
+
+    identity: Mapping[str, Any]
+    results: list[Result] = field(default_factory=list)
+    looks: list[Looks] = field(default_factory=list)
+    state: RunState | None = None
+    length: Sequence[int] | None = None
+    begun: list[RunState] = field(default_factory=list)
+    ended: list[RunState] = field(default_factory=list)
+
+    def check(self, path: object, identity: Mapping[str, Any]) -> None:
+        """Raise ProblemError, which names what differs, unless this is a checkpoint of `identity`."""
+        differing = [name for name in IDENTITY if self.identity.get(name) != identity[name]]
+        if differing:
+            def shown(of: Mapping[str, Any]) -> str:
+                return ", ".join(f"{name} {of.get(name)!s:.{12 if name in DIGESTS else 80}}" for name in differing)
+
+            raise ProblemError(f"{path} is a checkpoint of {shown(self.identity)}; this run has {shown(identity)}: give the "
+                               "options that it was written with, or leave resume out")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it, whole or not at all. Raises OSError."""
+        scalars: dict[str, Any] = {"identity": dict(self.identity), "results": [], "looks": [len(looks) for looks in self.looks]}
+        arrays: dict[str, np.ndarray] = {}
+        for number, result in enumerate(self.results):
+            scalars["results"].append(result.record.scalars)
+            arrays |= {f"result{number}.{name}": array for name, array in result.record.arrays.items()}
+        if self.state is not None:
+            scalars["state"] = _add_state(self.state, "", arrays)
+        for kind, states in (("begun", self.begun), ("ended", self.ended)):
+            scalars[kind] = [_add_state(state, f"{kind}{number}.", arrays) for number, state in enumerate(states)]
+        if self.length is not None:
+            scalars["length"] = list(self.length)
+        every = [look for looks in self.looks for look in looks]
+        if every:
+            arrays |= {"looks.sweeps": np.array([sweeps for sweeps, _, _ in every], np.int64),
+                       "looks.energy": np.array([energy for _, energy, _ in every]),
+                       "looks.labels": np.array([labels for _, _, labels in every], np.uint8)}
+        write_record(path, Record("checkpoint", scalars, arrays))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
+        """The checkpoint in a file. Raises ProblemError in one line."""
+        record = read_record(path, "checkpoint")
+        try:
+            return _checkpoint(record, path)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            raise ProblemError(f"{path} is no whole checkpoint ({type(error).__name__}: {str(error)[:60]}): give a file that "
+                               "--checkpoint wrote") from None
+
+
+def _add_state(state: RunState, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """A state's scalars; its arrays are added to `arrays`."""
+    found = state.so_far.record
+    arrays |= {f"{prefix}state.{name}": array for name, array in found.arrays.items()}
+    arrays |= {f"{prefix}more.{name}": array for name, array in state.more.items()}
+    if state.generators is not None:
+        arrays[f"{prefix}generators"] = state.generators
+    return {"sweeps": state.sweeps, "window": state.window, "random": state.random, "so_far": found.scalars}
+
+
+def _state(held: Mapping[str, Any], arrays: Mapping[str, np.ndarray], prefix: str, path: object) -> RunState:
+    return RunState(
+        sweeps=held["sweeps"], window=held["window"], random=held["random"], generators=arrays.get(f"{prefix}generators"),
+        so_far=result_of(Record("result", held["so_far"], _part(arrays, f"{prefix}state.")), path),
+        more=_part(arrays, f"{prefix}more.") or _part(arrays, f"{prefix}timing."))  # the latter is of files of releases before
+
+
+def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _checkpoint(record: Record, path: object) -> Checkpoint:
+    scalars, arrays = record.scalars, record.arrays
+    results = [result_of(Record("result", one, _part(arrays, f"result{number}.")), path)
+               for number, one in enumerate(scalars["results"])]
+    held = scalars.get("state")
+    begun, ended = ([_state(one, arrays, f"{kind}{number}.", path) for number, one in enumerate(scalars.get(kind, ()))]
+                    for kind in ("begun", "ended"))
+    looks: list[Looks] = []
+    first = 0
+    for count in scalars["looks"]:
+        part = slice(first, first + count)
+        looks.append([] if not count else list(zip(arrays["looks.sweeps"][part].tolist(), arrays["looks.energy"][part].tolist(),
+                                                   arrays["looks.labels"][part], strict=True)))
+        first += count
+    length = scalars.get("length")  # which files of releases before have not
+    whole = length is None or [type(number) for number in length] == [int, int]
+    if not whole or len(begun) not in (0, scalars["identity"]["chains"]):
+        raise TypeError("sweeps of chains that go on")
+    return Checkpoint(identity=scalars["identity"], results=results, looks=looks, length=length,
+                      state=None if held is None else _state(held, arrays, "", path), begun=begun, ended=ended)

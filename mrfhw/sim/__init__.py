@@ -1,1 +1,0 @@
-"""The generated hardware, compiled and run here: the chip and the simulated board. Benches are not installed."""

@@ -1,1 +1,0 @@
-"""Synthesized netlists on models of their cells: `models` says which of a family's are Yosys' and which are here. Not installed."""

@@ -1,1 +1,0 @@
-"""What benches share: drivers, monitors, references, models of memories and links. Not installed."""

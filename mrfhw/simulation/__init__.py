@@ -1,0 +1,1 @@
+"""The generated hardware, compiled and run here: the chip and the simulated board."""

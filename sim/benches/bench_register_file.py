@@ -1,0 +1,297 @@
+"""RegisterFile: registers, pulses, tables, counters, tile accesses and errors over the bus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+import numpy as np
+from amaranth import Shape
+
+from mrfhw.gateware.control.ops import bus_layout, mode_fields, parameters
+from mrfhw.gateware.control.register_file import PLACEHOLDER, RegisterFile
+from mrfhw.gateware.control.run import RunStatus, problem_registers
+from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.address_space import GLOBAL_WORDS
+from mrfhw.machine.registers import (
+    CONTROL_BITS,
+    IDENTITY,
+    INTERFACE_VERSION,
+    LABEL_TABLE,
+    REGISTERS,
+    STATUS_BITS,
+    TEMPERATURE_TABLE,
+    TILE_BASE_TABLE,
+    Region,
+    register,
+)
+from sim.support.fields import Bench, unpack
+from sim.support.runner import bench_config
+from sim.support.wishbone import Wishbone
+
+COUNTERS = {"running": "cycles", "label_cycle": "label_cycles", "gap_cycle": "gap_cycles", "stall_cycle": "stall_cycles",
+            "messages": "messages"}
+PULSES = ("start", "resume", "stop", "label", "temperature", "tile_base_write")
+
+
+class Device:
+    """A register file with a master, and a stand-in for the tiles that answers in exactly one cycle.
+
+    register_latency: cycles from stb to the ack of a write or a register's read. status: what a run shows of itself.
+    pulses: (name, table address, table data) of the writes; strobes: tile accesses; both in order.
+    """
+
+    def __init__(self, dut: Any, seed: int):
+        self.config = bench_config()
+        self.map = AddressMap(self.config)
+        self.register_latency = self.config.latency.bus_write
+        self.status = unpack(RunStatus(), 0)
+        self.rng = np.random.default_rng(seed)
+        self.bench = Bench(dut, RegisterFile(self.config))
+        self.bus = Wishbone(self.bench, lambda: int(self.rng.integers(0, 4)) * int(self.rng.random() < 0.3))
+        self.answer = 0
+        self.pulses: list[tuple[str, int, int]] = []
+        self.strobes: list[dict[str, int]] = []
+        self.counting: dict[str, float] = {}
+        self.counted: dict[str, int] = {}
+        self._cycle, self._due = self.bench.cycle, -1
+        self.bench.cycle = self.cycle  # type: ignore[method-assign]
+
+    async def cycle(self, **values: Any) -> None:
+        """A cycle of the bench with the tiles' answer and random counting pulses."""
+        now = self.bench.now + 1
+        values["tile_data"] = self.answer if now == self._due else int(self.rng.integers(1 << 32))
+        for name, share in self.counting.items():
+            pulse = int(self.rng.random() < share)
+            (self.status if name in self.status else values)[name] = pulse
+            self.counted[name] = self.counted.get(name, 0) + pulse
+        await self._cycle(**values, status=self.status)
+        tables = self.bench.read("tables")
+        for name in PULSES:
+            if tables[name] if name in tables else self.bench.read(name):
+                self.pulses.append((name, tables["address"], tables["data"]))
+                if name == "start":
+                    self.counted = {}
+        bus = self.bench.read("tile_bus")
+        if bus["strobe"]:
+            self.strobes.append(bus)
+            # Down the tree, into the tile and out, and up again.
+            self._due = now + self.config.latency.tile_access(self.config.tree_levels)
+
+    async def start(self) -> None:
+        await self.bench.start()
+
+    def widths(self) -> dict[str, int]:
+        """Bits of every register that can be written and read."""
+        found = {"mode": max(bit + width for bit, width in mode_fields(self.config).values())}
+        for layout, named in ((problem_registers(self.config), {}), (parameters(self.config), {"shift": "energy_shift"})):
+            for name, field in layout.members.items():
+                name = named.get(name, name)
+                if name in REGISTERS and REGISTERS[name].access == "rw":
+                    found.setdefault(name, Shape.cast(field).width)
+        return found
+
+
+@cocotb.test()
+async def registers_hold_what_is_written(dut: Any) -> None:
+    """In any order, cut to their widths, each to its own port."""
+    device = Device(dut, 1)
+    await device.start()
+    widths = device.widths()
+    some = {name for name in REGISTERS if name.startswith(("alpha_", "singleton_max", "s2_stride"))}  # which not every machine has
+    assert set(widths) - some == {name for name, r in REGISTERS.items() if r.access == "rw"} - some
+    assert set(widths) & some == some & {*parameters(device.config).members, *problem_registers(device.config).members}
+    held = dict.fromkeys(widths, 0)
+    for _ in range(3):
+        for name in device.rng.permutation(list(widths)):
+            word = int(device.rng.integers(1 << 32))
+            ok, _, latency = await device.bus.access(True, register(name), word)
+            assert (ok, latency) == (True, device.register_latency)
+            held[str(name)] = word & ((1 << widths[str(name)]) - 1)
+        for name in device.rng.permutation(list(widths)):
+            ok, word, latency = await device.bus.access(False, register(name))
+            assert (ok, word, latency) == (True, held[str(name)], device.register_latency), name
+        problem, spu = device.bench.read("problem"), device.bench.read("parameters")
+        fields = mode_fields(device.config)
+        assert {name: word for name, word in problem.items() if name not in fields} == {
+            name: held[name] for name in problem if name not in fields}
+        assert {n: spu[n] for n in ("alpha", "beta", "tau", "out_of_range")} == {
+            n: held[n] for n in ("alpha", "beta", "tau", "out_of_range")}
+        assert spu["shift"] == held["energy_shift"]
+        unused = ~sum(((1 << width) - 1) << bit for bit, width in fields.values())
+        assert sum({**problem, **spu}[name] << bit for name, (bit, _) in fields.items()) == held["mode"] & ~unused
+    assert device.pulses == []
+    assert device.strobes == []
+
+
+@cocotb.test()
+async def read_only_registers(dut: Any) -> None:
+    """Identity, version, digest; status and sweep follow their inputs; a write changes none of them."""
+    device = Device(dut, 2)
+    await device.start()
+    digest = int(PLACEHOLDER, 16)
+    wanted = {"identity": IDENTITY, "version": INTERFACE_VERSION, "control": 0,
+              **{f"digest_{i}": digest >> (96 - 32 * i) & 0xFFFFFFFF for i in range(4)}}
+    for sweep, running, busy in ((0, 0, 0), (5, 1, 1), (0xFFFFFFFF, 0, 1)):
+        device.status |= {"sweep": sweep, "running": running, "busy": busy}
+        wanted |= {"sweep": sweep, "status": running << STATUS_BITS["running"] | busy << STATUS_BITS["busy"]}
+        for r in REGISTERS.values():
+            if r.access == "r":
+                assert (await device.bus.access(True, r.index, 0xFFFFFFFF))[0]
+        for name, value in wanted.items():
+            assert await device.bus.read(register(name)) == value, name
+    assert device.pulses == []
+
+
+@cocotb.test()
+async def control_gives_pulses(dut: Any) -> None:
+    """One cycle each, of the bits that are set, two cycles after the request."""
+    device = Device(dut, 3)
+    await device.start()
+    for value in range(1 << len(CONTROL_BITS)):
+        device.pulses.clear()
+        assert (await device.bus.access(True, register("control"), value | 0xFFFFFF00))[0]
+        assert {p[0] for p in device.pulses} == {name for name, bit in CONTROL_BITS.items() if value >> bit & 1}
+        assert len(device.pulses) == value.bit_count()
+    device.pulses.clear()
+    await device._cycle(bus_cyc=1, bus_stb=1, bus_we=1, bus_adr=register("control"), bus_dat_w=1)
+    seen = []
+    for _ in range(device.register_latency + 1):
+        await device._cycle()
+        seen.append((device.bench.read("start"), device.bench.read("bus_ack")))
+    after = device.config.latency.bus_request
+    assert [start for start, _ in seen] == [int(cycle == after) for cycle in range(len(seen))]
+    assert [ack for _, ack in seen] == [int(cycle == device.register_latency - 1) for cycle in range(len(seen))]
+
+
+@cocotb.test()
+async def nothing_without_cyc_and_stb(dut: Any) -> None:
+    device = Device(dut, 4)
+    await device.start()
+    for cyc, stb in ((0, 0), (1, 0), (0, 1)):
+        for _ in range(6):
+            await device.bench.cycle(bus_cyc=cyc, bus_stb=stb, bus_we=1, bus_adr=register("control"), bus_dat_w=7)
+            assert (device.bench.read("bus_ack"), device.bench.read("bus_err")) == (0, 0)
+    assert device.pulses == []
+
+
+@cocotb.test()
+async def tables(dut: Any) -> None:
+    """First, last and random words of each; they cannot be read."""
+    device = Device(dut, 5)
+    await device.start()
+    for name, low, high in (("temperature", TEMPERATURE_TABLE, LABEL_TABLE), ("label", LABEL_TABLE, TILE_BASE_TABLE),
+                            ("tile_base_write", TILE_BASE_TABLE, GLOBAL_WORDS)):
+        for address in (low, high - 1, *map(int, device.rng.integers(low, high, 6))):
+            word = int(device.rng.integers(1 << 32))
+            device.pulses.clear()
+            ok, _, latency = await device.bus.access(True, address, word)
+            assert (ok, latency) == (True, device.register_latency)
+            assert [(n, a & (high - low - 1), w) for n, a, w in device.pulses] == [(name, address - low, word)]
+            device.pulses.clear()
+            ok, _, latency = await device.bus.access(False, address)
+            assert (ok, latency) == (False, device.register_latency)
+            assert device.pulses == []
+
+
+@cocotb.test()
+async def addresses_that_nothing_answers(dut: Any) -> None:
+    device = Device(dut, 6)
+    await device.start()
+    held = [await device.bus.read(r.index) for r in REGISTERS.values()]
+    unknown = [len(REGISTERS), TEMPERATURE_TABLE - 1, *map(int, device.rng.integers(len(REGISTERS), TEMPERATURE_TABLE, 6))]
+    if 1 << device.map.tiles_bit > GLOBAL_WORDS:
+        unknown += [GLOBAL_WORDS, (1 << device.map.tiles_bit) - 1, GLOBAL_WORDS + register("control")]
+    for address in unknown:
+        for write in (True, False):
+            ok, _, latency = await device.bus.access(write, address, 0xFFFFFFFF)
+            assert (ok, latency) == (False, device.register_latency), hex(address)
+    assert [await device.bus.read(r.index) for r in REGISTERS.values()] == held
+    assert device.pulses == []
+    assert device.strobes == []
+
+
+@cocotb.test()
+async def counters(dut: Any) -> None:
+    """Every pulse counts once; a start clears them; the high words follow the low ones."""
+    device = Device(dut, 7)
+    await device.start()
+    for _ in range(2):
+        await device.bus.write(register("control"), 1 << CONTROL_BITS["start"])
+        device.counting = {"running": 0.9, "label_cycle": 0.6, "gap_cycle": 0.3, "stall_cycle": 0.2, "messages": 0.5, "line": 0.1}
+        for _ in range(300):
+            await device.bench.cycle()
+        device.counting = {}
+        device.status = dict.fromkeys(device.status, 0)
+        await device.bench.cycle(messages=0, line=0)
+        for pulse, name in COUNTERS.items():
+            assert await device.bus.read(register(f"{name}_low")) == device.counted[pulse], name
+            assert await device.bus.read(register(f"{name}_high")) == 0
+        assert await device.bus.read(register("lines")) == device.counted["line"]
+    await device.bus.write(register("control"), 1 << CONTROL_BITS["start"])
+    for name in (*(f"{n}_low" for n in COUNTERS.values()), "lines"):
+        assert await device.bus.read(register(name)) == 0
+
+
+@cocotb.test()
+async def tile_accesses(dut: Any) -> None:
+    """One strobe with the address in its parts; a write is not waited for, a read as long as the tree takes."""
+    device = Device(dut, 8)
+    await device.start()
+    c, amap = device.config, device.map
+    path_bits = bus_layout(c).members["path"]
+    for _ in range(60):
+        tile, offset = int(device.rng.integers(c.spes)), int(device.rng.integers(1 << amap.offset_bits))
+        region, write, word = Region(int(device.rng.integers(5))), bool(device.rng.integers(2)), int(device.rng.integers(1 << 32))
+        broadcast = write and device.rng.random() < 0.3
+        address = amap.broadcast(region, offset) if broadcast else amap.tile(tile, region, offset)
+        device.strobes.clear()
+        device.answer = int(device.rng.integers(1 << 32))
+        ok, answer, latency = await device.bus.access(write, address, word)
+        assert ok
+        assert latency == (device.register_latency if write else c.latency.bus_read(c.tree_levels))
+        assert write or answer == device.answer
+        (bus,) = device.strobes
+        wanted = {"strobe": 1, "write": int(write), "broadcast": int(broadcast), "region": int(region), "offset": offset,
+                  "data": word, "path": (0 if broadcast else tile) & ((1 << path_bits) - 1)}
+        assert {k: v for k, v in bus.items() if k in wanted} == wanted
+    assert device.pulses == []
+
+
+@cocotb.test()
+async def tile_accesses_while_running(dut: Any) -> None:
+    """Refused without a strobe; registers answer as always."""
+    device = Device(dut, 9)
+    await device.start()
+    device.status["running"] = 1
+    for write in (True, False, True, False):
+        address = device.map.tile(device.config.spes - 1, Region.LMEM, 2)
+        ok, _, latency = await device.bus.access(write, address, 5)
+        assert (ok, latency) == (False, device.register_latency)
+        assert await device.bus.read(register("identity")) == IDENTITY
+    assert device.strobes == []
+    device.status |= {"running": 0, "busy": 1}
+    await device.bus.write(address, 5)
+    assert len(device.strobes) == 1
+
+
+@cocotb.test()
+async def stress_requests_without_a_pause(dut: Any) -> None:
+    """stb held from one request to the next: every third cycle an answer, none lost, none twice."""
+    device = Device(dut, 10)
+    await device.start()
+    widths, held = device.widths(), {}
+    names, answers = [str(n) for n in device.rng.permutation(list(widths))], 0
+    for name in names:
+        word = int(device.rng.integers(1 << 32))
+        held[name] = word & ((1 << widths[name]) - 1)
+        for cycle in range(device.register_latency + 1):
+            await device.bench.cycle(bus_cyc=1, bus_stb=1, bus_we=1, bus_adr=register(name), bus_dat_w=word)
+            assert device.bench.read("bus_ack") == (cycle == device.register_latency)
+            answers += device.bench.read("bus_ack")
+    assert answers == len(names)
+    for name in names:
+        for cycle in range(device.register_latency + 1):
+            await device.bench.cycle(bus_cyc=1, bus_stb=1, bus_we=0, bus_adr=register(name))
+            assert device.bench.read("bus_ack") == (cycle == device.register_latency)
+        assert device.bench.read("bus_dat_r") == held[name]

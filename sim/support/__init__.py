@@ -1,0 +1,1 @@
+"""What benches share: drivers, monitors, references, models of memories and links."""

@@ -1,0 +1,1 @@
+"""What measures this project: python -m studies.NAME, from a checkout. Not installed."""

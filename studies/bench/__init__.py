@@ -1,0 +1,1 @@
+"""Builds, published machines and samplers in software side by side: a table and a roofline."""

@@ -1,0 +1,1 @@
+"""The published design's tables and figures, computed by this project."""

@@ -1,0 +1,219 @@
+"""Images larger than the machine: windows, and that they change nothing but the order of the sites."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mrfhw.applications.motion.field import motion_problem
+from mrfhw.applications.stereo.field import stereo_problem
+from mrfhw.backends.plan import solve
+from mrfhw.backends.windows import WindowPlan
+from mrfhw.driver.driver import ChipError, Driver, transfer_cycles
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import register
+from mrfhw.placement.placement import Placement
+from mrfhw.samplers.random import lane_states
+from support.window_reference import windowed_run
+
+SMALL = Config(mesh_rows=2, mesh_cols=2, spus=1, tile_rows=8, tile_cols=8)
+
+
+def _stereo(rows: int, cols: int, labels: int = 5, **changes: object) -> Problem:
+    rng = np.random.default_rng(4)
+    right = rng.integers(0, 64, (rows, cols))
+    left = np.roll(right, 3, 1) + rng.integers(0, 3, (rows, cols))
+    return stereo_problem(left.clip(0, 63), right, labels=labels, min_disparity=2, **changes)  # type: ignore[arg-type]
+
+
+def _motion(rows: int, cols: int) -> Problem:
+    rng = np.random.default_rng(5)
+    first = rng.integers(0, 64, (rows, cols))
+    return motion_problem(first, np.roll(first, (1, -1), (0, 1)), rows=3, cols=5)
+
+
+def _denoise(rows: int, cols: int) -> Problem:
+    rng = np.random.default_rng(6)
+    clamped, observed = rng.random((2, rows, cols)) < 0.2
+    return Problem(labels=6, singleton1=rng.integers(0, 64, (rows, cols)), constants=np.arange(0, 60, 10), beta=3, tau=3,
+                   clamped=clamped, observed=~observed, schedule=Schedule.geometric(8, 0.9, 2))
+
+
+PROBLEMS = {"stereo": _stereo(21, 40), "motion": _motion(37, 19), "denoise": _denoise(30, 33), "column": _denoise(50, 3),
+            "cooling": _stereo(20, 19, schedule=Schedule.of_table((9.0, 5.0, 2.5), 2))}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("sampler", ["race", "cdf"])
+def test_windows_equal_the_whole_grid(name, sampler):
+    config, problem = dataclasses.replace(SMALL, sampler=sampler), PROBLEMS[name]
+    run = Run(sweeps=7, burn_in=4, seed=11)
+    result = solve("model", config, problem, run, visit=3)
+    labels, counts = windowed_run(config, problem, run, 3)
+    assert result.windows > 1
+    assert result.visits == 3 * result.windows
+    assert np.array_equal(result.last, labels)
+    assert np.array_equal(result.counts, counts)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_site_is_drawn_in_one_window(name):
+    problem = PROBLEMS[name]
+    drawn = np.zeros(problem.shape, int)
+    for window in WindowPlan(SMALL, problem).windows:
+        drawn[window.drawn] += 1
+        held = np.zeros(problem.shape, bool)
+        held[window.held] = True
+        inside = np.zeros(problem.shape, bool)
+        inside[window.drawn] = True
+        ring = np.zeros(problem.shape, bool)
+        for shift, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1)):
+            edge = np.roll(inside, shift, axis)
+            edge[(0 if shift == 1 else -1, slice(None)) if axis == 0 else (slice(None), 0 if shift == 1 else -1)] = False
+            ring |= edge
+        assert held[ring | inside].all()
+    assert (drawn == 1).all()
+
+
+def test_one_window_where_the_machine_holds_the_grid():
+    problem = _stereo(16, 16)
+    assert len(WindowPlan(SMALL, problem).windows) == 1
+    run = Run(sweeps=4, burn_in=1)
+    result = solve("model", SMALL, problem, run)
+    assert result.messages is not None
+    assert result.windows is None
+
+
+@pytest.mark.parametrize("name", ["stereo", "denoise"])
+def test_hardware_sweeps_windows_as_the_model_does(name):
+    run = Run(sweeps=5, burn_in=2, seed=3)
+    rtl, model = (solve(backend, SMALL, PROBLEMS[name], run, visit=2) for backend in ("rtl", "model"))
+    assert np.array_equal(rtl.counts, model.counts)
+    assert np.array_equal(rtl.last, model.last)
+    for what in ("cycles", "stall_cycles", "gap_cycles", "log_messages"):
+        assert getattr(rtl, what) == getattr(model, what), what
+    assert rtl.loading_cycles - model.loading_cycles == 0
+    # A chip's first read after a run starts a cycle sooner than one that follows another access.
+    assert model.reading_cycles - rtl.reading_cycles == rtl.visits
+
+
+def test_observed_after_each_round():
+    seen: list[tuple[int, int]] = []
+    solve("model", SMALL, PROBLEMS["stereo"], Run(sweeps=5, burn_in=2), visit=2,
+          observe=lambda done, labels, energy: seen.append((done, labels.size)))
+    assert seen == [(2, 840), (4, 840), (5, 840)]
+
+
+@pytest.mark.parametrize(("changes", "line"), [
+    (dict(visit=0), "visit is 0; a window is swept at least once a visit: give 1 or more"),
+    (dict(visit=300), "visit is 300; a changing temperature is loaded as a table of 256 entries: give fewer sweeps a visit"),
+])
+def test_refused_visits(changes, line):
+    with pytest.raises(ProblemError, match="^" + line):
+        solve("model", SMALL, PROBLEMS["denoise"], Run(sweeps=400), **changes)
+
+
+def test_refused_where_margins_leave_nothing():
+    with pytest.raises(ProblemError, match="a window of this problem has 2 rows and 40 columns around what is drawn; the machine "
+                                           "holds 16x16 sites: give fewer labels, more SPEs or larger tiles"):
+        solve("model", SMALL, _stereo(20, 90, labels=40), Run(sweeps=4))
+
+
+@pytest.mark.parametrize("sampler", ["race", pytest.param("cdf", marks=pytest.mark.long)])
+def test_full_hd_on_sixteen_tiles_of_two_lanes(sampler):
+    """1920x1080 sites, 8 labels, on the default machine: 40 windows."""
+    problem = _stereo(1080, 1920, 8)
+    config, run = Config(sampler=sampler), Run(sweeps=3, burn_in=1, seed=2)
+    result = solve("model", config, problem, run, visit=2)
+    labels, counts = windowed_run(config, problem, run, 2)
+    assert result.windows == 40
+    assert np.array_equal(result.last, labels)
+    assert np.array_equal(result.counts, counts)
+
+
+class Recording:
+    """A `Chip` that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.words: dict[int, int] = {}
+        self.written: list[int] = []
+
+    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
+        self.words.update(zip(addresses.tolist(), data.tolist(), strict=True))
+        self.written.append(len(addresses))
+
+    def read(self, addresses: np.ndarray) -> np.ndarray:
+        return np.array([self.words.get(address, 0) for address in addresses.tolist()], np.uint32)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_visit_writes_what_differs_and_leaves_the_rest(name):
+    """After each load the chip holds word for word what a load of everything gives it, the generators excepted."""
+    problem, saved = PROBLEMS[name], 0
+    chip = Recording()
+    driver = Driver(SMALL, chip)
+    windows = WindowPlan(SMALL, problem).windows
+    for number, window in enumerate([*windows, windows[-1], windows[0]]):
+        cut = dataclasses.replace(window.cut(problem), schedule=Schedule.of_table((9.0, 5.0 + number)))
+        placement = Placement(SMALL, cut, Run(sweeps=3, seed=number))
+        whole = Recording()
+        everything = Driver(SMALL, whole).load(placement)
+        chip.written.clear()
+        cycles = driver.load(placement, generators=number == 0)
+        assert cycles == sum(chip.written) * Derived.of(SMALL).bus_write_cycles
+        generators = len(lane_states(0, Derived.of(SMALL).generators).ravel()) * Derived.of(SMALL).bus_write_cycles
+        saved += everything - cycles - (generators if number else 0)
+        lanes = set(driver.map.generators().tolist())
+        for address, word in whole.words.items():
+            assert address in lanes or chip.words[address] == word, hex(address)
+    assert saved > 0
+    # What was written by another way than a load.
+    driver.set(slots=2, tile_groups=1)
+    driver.load(placement, generators=False)
+    assert chip.words[register("slots")] == problem.labels
+    # The same window again: labels, and what of the temperatures has changed.
+    driver.forget()
+    assert driver.load(placement, generators=False) == everything - generators
+    again = driver.load(placement, generators=False)
+    padded = placement.padded_shape
+    assert again == padded[0] * padded[1] * Derived.of(SMALL).bus_write_cycles
+
+
+def test_what_a_failed_write_left_is_written_again():
+    chip, problem = Recording(), _stereo(16, 16)
+    placement, driver = Placement(SMALL, problem, Run(sweeps=3)), Driver(SMALL, chip)
+    driver.load(placement)
+    other = Placement(SMALL, dataclasses.replace(problem, singleton1=63 - problem.singleton1), Run(sweeps=3))
+    kept, calls = chip.write, 0
+
+    def broken(addresses: np.ndarray, data: np.ndarray) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            kept(addresses[:20], data[:20])
+            raise ChipError("the cable is out")
+        kept(addresses, data)
+
+    chip.write = broken  # type: ignore[method-assign]
+    with pytest.raises(ChipError):
+        driver.load(other, generators=False)
+    whole = Recording()
+    for one in (placement, other):
+        driver.load(one, generators=False)
+        Driver(SMALL, whole).load(one)
+        lanes = set(driver.map.generators().tolist())
+        assert all(chip.words[address] == word for address, word in whole.words.items() if address not in lanes)
+
+
+def test_windows_cost_less_than_loading_all_of_each():
+    """In the cycles that model and chip state, beside those of whole loads."""
+    for name, least in (("stereo", 0.05), ("motion", 0.05), ("denoise", 0.05)):
+        problem = PROBLEMS[name]
+        result = solve("model", SMALL, problem, Run(sweeps=8), visit=2)
+        placements = [Placement(SMALL, window.cut(problem), Run(sweeps=2)) for window in WindowPlan(SMALL, problem).windows]
+        whole = result.rounds * sum(transfer_cycles(one, False)[0] for one in placements)
+        assert result.loading_cycles < (1 - least) * whole, (name, result.loading_cycles / whole)

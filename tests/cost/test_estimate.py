@@ -1,0 +1,122 @@
+"""What a machine takes without synthesis: equal to the circuit's own memories and products, and to the model's cycles."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from amaranth import Shape
+from amaranth.back import rtlil
+from amaranth.hdl import Fragment
+from amaranth.hdl._mem import MemoryInstance
+from click.testing import CliRunner
+
+from mrfhw.cli import main
+from mrfhw.cost import estimate
+from mrfhw.field.problem import Problem, Run
+from mrfhw.gateware.mesh.accelerator import Accelerator
+from mrfhw.gateware.tile.subset_choice import SubsetChoice
+from mrfhw.gateware.unit.spu import Spu
+from mrfhw.machine.config import PRESETS, Config
+from mrfhw.machine.samplers import Race
+from mrfhw.twin import machine
+from studies.baseline import BASELINES
+from support.random_problems import random_config, random_placement
+
+
+def memories_of(fragment):
+    """(depth, width) of every memory in an elaborated design."""
+    if isinstance(fragment, MemoryInstance):
+        yield fragment._data.depth, Shape.cast(fragment._data.shape).width
+    for part, *_ in fragment.subfragments:
+        yield from memories_of(part)
+
+
+MACHINES = {
+    "smallest": Config.preset("smallest"),
+    "race": Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, hub_fan_in=2, label_bits=4),
+    "any field": Config.preset("smallest", distance="both", data_bits=8, data_bits_2=5, edge_bits=3, pairwise_bits=3, label_bits=4),
+    "lanes": Config(mesh_rows=1, mesh_cols=3, spus=1, lanes=4, tile_rows=8, tile_cols=8, lmem_banks=4, edge_bits=2, weight_bits=4,
+                    pairwise_bits=3, label_bits=4, sampler=Race(uniform_bits=14, segments=8)),
+    "lanes without vectors": Config(mesh_rows=1, mesh_cols=1, spus=1, lanes=8, tile_rows=8, tile_cols=16,
+                                    vector_bits=0, shift_bits=0,
+                                    distance="hamming", data_bits=12),
+    "one lane, subsets": Config(mesh_rows=1, mesh_cols=2, spus=1, subset_slots=5, tile_rows=8, tile_cols=8, lmem_banks=4),
+    "subsets": Config(mesh_rows=1, mesh_cols=3, spus=1, lanes=4, subset_slots=3, tile_rows=8, tile_cols=8, lmem_banks=4),
+    "cdf": Config(mesh_rows=1, mesh_cols=5, spus=4, tile_rows=8, tile_cols=16, lmem_banks=4, sampler="cdf", s2_words=97),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_memories_are_those_of_the_circuit(name):
+    found = Counter()
+    for memory in estimate.memories(MACHINES[name]):
+        found[memory.depth, memory.width] += memory.count
+    assert found == Counter(memories_of(Fragment.get(Accelerator(MACHINES[name]), None)))
+    bits = sum(depth * width * count for (depth, width), count in found.items())
+    assert sum(estimate.memory_bits(MACHINES[name]).values()) == bits
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_multipliers_are_those_of_the_circuit(name):
+    config = dataclasses.replace(MACHINES[name], mesh_rows=1, mesh_cols=1, spus=1)
+    units = [Spu(config), *([SubsetChoice(config)] if config.subset_slots else [])]
+    found = sum(rtlil.convert(unit).count("cell $mul ") for unit in units)
+    assert found == sum(of[0] for of in estimate.multipliers(config).values())
+
+
+def test_the_smallest_machine_takes_the_blocks_of_its_baseline():
+    """Where no product is wider than a block, one block each."""
+    cells = json.loads(BASELINES.read_text())["machines"]["ulx3s-85f"]
+    assert cells["dsp"] == sum(of[0] for of in estimate.multipliers(Config.preset("smallest")).values())
+
+
+def test_cycles_are_the_model_s_where_the_log_does_not_stall():
+    compared = 0
+    for number in range(20):
+        rng = np.random.default_rng([number, 1])
+        config = random_config(rng)
+        for _ in range(5):
+            p = random_placement(rng, config)
+            found = machine.solve(config, p.problem, p.run)
+            wanted = estimate.cycles(config, p.problem, p.run)
+            if found.stall_cycles == 0:
+                assert wanted.running == found.cycles
+                compared += 1
+            else:
+                assert wanted.running < found.cycles
+    assert compared > 20
+
+
+def test_the_command(tmp_path):
+    arguments = ["estimate", "--preset", "smallest", "--rows", "10", "--cols", "12", "--labels", "5", "--sweeps", "7"]
+    result = CliRunner().invoke(main, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    problem = Problem(labels=5, singleton1=np.zeros((10, 12), int), constants=np.zeros(5, int))
+    assert found["cycles"] == dataclasses.asdict(estimate.cycles(Config.preset("smallest"), problem, Run(sweeps=7)))
+    assert found["memory_bits"] == estimate.memory_bits(Config.preset("smallest"))
+    printed = CliRunner().invoke(main, arguments)
+    assert f"{found['cycles']['running']} cycles without stalls" in printed.stdout
+    for wrong, words in ((["--rows", "0"], "the grid is 0x12"), (["--labels", "65"], "labels is 65"),
+                         (["--sweeps", "0"], "sweeps is 0")):
+        refused = CliRunner().invoke(main, [*arguments, *wrong])
+        assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+        assert words in refused.stderr
+
+
+@pytest.mark.parametrize(("device", "mesh"), [("iCE40UP5K", "1x1, 1 lane"), ("LFE5U-85F", "2x17, 34 lanes")])
+def test_the_largest_mesh(device, mesh):
+    result = CliRunner().invoke(main, ["estimate", "--preset", "smallest", "--device", device])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith(f"largest mesh of these tiles: {mesh}\n")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_is_estimated(preset):
+    """The field that is taken where none is given fits whatever machine."""
+    result = CliRunner().invoke(main, ["estimate", "--preset", preset, "--rows", "8", "--cols", "8"])
+    assert result.exit_code == 0, result.output

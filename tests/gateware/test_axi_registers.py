@@ -1,0 +1,21 @@
+"""AXI4-Lite to Wishbone under Icarus."""
+
+from __future__ import annotations
+
+import pytest
+
+from mrfhw.gateware.soc.axi_registers import AxiLiteToWishbone
+from sim.support.runner import run_bench
+from support.refusals import assert_refused
+
+
+@pytest.mark.parametrize("address_bits", [8, 32])
+def test_axi_lite_to_wishbone(address_bits: int) -> None:
+    run_bench(AxiLiteToWishbone(address_bits), "axi_lite_to_wishbone", "sim.benches.bench_axi_registers",
+              {"address_bits": address_bits})
+
+
+@pytest.mark.parametrize("bits", [2, 65])
+def test_wrong_width(bits: int) -> None:
+    assert_refused(lambda: AxiLiteToWishbone(bits), f"address_bits is {bits}; AXI4-Lite byte addresses of words have 3 to 64 bits: "
+                   "give one of them")

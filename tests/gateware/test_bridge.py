@@ -1,0 +1,52 @@
+"""The bridge under Icarus."""
+
+from __future__ import annotations
+
+import pytest
+
+from mrfhw.gateware.link.bridge import Bridge, LogBuffer
+from mrfhw.gateware.link.frames import FrameReceiver, FrameTransmitter
+from sim.support.runner import run_bench
+from support.refusals import assert_refused
+
+
+@pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [
+    (40, 16, 32), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((72, 16, 1024), (32, 64, 64)))])
+def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
+    parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "log_bytes": log_bytes}
+    run_bench(Bridge(**parameters), "link_bridge", "sim.benches.bench_bridge", parameters)
+
+
+@pytest.mark.parametrize(("line_bits", "words", "response_words", "log_bytes"), [
+    (128, 32, 16, 4096), pytest.param(64, 16, 32, 64, marks=pytest.mark.long)])
+def test_bridge_behind_datagrams(line_bits: int, words: int, response_words: int, log_bytes: int) -> None:
+    parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "response_words": response_words,
+                  "log_bytes": log_bytes, "datagrams": True}
+    run_bench(Bridge(**parameters), "link_datagrams", "sim.benches.bench_datagrams", parameters)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: Bridge(0, 32), "address_bits is 0; the link carries addresses of 1 to 32 bits"),
+    (lambda: Bridge(33, 32), "address_bits is 33; the link carries addresses of 1 to 32 bits"),
+    (lambda: Bridge(8, 32, words=100), "words is 100; a frame memory has 16 to 4096 words, a power of two"),
+    (lambda: FrameReceiver(8), "words is 8; a frame memory has 16 to 4096 words, a power of two"),
+    (lambda: FrameTransmitter(8192), "words is 8192; a frame memory has 16 to 4096 words, a power of two"),
+    (lambda: LogBuffer(12, 64), "line_bits is 12; a line is two bytes or more, whole ones"),
+    (lambda: LogBuffer(40, 64, 4), "line_bits is 40; a line is two bytes or more, whole ones, and whole words on a link of "
+                                   "datagrams: give a multiple of 32 from 32 on"),
+    (lambda: Bridge(8, 32, words=512, datagrams=True), "words is 512; a datagram holds a frame of 256 words"),
+    (lambda: Bridge(8, 32, response_words=100), "response_words is 100; a frame memory has 16 to 4096 words, a power of two"),
+    (lambda: LogBuffer(32, 48), "log_bytes is 48; a log buffer has 16 to 65536 bytes, a power of two"),
+])
+def test_wrong_arguments(make, message) -> None:
+    assert_refused(make, message)
+
+
+@pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [
+    (32, 16, 16), pytest.param(40, 64, 128, marks=pytest.mark.long), (72, 16, 64)])
+def test_bridge_as_the_reference(line_bits: int, words: int, log_bytes: int, request: pytest.FixtureRequest) -> None:
+    """Frames of any length, number and place, and broken ones. The long run: make long."""
+    for seed in range(request.config.getoption("--bridges")):
+        parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "log_bytes": log_bytes}
+        run_bench(Bridge(**parameters), "link_bridge", "sim.benches.bench_bridge_fuzz",
+                  {**parameters, "seed": seed, "rounds": 60})

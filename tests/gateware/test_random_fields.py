@@ -1,0 +1,22 @@
+"""Everything that a field may have beside one grey value: the compiled RTL equals the model on random machines and problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gateware.test_random_machines import compare
+
+from mrfhw.simulation.chip import CompiledChip
+from support.random_fields import random_field, random_field_machine
+
+SEEDS = (1, 2, 3)  # the first is in every test run
+
+
+@pytest.mark.parametrize("seed", [
+    SEEDS[0], *(pytest.param(seed, marks=pytest.mark.long) for seed in (*SEEDS[1:], 0, *range(10, 40)))])
+def test_rtl_equals_model(seed: int, request: pytest.FixtureRequest) -> None:
+    rng = np.random.default_rng(seed)
+    config = random_field_machine(rng)
+    with CompiledChip(config, quick=True) as chip:
+        for _ in range(request.config.getoption("--problems")):
+            compare(chip, random_field(rng, config))

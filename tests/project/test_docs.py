@@ -1,0 +1,133 @@
+"""Numbers and names that the documents state are those of the code."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from click.testing import CliRunner
+
+from mrfhw.cli import main
+from mrfhw.field import files
+from mrfhw.field.problem import DATA, INITIAL, MASKS
+from mrfhw.gateware.mesh.tree import control_node_bits
+from mrfhw.generation import parameter_table
+from mrfhw.generation.verilog import LINT_EXPLAINED
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.scenes import stereo_scene, write_scene
+from support import rooms
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_cost_of_the_control_tree():
+    config = Derived(mesh_rows=32, mesh_cols=32)
+    nodes, bits = config.control_nodes, control_node_bits(config)
+    text = " ".join((ROOT / "docs" / "machine.md").read_text().split())
+    assert f"1024x2 (fan-in 4): {nodes} nodes of {bits} bits, {round(nodes * bits / 1024)} flip-flops a tile" in text
+    stages, words = config.latency, ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    assert stages.down(config.tree_levels) == stages.up(config.tree_levels)
+    assert f"{words[stages.down(config.tree_levels)]} cycles each way" in text
+
+
+def test_slots_of_a_group():
+    text = " ".join((ROOT / "docs" / "machine.md").read_text().split())
+    slots = {banks: [Derived(spus=spus, lmem_banks=banks).fetch_slots / spus for spus in (1, 2, 4)] for banks in (1, 4)}
+    assert [len(set(each)) for each in slots.values()] == [1, 1]
+    assert (f"max(slots, {slots[1][0]:.0f} S) with one LMem bank, max(slots, {slots[4][0]:.0f} S) with four, "
+            f"at least {Derived().latency.least_interval}.") in text
+
+
+def test_cycles_over_axi():
+    """stb two cycles after the access and the response one after the answer, around the machine's own."""
+    text = (ROOT / "docs" / "integration.md").read_text()
+    one, tree = Derived.of(Config(mesh_rows=1, mesh_cols=1)), Derived.of(Config())
+    level = (tree.bus_read_cycles - one.bus_read_cycles) // tree.tree_levels
+    assert f"| register read, any write | {one.bus_write_cycles + 2} |" in text
+    assert f"| read from a tile memory, one tile | {one.bus_read_cycles + 2} |" in text
+    assert f"| for each level of the control tree | {level} more |" in text
+
+
+def test_lint_explanations_stand():
+    text = (ROOT / "docs" / "machine.md").read_text()
+    assert all(name in text for name in LINT_EXPLAINED)
+
+
+def test_links_and_files_exist():
+    for document in DOCUMENTS:
+        text = document.read_text()
+        for link in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (document.parent / link).exists(), (document.name, link)
+        for name in re.findall(r"`((?:tests|docs|benchmarks|sim|mrfhw|rtl_out)/[\w/.]+)`", text):
+            assert (ROOT / name).exists(), (document.name, name)
+
+
+def test_commands_and_targets_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    for document in DOCUMENTS:
+        text = document.read_text()
+        for target in re.findall(r"(?:^    |`)make (\w+)", text, re.M):
+            assert re.search(rf"^{target}:", makefile, re.M), (document.name, target)
+        for verb in re.findall(r"(?:^    |`)mrfhw ([a-z-]+)", text, re.M):
+            assert verb in main.list_commands(None), (document.name, verb)  # type: ignore[arg-type]
+
+
+def test_every_command_has_help():
+    runner = CliRunner()
+    for arguments in ([], ["run", "stereo"], ["verify", "stereo"], ["generate"], ["statistics"], ["demo-scene"]):
+        result = runner.invoke(main, [*arguments, "--help"])
+        assert result.exit_code == 0
+        assert "Usage:" in result.output
+
+
+def code_and_commands(document: Path) -> list[tuple[str, str]]:
+    """The document's Python blocks and its commands, in order."""
+    found = re.finditer(r"^```python\n(.*?)^```|^    (mrfhw [^\n]+)$", document.read_text(), re.M | re.S)
+    return [("python", one[1]) if one[1] else ("mrfhw", one[2].split("   ")[0]) for one in found]
+
+
+def test_own_fields_run_as_the_document_says(tmp_path, monkeypatch):
+    """Every block and every command of docs/own-fields.md, the commands after the block whose file they take."""
+    monkeypatch.chdir(tmp_path)
+    write_scene(stereo_scene(24, 40, 8, 1), tmp_path)
+    parts = code_and_commands(ROOT / "docs" / "own-fields.md")
+    blocks, commands = ([text for kind, text in parts if kind == which] for which in ("python", "mrfhw"))
+    assert (len(blocks), len(commands)) == (3, 5)
+    machine = ["--mesh", "1x2", "--spus", "1", "--tile-rows", "24", "--tile-cols", "16"]  # soon compiled
+    for block in blocks:
+        process = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+                                 capture_output=True, text=True, check=False)
+        assert process.returncode == 0, process.stderr
+        # The hardware once; the second file differs in its numbers alone.
+        for command in commands[:3 if block is blocks[0] else 1]:
+            more = ["-o", "out", *machine]
+            result = CliRunner().invoke(main, [*shlex.split(command)[1:], *more], prog_name="mrfhw")
+            assert result.exit_code == 0, (command, result.output)
+        assert np.load(tmp_path / "out" / "labels.npy").ndim == 2
+    for command in commands[3:]:
+        result = CliRunner().invoke(main, shlex.split(command)[1:], prog_name="mrfhw")
+        assert result.exit_code == 0, (command, result.output)
+    made, again = (np.load(tmp_path / "out" / verb / "labels.npy") for verb in ("stereo", "problem"))
+    assert np.array_equal(made, again)
+
+
+def test_own_fields_names_every_entry():
+    text = (ROOT / "docs" / "own-fields.md").read_text()
+    for name in (*files.PROBLEM, *DATA, *MASKS, *files.SCHEDULE, INITIAL):
+        assert f"`{name}`" in text or f'"{name}"' in text, name
+
+
+def test_the_table_of_parameters_is_that_of_the_code():
+    """Made by: python -m mrfhw.generation.parameter_table docs/parameters.md"""
+    assert (ROOT / "docs" / "parameters.md").read_text() == parameter_table.markdown()
+def test_rooms_are_drawn_as_they_are():
+    assert rooms.DOCUMENT.read_text() == rooms.document()
+    assert not rooms.circles()
+    assert all(". " in text.splitlines()[0] for text in rooms.rooms().values()), "what does not belong there is not said"

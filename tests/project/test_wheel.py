@@ -1,0 +1,57 @@
+"""The built wheel in an empty environment: it brings its dependencies, and no benches."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from support.checkout import tracked
+
+ROOT = Path(__file__).parents[2]
+NOT_INSTALLED = ("benches", "support", "cells", "tests")  # folders of sim/ and of the project that only tests need
+
+
+def call(*command: str | Path, cwd: Path) -> str:
+    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the files that git tracks, or would; building leaves nothing in the checkout."""
+    place = tmp_path_factory.mktemp("wheel")
+    for name in tracked():
+        target = place / "source" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, target, follow_symlinks=False)
+    call(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", place, place / "source", cwd=place)
+    (built,) = place.glob("*.whl")
+    return built
+
+
+def test_the_wheel_has_the_product_and_no_benches(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    # What git tracks of mrfhw, without what only tests use.
+    wanted = {name for name in tracked("mrfhw") if not set(Path(name).parts) & set(NOT_INSTALLED)}
+    packed = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
+    assert packed == wanted
+
+
+def test_an_empty_environment_generates_and_runs(wheel: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    call(sys.executable, "-m", "venv", "--without-pip", environment, cwd=tmp_path)
+    call(sys.executable, "-m", "pip", "--python", environment, "install", "--quiet", "--no-compile", wheel, cwd=tmp_path)
+    mrfhw = environment / "bin" / "mrfhw"
+    call(mrfhw, "generate", "--preset", "smallest", "-o", "rtl", cwd=tmp_path)
+    assert "module mrfhw_top" in (tmp_path / "rtl" / "mrfhw_top.v").read_text()
+    call(mrfhw, "demo-scene", "--rows", "48", "--cols", "96", "--labels", "8", "-o", "scene", cwd=tmp_path)
+    said = call(mrfhw, "run", "stereo", "scene/left.png", "scene/right.png", "--labels", "8", "--sweeps", "10", "--burn-in", "5",
+                "--chains", "1", "-o", "answer", cwd=tmp_path)
+    assert "label evaluations" in said
+    assert (tmp_path / "answer" / "report.html").is_file()

@@ -1,0 +1,189 @@
+"""The float64 sampler: against plain loops draw by draw, and against enumerated distributions."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from mrfhw.field.energy import Energy
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.machine.config import Config
+from mrfhw.placement.temperature import realized_limits
+from mrfhw.samplers.exact import solve, temperatures
+
+FALSE_FAILURE = 1e-6  # of each chi-square test, were its seed drawn anew
+
+
+def reference(problem, run):
+    """The draw by loops over sites and labels, with the documented uniforms."""
+    rng = np.random.Generator(np.random.PCG64([run.seed, 2]))
+    of = Energy(problem)
+    labels = initial_labels(problem, run).astype(int)
+    counts = np.zeros((*problem.shape, problem.labels), int)
+    schedule = temperatures(problem)
+    for sweep in range(run.sweeps):
+        t = next(schedule)
+        for parity in (0, 1):
+            for row, col in np.ndindex(*problem.shape):
+                if (row + col) % 2 != parity or (problem.clamped is not None and problem.clamped[row, col]):
+                    continue
+                energy = of.of_site(labels, row, col).tolist()
+                weight = [math.exp(-(e - min(energy)) / t) for e in energy]
+                target, label, total = rng.random() * math.fsum(weight), 0, weight[0]
+                while total <= target:
+                    label += 1
+                    total += weight[label]
+                labels[row, col] = label
+                if sweep >= run.burn_in:
+                    counts[row, col, label] += 1
+    return labels, counts
+
+
+def random_problem(rng, **changes):
+    rows, cols, labels = rng.integers(1, 7), rng.integers(1, 8), rng.integers(2, 6)
+    arguments = {
+        "labels": int(labels), "singleton1": rng.integers(0, 64, (rows, cols)),
+        "singleton2": rng.integers(0, 64, (rows, cols)),
+        "offsets": rng.integers(-3, 4, (labels, 2)), "singleton": str(rng.choice(["absolute", "squared"])),
+        "doubleton": str(rng.choice(["absolute", "squared", "potts"])), "vectors": rng.integers(-3, 4, (labels, 2)),
+        "alpha": int(rng.integers(0, 4)), "beta": int(rng.integers(0, 20)), "tau": int(rng.integers(1, 9)),
+        "out_of_range": int(rng.integers(0, 40)), "clamped": rng.random((rows, cols)) < 0.2,
+        "observed": rng.random((rows, cols)) < 0.8, "schedule": Schedule.geometric(60.0, 0.8, 5.0),
+    }
+    return Problem(**{**arguments, **changes})
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_every_draw_equals_plain_loops(seed):
+    problem = random_problem(np.random.default_rng(seed))
+    run = Run(sweeps=9, burn_in=3, seed=seed)
+    labels, counts = reference(problem, run)
+    result = solve(problem, run)
+    assert np.array_equal(result.last, labels)
+    assert np.array_equal(result.counts, counts)
+    assert result.last.dtype == np.uint8
+    assert result.counts.dtype == np.uint32
+
+
+def chi_square_tail(counts, expected):
+    """P(chi-square >= what was seen); cells of few expected counts are merged."""
+    seen, want = [0.0], [0.0]
+    for index in np.argsort(expected):
+        if want[-1] >= 8:
+            seen.append(0.0)
+            want.append(0.0)
+        seen[-1] += counts[index]
+        want[-1] += expected[index]
+    assert len(want) >= 9, "too few cells to say anything"
+    return chi2.sf(sum((s - w) ** 2 / w for s, w in zip(seen, want, strict=True)), len(want) - 1)
+
+
+def enumerated(problem, temperature, free):
+    """(states, probabilities) of the labels at the flat sites `free`; the other sites have label 0."""
+    states = np.array(list(itertools.product(range(problem.labels), repeat=len(free))))
+    energies = []
+    for state in states:
+        labels = np.zeros(problem.shape, int)
+        labels.flat[free] = state
+        energies.append(Energy(problem)(labels))
+    weight = np.exp(-(np.array(energies) - min(energies)) / temperature)
+    return states, weight / weight.sum()
+
+
+def test_open_2x2_grid_has_the_enumerated_distribution():
+    grid = {"labels": 3, "constants": np.array([3, 11, 24]), "doubleton": "absolute", "beta": 6}
+    problem = Problem(singleton1=np.array([[5, 20], [12, 9]]), **grid, schedule=Schedule.constant(9.0))
+    states, probabilities = enumerated(problem, 9.0, [0, 1, 2, 3])
+    runs = 3000
+    counts = np.zeros(len(states))
+    for seed in range(runs):
+        counts[int(solve(problem, Run(sweeps=14, seed=seed)).last.ravel() @ [27, 9, 3, 1])] += 1
+    assert chi_square_tail(counts, runs * probabilities) > FALSE_FAILURE
+
+
+@pytest.mark.parametrize("doubleton", ["absolute", "potts"])
+def test_2x3_blocks_within_clamped_walls_have_the_enumerated_distribution(doubleton):
+    """One run samples many copies of a 2x3 grid; the walls between them keep label 0 and pull on their neighbours."""
+    high, wide = 120, 120
+    wall = np.ones((4, 4), bool)
+    wall[1:3, :3] = False
+    data = np.array([[0, 0, 0, 0], [9, 21, 5, 0], [15, 2, 30, 0], [0, 0, 0, 0]])
+    grid = {"labels": 3, "constants": np.array([4, 12, 27]), "doubleton": doubleton, "beta": 7, "alpha": 2,
+                "schedule": Schedule.constant(16.0)}
+    # A block sees one wall on each side; the left one is the block before it.
+    cell = Problem(singleton1=np.pad(data[1:3], ((1, 1), (1, 0))), **grid)
+    free = [int(i) for i in np.flatnonzero(np.pad(~wall[1:3], ((1, 1), (1, 0))))]
+    states, probabilities = enumerated(cell, 16.0, free)
+    clamped = np.tile(wall, (high, wide))
+    clamped[:, 0] = True  # the first column of blocks has no wall on its left: keep it still
+    problem = Problem(singleton1=np.tile(data, (high, wide)), **grid, clamped=clamped)
+    initial = np.where(clamped, 0, np.random.default_rng(5).integers(0, 3, clamped.shape))
+    result = solve(problem, Run(sweeps=20, seed=11, initial=initial))
+    blocks = result.last.reshape(high, 4, wide, 4)[:, 1:3, 1:, :3].transpose(0, 2, 1, 3).reshape(-1, 6)
+    counts = np.bincount(blocks @ 3 ** np.arange(5, -1, -1), minlength=len(states))
+    assert chi_square_tail(counts, len(blocks) * probabilities) > FALSE_FAILURE
+
+
+def test_clamped_sites_keep_their_label_and_count_nothing():
+    rng = np.random.default_rng(3)
+    problem = random_problem(rng, beta=9)
+    result = solve(problem, Run(sweeps=6, burn_in=2, seed=1))
+    assert np.array_equal(result.last[problem.clamped], result.initial[problem.clamped])
+    assert not result.counts[problem.clamped].any()
+    assert (result.counts[~problem.clamped].sum(-1) == 4).all()
+    assert result.label_evaluations == problem.labels * np.count_nonzero(~problem.clamped) * 6
+
+
+def test_all_sites_clamped():
+    problem = random_problem(np.random.default_rng(0))
+    still = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]),
+                    clamped=np.ones((2, 2), bool))
+    assert problem.labels
+    assert not solve(still, Run(sweeps=2)).counts.any()
+
+
+def test_progress_counts_finished_sweeps():
+    seen = []
+    solve(random_problem(np.random.default_rng(1)), Run(sweeps=4, burn_in=1), progress=seen.append)
+    assert seen == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("schedule", "expected"), [
+    (Schedule.constant(2.0), [2, 2, 2, 2, 2]),
+    (Schedule.geometric(8.0, 0.5, 1.5), [8, 4, 2, 1.5, 1.5]),
+    (Schedule.of_table((4.0, 3.0), 2), [4, 4, 3, 3, 3]),
+])
+def test_temperatures_of_the_schedule(schedule, expected):
+    problem = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]), schedule=schedule)
+    assert [t for t, _ in zip(temperatures(problem), range(5), strict=False)] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sampler", ["cdf", "race"])
+def test_a_machine_gives_its_realized_temperatures(sampler):
+    config = Config(sampler=sampler, temperature_bits=12)
+    problem = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]),
+                      schedule=Schedule.constant(3.3))
+    value = next(iter(temperatures(problem, config)))
+    assert value != 3.3
+    assert value == pytest.approx(3.3, rel=0.01)
+
+
+def test_a_machine_refuses_what_does_not_fit():
+    config = Config(label_bits=1)
+    with pytest.raises(ProblemError, match="label_bits = 1"):
+        solve(Problem(labels=3, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1, 2])), Run(sweeps=1),
+              config=config)
+    cold = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]),
+                   schedule=Schedule.constant(realized_limits(config, 0)[0] / 2))
+    with pytest.raises(ProblemError, match="temperature is"):
+        solve(cold, Run(sweeps=1), config=config)
+    assert solve(cold, Run(sweeps=1)).backend == "float"
+
+
+def test_huge_energies_and_small_temperatures_stay_finite():
+    problem = Problem(labels=4, singleton1=np.full((3, 3), 63), constants=np.array([0, 1, 62, 63]), alpha=4000,
+                      singleton="squared", schedule=Schedule.constant(0.001))
+    assert (solve(problem, Run(sweeps=2)).last == 3).all()

@@ -1,0 +1,326 @@
+"""Benchmarks that need no peer: the search over parameters, and the table of stereo with the peers that there are."""
+
+import importlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from runs.test_longer import MOST, RUN, SLOW
+
+from mrfhw.applications.field.job import TASK
+from mrfhw.commands.applications import APPLICATIONS
+from mrfhw.field.files import save_problem
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.pictures.flow import read_flow
+from mrfhw.scenes import stereo_scene, write_scene
+from mrfhw.twin.machine import solve
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*words, cwd):
+    return subprocess.run([sys.executable, "-m", f"studies.{words[0].removesuffix('.py')}", *words[1:]], cwd=cwd,
+                          capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": str(ROOT)})
+
+
+@pytest.fixture
+def search(monkeypatch):
+        return importlib.import_module("studies.search")
+
+
+@pytest.mark.parametrize(("verb", "constant"), [
+    ("stereo", "EDGE 0"), ("motion", "EDGE 0"), pytest.param("segment", "LEAST_SEGMENT 100", marks=pytest.mark.long)])
+def test_search_prints_every_try_and_the_choice_once_held_back(verb, constant, tmp_path):
+    done = run("search.py", verb, "--quick", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    head, *tries = done.stdout.split("chosen: ")[0].splitlines()
+    chosen, held_back, *shown = done.stdout.split("chosen: ")[1].splitlines()
+    assert head.split() == [{"stereo": "bad_1", "motion": "epe", "segment": "vi"}[verb], "covered", "of", "1", "2"]
+    rows = [re.fullmatch(r"([*< ]) +([\d.]+) +([\d.]+|-)  ([\d. ]+)  (\S.*)", line) for line in tries]
+    assert all(rows), tries
+    assert rows[0][1] == "*"
+    assert rows[0][5] == "defaults"
+    assert any("--temperature" in row[5] for row in rows)
+    assert any(constant in row[5] for row in rows)
+    best = [row for row in rows if row[1] == "*"]
+    assert [float(row[2]) for row in best] == sorted((float(row[2]) for row in best), reverse=True)
+    assert chosen == best[-1][5]
+    assert held_back == "held back: 3"
+    assert [line.split("  ")[-1] for line in shown] == list(dict.fromkeys(["defaults", chosen]))
+
+
+def test_search_of_the_parameters_that_are_asked_for(tmp_path):
+    done = run("search.py", "stereo", "--quick", "--parameters", "STIFFNESS", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    tries = done.stdout.splitlines()[1:3]
+    assert tries[0].endswith("defaults")
+    assert tries[1].endswith("STIFFNESS 1")
+
+
+def test_constants_hold_while_they_last_and_widen_the_machine(search, tmp_path):
+    stereo = search.module_of("stereo")
+    write_scene(stereo_scene(24, 40, 8, 0), tmp_path)
+
+    def field():
+        """Of the command line with these values, without its last run."""
+        made = []
+        app = next(app for app in APPLICATIONS if app.verb == "stereo")
+        words = [str(tmp_path / "left.png"), str(tmp_path / "right.png"), "--labels", "8"]
+        click.command("stereo")(app.options_on(lambda **given: made.append(app.job(**given)))).main(words, standalone_mode=False)
+        job = made[0]
+        return job.config, job.first.then([solve(job.config, *run) for run in job.first.runs])["problem"]
+
+    before = {name: getattr(stereo, name) for name in ("SMOOTH", "ONE_WAY_ENERGY", "MACHINE", "SINGLETON_MAX")}
+    with search.constants("stereo", {"SMOOTH": 4, "ONE_WAY_ENERGY.tau": 3, "ONE_WAY_ENERGY.temperature": 1.1, "SINGLETON_MAX": 6}):
+        assert stereo.SMOOTH == 4
+        assert stereo.MACHINE["edge_bits"] == 3
+        assert {**before["ONE_WAY_ENERGY"], "tau": 3, "temperature": 1.1} == stereo.ONE_WAY_ENERGY
+        config, problem = field()
+        assert (config.edge_bits, problem.edges.max(), problem.singleton_max) == (3, 4, 6)
+    assert before == {name: getattr(stereo, name) for name in before}
+    config, problem = field()
+    assert (config.edge_bits, problem.edges.max(), problem.singleton_max) == (2, 2, before["SINGLETON_MAX"])
+
+
+def test_defaults_are_those_of_the_application(search):
+    for verb, space in search.SPACES.items():
+        found = search.defaults(verb, list(space.values))
+        assert all(value in space.values[name] for name, value in found.items()), found
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--data", "."), "scenes is missing"),
+    (("--data", ".", "--scenes", "moon"), "scenes has moon, whose scale is not known"),
+    (("--data", ".", "--scenes", "moon:4"), "left.png is missing"),
+    (("--data", ".", "--scenes", "moon:x"), "scale is 'x'; it is the grey value"),
+    (("--scenes", "1,2", "--held-back", "2"), "held-back has 2"),
+    (("--scenes", "teddy"), "scenes has a name that is no seed"),
+    (("--parameters", "STIFFNESS,tau"), "parameters has tau; stereo has --temperature, --tau, "),
+])
+def test_mistakes_are_one_line(words, said, tmp_path):
+    done = run("search.py", "stereo", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+def test_stereo_table_has_our_rows_and_those_of_the_peers_that_there_are(tmp_path):
+    done = run("stereo_peer.py", "--size", "48", "64", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    ours = [line for line in lines if line.split()[:2] in (["built-in", "mrfhw"], ["built-in", "mrfhw,"])]
+    assert len(ours) == 2
+    for module, row in (("cv2", "SGBM, filled"), ("gco", "gco, alpha-expansion"), ("thrml", "thrml, 2 chains")):
+        assert any(line.startswith(f"{module} is skipped") for line in lines) != any(row in line for line in lines)
+
+
+def test_stereo_table_of_chosen_peers_and_its_means(tmp_path):
+    """Two built-in scenes as published ones: a row for each and the mean, and no word of peers that were not asked for."""
+    for seed, name in enumerate(("one", "two")):
+        folder = tmp_path / "data" / "stereo" / name
+        left, right, truth = write_scene(stereo_scene(48, 64, 8, seed), folder)
+        truth.rename(folder / "disp_left.png")
+        assert {left.name, right.name} == {"left.png", "right.png"}
+    words = ("--data", "data", "--scenes", "one:2048,two:2048", "--backend", "cpu", "--peers", "cv2")
+    done = run("stereo_peer.py", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "gco" not in done.stdout
+    rows = [line.split() for line in done.stdout.splitlines() if " mrfhw  " in line]
+    assert [row[0] for row in rows] == ["one:2048", "two:2048", "mean"]
+    assert float(rows[2][4]) == pytest.approx((float(rows[0][2]) + float(rows[1][2])) / 2, abs=0.02)
+    wrong = run("stereo_peer.py", "--peers", "sgbm", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert wrong.stderr.splitlines() == ["Error: peers has sgbm; they are cv2, gco, thrml: give some of these"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
+@pytest.mark.parametrize(("words", "says"), [
+    ((), "cupy is not installed: pip install cupy-cuda13x nvidia-ml-py"),
+    (("--chains", "1,x"), "chains is '1,x'; chains side by side are 1 to 65535, such as 1,8,64"),
+    (("--seconds", "0"), "0.0 is not in the range 0.1<=x<=600"),
+])
+def test_what_the_sampler_for_gpus_does_not_take_is_one_line(words, says, tmp_path):
+    field = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.arange(2))
+    save_problem(tmp_path / "field", field, Run(sweeps=2))
+    done = run("peer_gpu.py", "field", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_fields_that_the_sampler_for_gpus_does_not_take(tmp_path, monkeypatch):
+    peer = importlib.import_module("studies.peer_gpu")
+    field = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.arange(2))
+    taken, twosided = Run(sweeps=2), np.array([[0, 1], [2, 0]])
+    for problem, job, says in ((field, None, "it has no run"),
+                               (replace(field, clamped=np.eye(2) > 0), taken, "it has clamped sites"),
+                               (replace(field, doubleton="table", pairwise=twosided), taken, "it is not symmetric"),
+                               (field, Run(sweeps=70_000), "70000 sweeps are counted, of less than 65536"),
+                               (replace(field, labels=130, constants=np.arange(130)), taken, "it has 130 labels, of at most 128")):
+        save_problem(tmp_path / "field", problem, job)
+        with pytest.raises(ProblemError, match=re.escape(says)):
+            peer.field_of(tmp_path / "field")
+    save_problem(tmp_path / "field", field, replace(taken, estimate="last"))
+    assert peer.field_of(tmp_path / "field")[1] == taken
+
+
+@pytest.mark.parametrize(("machines", "says"), [
+    ("x", "'x' is no LANES:SLOTS: give such as 16:0,2:4"), ("4:4,2:4:1", "'2:4:1' is no LANES:SLOTS: give such as 16:0,2:4"),
+    ("3:0", "lanes is 3; it must be one of 1, 2, 4, 8, 16: choose one"),
+])
+def test_a_wrong_list_of_machines_is_one_line(machines, says, tmp_path):
+    done = run("tiles.py", "--machines", machines, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_wide_counters_send_less_than_raw_labels(tmp_path):
+    done = run("log_rate.py", "--scenes", "teddy,Venus-210x190", "--counter-bits", "1,8", "--sweeps", "40", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split(",") for line in done.stdout.splitlines()[1:]]
+    assert [line[0] for line in lines] == 2 * ["teddy"] + 2 * ["Venus-210x190"]
+    for narrow, wide in (lines[:2], lines[2:]):
+        assert 1 >= float(narrow[2]) > 2 * float(wide[2]) > 0
+        assert float(wide[-1]) > 1 > float(narrow[-1])
+
+
+def test_annealed_chains_count_what_they_evaluate(tmp_path):
+    done = run("annealing.py", "--scenes", "Venus-210x190", "--sweeps", "6,12", "--seeds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = {(line.split(",")[1], int(line.split(",")[2])): float(line.split(",")[-1]) for line in
+            (row.replace("events, C", "events C") for row in done.stdout.splitlines()[1:])}
+    labels = 49
+    for sweeps in (6, 12):
+        assert made["plain", sweeps] == sweeps
+        assert made["subsets of 6", sweeps] == pytest.approx(6 / labels * sweeps, abs=0.06)
+        assert 0 < made["events C = 4", sweeps] < made["events C = 16", sweeps] < sweeps
+    wrong = run("annealing.py", "--sweeps", "3", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+    assert "sweeps is '3'; it is a list of lengths of 4 sweeps or more" in wrong.stderr
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("--counter-bits", "1;8"), "'1;8' is no list of widths: give such as 1,4,8"),
+    (("--scenes", "nonsense"), "scenes has 'nonsense'; a built-in scene stands in for teddy,"), (("--sweeps", "1"), "x>=4")])
+def test_wrong_words_of_the_logs_rate_are_one_line(words, says, tmp_path):
+    done = run("log_rate.py", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert says in done.stderr
+
+
+def test_the_doubt_of_most_likelihood_is_the_share_of_pixels_that_have_any_label(monkeypatch, tmp_path):
+    """Of truths drawn from it: 20,000 of each kind, whose estimate lies within 0.03: a deviation is less than 0.004."""
+    doubt = importlib.import_module("studies.doubt")
+    write_scene(stereo_scene(100, 400, 16, 0), tmp_path)
+    job = doubt.job_of("stereo", [str(tmp_path / f"{name}.png") for name in ("left", "right")] + [
+        "--labels", "16", "--min-disparity", "1", "--truth", str(tmp_path / "disparity.png"), "--truth-scale", "2048"])
+    rng = np.random.default_rng(3)
+    seen, label = rng.integers(0, 2, (100, 400)).astype(bool), rng.integers(0, 16, (100, 400))
+    anything = rng.random((100, 400)) < np.where(seen, 0.25, 0.6)
+    truth = doubt.stereo.StereoTruth(np.where(anything, rng.integers(0, 16, (100, 400)), label) + 1.0, 1)
+    job = doubt.dataclasses.replace(job, truth=truth, maps={"occluded": np.ones((100, 400), bool)},
+                                    problem=doubt.dataclasses.replace(job.problem, observed=seen))
+    counts = np.where(np.arange(16) == label[..., None], 18, 0) + np.where(np.arange(16) == (label[..., None] + 1) % 16, 2, 0)
+    found = doubt.likeliest([doubt.logarithms(job, doubt.Solution(results=[], total=counts))])
+    # One in ten samples is a label that only truths of "any" have, so that a little less is put down to those.
+    assert found["DOUBT"] == pytest.approx(0.25, abs=0.03)
+    assert found["DOUBT_OUTSIDE"] == pytest.approx(0.6, abs=0.03)
+
+
+def test_the_doubt_of_motions(monkeypatch, tmp_path):
+    """The labels of true motions along both axes; pixels of unknown truth say nothing."""
+    doubt = importlib.import_module("studies.doubt")
+    words = importlib.import_module("studies.scene_jobs").built_in("motion", tmp_path, 1, 40, 60)
+    job = doubt.job_of("motion", [*words, "--vectors", "9x13"])
+    true, values = job.truth.picture, job.scale.values
+    assert np.array_equal(values[doubt.true_labels(job)], np.rint(true).clip(values.min(0), values.max(0)))
+    hidden, rng = job.maps["occluded"], np.random.default_rng(2)
+    unknown = hidden & (rng.random(hidden.shape) < 0.5)
+    true[unknown] = np.nan
+    counts = rng.integers(1, 9, (*hidden.shape, len(values)))
+    found = doubt.logarithms(job, doubt.Solution(results=[], total=counts))["DOUBT"]
+    counts[unknown] = 1
+    assert np.array_equal(doubt.logarithms(job, doubt.Solution(results=[], total=counts))["DOUBT"], found)
+    counts[hidden & ~unknown, 0] = 99
+    assert not np.array_equal(doubt.logarithms(job, doubt.Solution(results=[], total=counts))["DOUBT"], found)
+
+
+def test_doubts_by_scene_and_together(tmp_path):
+    done = run("doubt.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    head, own, held_back, together = (line.split(",") for line in done.stdout.splitlines())
+    assert head[2:4] == ["DOUBT", "DOUBT_OUTSIDE"]
+    assert own[2:4] == together[2:4]
+    assert (held_back[0], held_back[1]) == ("2", "held back")
+    assert all(50 < float(share) < 100 for share in (*own[4:], *held_back[4:]))
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    (["--scenes", "teddy"], "scenes has a name that is no seed; built-in scenes are whole numbers: give --data, or such as 1,2"),
+    (["--scenes", "1", "--held-back", "1"], "held-back has 1, on which the choice is made: give others"),
+    (["--scenes", ""], "scenes is empty: give what the choice is made on, such as 1,2"),
+])
+def test_what_a_choice_cannot_be_made_on(monkeypatch, given, said):
+    for name in ("doubt", "motion_intervals"):
+        done = CliRunner().invoke(importlib.import_module(f"studies.{name}").main, given)
+        assert (done.exit_code, done.output) == (2, f"Error: {said}\n")
+
+
+def test_a_stereo_pair_is_a_motion_scene(monkeypatch, tmp_path):
+    scene = stereo_scene(24, 32, 4, seed=1)
+    (tmp_path / "stereo" / "pair").mkdir(parents=True)
+    _, _, truth = write_scene(scene, tmp_path / "stereo" / "pair")
+    truth.rename(truth.with_name("disp_left.png"))
+    name = f"pair:{scene.truth_scale}"
+    scenes = importlib.import_module("studies.scene_jobs").chosen_on_and_held_back("motion", tmp_path, name, "", tmp_path / "work")
+    *frames, _, flow = scenes["chosen on"][name]
+    assert frames == [str(tmp_path / "stereo" / "pair" / f"{side}.png") for side in ("left", "right")]
+    true = np.where(scene.disparity > 0, -scene.disparity, np.nan)
+    assert np.array_equal(read_flow(flow), np.stack([0 * true, true], -1), equal_nan=True)
+
+
+def test_scenes_go_on_where_a_benchmark_shows_what_run_does(monkeypatch):
+    solved = importlib.import_module("studies.scene_jobs").solved
+    job = replace(TASK.job_of({"file": SLOW}), run=RUN, most_sweeps=MOST)
+    assert solved(job, backend="cpu", to_agree=True)[1].longer.sweeps == MOST
+    assert solved(job, backend="cpu")[1].longer is None
+
+
+def test_widths_are_judged_as_reports_judge_them(monkeypatch, tmp_path):
+    """With the constant, and hidden pixels' share of doubt."""
+    intervals, scenes = importlib.import_module("studies.motion_intervals"), importlib.import_module("studies.scene_jobs")
+    words = scenes.built_in("motion", tmp_path, 1, 40, 60)
+    job, solution = scenes.solved(scenes.job_of("motion", words), backend="cpu", to_agree=True)
+    assert job.doubt.any()
+    wanted = scenes.judged(job, solution.counts, solution.last).coverage
+    assert intervals.Fitted.of(words, "cpu").covered(intervals.OF_MOTION).mean() == pytest.approx(wanted)
+
+
+def test_widths_of_motions_that_hold_what_they_say(monkeypatch, tmp_path):
+    intervals = importlib.import_module("studies.motion_intervals")
+    rng = np.random.default_rng(5)
+    flow, deviation = rng.normal(0, 1, (120, 160, 2)), rng.uniform(0.02, 0.2, (120, 160, 2))
+    # 90 % of a uniform error lie within .9 of its bound, and no other motion was sampled.
+    error = rng.uniform(-1, 1, flow.shape) * 1.6449 * np.sqrt(0.03**2 * (flow**2).sum(-1).mean() + deviation**2) / 0.9
+    scene = intervals.Fitted(flow + error, flow, deviation, np.stack([flow, flow], -1), np.mgrid[-9:10, -9:10].reshape(2, -1).T)
+    assert intervals.nearest([scene]) == 0.03
+    assert np.abs(scene.covered(0.03) - 90).max() < 1  # a deviation of the share is 0.2
+    done = run("motion_intervals.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, chosen, held_back, together = (line.split(",") for line in done.stdout.splitlines())
+    assert (chosen[:2], held_back[:2]) == (["1", "chosen on"], ["2", "held back"])
+    assert chosen[4:7] == [""] * 3  # there is no other scene
+    assert held_back[5:7] == held_back[2:4]  # of which all that are chosen on are the others
+    assert together[2] == f"OF_MOTION {held_back[4]}"
+    assert all(80 < float(share) < 100 for share in (*chosen[2:4], *chosen[7:], *held_back[5:]))
