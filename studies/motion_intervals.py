@@ -21,8 +21,9 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.analysis.calibration import coverage
 from mrfhw.analysis.uncertainty import quantify
-from mrfhw.applications.motion.finer import OF_MOTION, Finer, FinerMotion, around
+from mrfhw.applications.motion.finer import OF_MOTION, FinerMotion, around
 from mrfhw.commands.machine_options import OneLineCommand
+from mrfhw.jobs.job import Between
 from mrfhw.jobs.label_scale import LEVEL
 from studies.scene_jobs import choice_options, chosen_on_and_held_back, job_of, solved
 
@@ -50,7 +51,7 @@ class Fitted:
         assert found.mean is not None
         assert found.interval is not None
         vectors = job.scale.at(found.mode)
-        near: Finer = job.finer(vectors, found.mean, None)
+        near: Between = job.finer(vectors, found.mean, None)
         return cls(job.truth.picture, near.values, job.finer.deviation(vectors, near.values), found.interval,
                    job.scale.values)
 

@@ -100,7 +100,7 @@ def _answer(job: Job, values: np.ndarray, mean: np.ndarray | None, finer: np.nda
     """`Analysis.answer` and `Analysis.between`."""
     if job.finer is not None:
         assert finer is not None
-        return finer, "the motion between pixels"
+        return finer, job.finer.name
     if not job.scale.ordered or job.cooled or mean is None:
         return values, ""
     # Of greys the mean has the least squared error, by which they are judged.

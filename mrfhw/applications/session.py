@@ -34,8 +34,8 @@ def sampled(job: Job, backend: str, chains: int | None, visit: int | None, callb
     """The answer of a job whose first runs are done."""
     chains = job.chains if chains is None else chains
     job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit})
-    visit = visit_of(job.config, job.run, chains, job.most_sweeps) if visit is None else visit
-    with Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains, job.most_sweeps) as running:
+    visit = visit_of(job.machine, job.run, chains, job.most_sweeps) if visit is None else visit
+    with Chains(Plan.of(backend, job.machine, job.problem, visit), job.run, chains, job.most_sweeps) as running:
         running.until_agreed(every, callback)
         return answer(_cut(job, running), running.solution())
 
@@ -80,10 +80,10 @@ class Session:
             raise ProblemError(f"most_sweeps is {options['most_sweeps']}; a session goes on by continue_: leave most_sweeps out")
         job = TASK.job_of({"file": problem, "sweeps": burn_in + 1, "burn_in": burn_in, "seed": seed, "initial": initial,
                            **machine_options(machine, backend, options), **options}, backend, BESIDE)
-        visit = visit_of(job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
+        visit = visit_of(job.machine, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
         self._job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit},
                                         notes=(*job.notes, *notes))
-        self._chains = Chains(Plan.of(backend, job.config, job.problem, visit), job.run, chains)
+        self._chains = Chains(Plan.of(backend, job.machine, job.problem, visit), job.run, chains)
         self._ended = ""
         self.visit = visit
 

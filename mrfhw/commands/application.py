@@ -83,7 +83,7 @@ def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None, keepi
         def judge(trace: Trace) -> bool:
             return bool(_begin()(apart, trace)())  # by the process that has imported what that takes
 
-        return sampling.sample(backend, job.config, job.problem, job.run, chains=chains, visit=visit, keeping=keeping, add_up=True,
+        return sampling.sample(backend, job.machine, job.problem, job.run, chains=chains, visit=visit, keeping=keeping, add_up=True,
                                progress=lambda done: bar.update(done - bar.n), most=job.most_sweeps, going_on=going_on, judge=judge)
 
 
@@ -98,7 +98,7 @@ def prepared_with_bar(backend: str, job: Job, visit: int | None) -> Job:
 def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
     """One chain's result on one machine, with a progress bar."""
     with _bar(backend, job.run.sweeps) as bar:
-        return backends.solve(backend, job.config, job.problem, job.run, lambda done: bar.update(done - bar.n), visit=visit)
+        return backends.solve(backend, job.machine, job.problem, job.run, lambda done: bar.update(done - bar.n), visit=visit)
 
 
 def _summary(report: dict[str, Any], directory: Path, labels_found: str) -> str:

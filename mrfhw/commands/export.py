@@ -45,10 +45,10 @@ def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None
                given=given_options(), **options)
     manifest = options["machine"]
     top = Top() if manifest is None else stated_top(manifest)
-    port, prefix = top.memory_port(task.config), top.prefix
+    port, prefix = top.memory_port(task.machine), top.prefix
     with working("generating"):
-        image = load_image(task.config, task.problem, task.run)
-        texts = {**driver_files(task.config, port, prefix), **with_prefix({"mrfhw_image.h": c_array(image)}, prefix)}
+        image = load_image(task.machine, task.problem, task.run)
+        texts = {**driver_files(task.machine, port, prefix), **with_prefix({"mrfhw_image.h": c_array(image)}, prefix)}
     files: dict[str, str | bytes] = {**texts, f"{prefix or 'mrfhw'}_image.bin": image}
     # The example is there to be changed, for the addresses of a system.
     mine, example = files[EXAMPLE], output / EXAMPLE
@@ -57,7 +57,7 @@ def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None
         del files[EXAMPLE]
     with staged(output) as scratch:
         write_files(scratch, files)
-    config, (rows, cols) = Derived.of(task.config), task.problem.shape
+    config, (rows, cols) = Derived.of(task.machine), task.problem.shape
     if kept:
         click.echo(f"kept {example}, which is another than this export's: move it away for a new one", err=True)
     click.echo(f"wrote {', '.join(sorted(files))} to {output}\n"

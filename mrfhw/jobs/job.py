@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from mrfhw.applications.motion.finer import Finer
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.machine.config import Config
 from mrfhw.pictures.restored import Restoring
 from mrfhw.placement.temperature import coefficients
+from mrfhw.samplers.exact import temperatures
 
-__all__ = ["START_FOUND", "Cooling", "First", "Job", "Truth", "energy_settings"]
+__all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Truth", "energy_settings"]
 
 START_FOUND = "labels found from the pictures"  # of `Run.initial`, in a report
 
@@ -62,6 +62,27 @@ class Truth(Protocol):
 
 
 @dataclass(frozen=True)
+class Between:
+    """Values between those of labels. values: (H, W, D) float64. interval: (H, W, D, 2), or None where none of samples is given."""
+
+    values: np.ndarray
+    interval: np.ndarray | None
+
+
+class Finer(Protocol):
+    """From what was sampled to values between those of labels.
+
+    name: what they are, in words, such as "the motion between pixels".
+    """
+
+    name: ClassVar[str]
+
+    def __call__(self, values: np.ndarray, start: np.ndarray, interval: np.ndarray | None, /) -> Between:
+        """values: (H, W, D), the estimate. start: (H, W, D), where to begin: the mean of the samples, or the estimate again.
+        interval: (H, W, D, 2), of the samples, or None."""
+
+
+@dataclass(frozen=True)
 class First:
     """What is sampled before a job's own field, whose data or first labels follow from it.
 
@@ -77,7 +98,8 @@ class First:
 class Job:
     """A checked problem with all that is needed to solve, draw and judge it.
 
-    application: "stereo", "motion", "segment" or "denoise". inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
+    application: "stereo", "motion", "segment" or "denoise". config: the machine that the field was made for; None where software
+    is to solve it and nothing was said of a machine. inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
     annealing: the chain is cooled over the whole run. most_sweeps: how many a chain has at most where chains go on until they agree
     (`mrfhw.runs.longer`); 0 where they do not.
     settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards,
@@ -87,12 +109,12 @@ class Job:
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
     labels_found: which labels were found from the inputs, in words; "" where they were given.
-    restoring: of denoising, from its grey to the picture in its own type, depth and colours. finer: from estimate, mean (or the
-    estimate again) and interval, in values, to values between those of labels.
+    restoring: of denoising, from its grey to the picture in its own type, depth and colours. finer: to values between those of
+    labels.
     """
 
     application: str
-    config: Config
+    config: Config | None
     problem: Problem
     run: Run
     inputs: dict[str, np.ndarray]
@@ -110,7 +132,7 @@ class Job:
     notes: tuple[str, ...] = ()
     labels_found: str = ""
     restoring: Restoring | None = None
-    finer: Callable[[np.ndarray, np.ndarray, np.ndarray | None], Finer] | None = None
+    finer: Finer | None = None
 
     @property
     def chains(self) -> int:
@@ -144,9 +166,19 @@ class Job:
         return [Path(name) for name in names if isinstance(name, str) and Path(name).is_file()]
 
     @property
+    def machine(self) -> Config:
+        """`config` of a job that a machine, or the model of one, is to solve."""
+        assert self.config is not None, "a field that was made without a machine"
+        return self.config
+
+    def _temperatures(self) -> Iterator[float]:
+        """Of sweep 0, 1, 2, ... without end, or what a machine holds of them."""
+        return temperatures(self.problem) if self.config is None else coefficients(self.config, self.problem)
+
+    @property
     def cooled(self) -> bool:
         """Whether the temperature changes while labels are counted, so that their frequencies are no probabilities."""
         if self.annealing:
             return True
-        counted = itertools.islice(coefficients(self.config, self.problem), self.run.burn_in, self.run.sweeps)
+        counted = itertools.islice(self._temperatures(), self.run.burn_in, self.run.sweeps)
         return len(set(counted)) > 1

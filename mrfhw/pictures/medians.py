@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.samplers.data import compiling
 from mrfhw.system.numba_alone import numba
+from mrfhw.system.progress import compiling
 from mrfhw.system.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
 
 __all__ = ["medians"]

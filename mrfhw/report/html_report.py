@@ -236,10 +236,11 @@ def _by_a_machine(report: Mapping[str, Any]) -> bool:
 
 
 def _hardware(job: Job, report: Mapping[str, Any], clock_hz: float | None) -> str:
-    config, extra = Derived.of(job.config), report["extra"]
-    rows: list[tuple[Any, ...]] = [] if not _by_a_machine(report) else [
-        ("machine", config.size, f"{config.mesh_rows}x{config.mesh_cols} tiles of {config.spus} sampling units each"
-         f"{f' of {config.lanes} lanes' if config.lanes > 1 else ''}, sampler {config.sampler.name}")]
+    extra, rows = report["extra"], list[tuple[Any, ...]]()
+    if _by_a_machine(report):
+        config = Derived.of(job.machine)
+        rows.append(("machine", config.size, f"{config.mesh_rows}x{config.mesh_cols} tiles of {config.spus} sampling units each"
+                     f"{f' of {config.lanes} lanes' if config.lanes > 1 else ''}, sampler {config.sampler.name}"))
     rows += [
         ("lanes", _number(report["lanes"]), "label evaluations a cycle at most"),
         ("label evaluations", _number(report["label_evaluations"]), ""), ("cycles", _number(report["cycles"]), "stalls included"),
@@ -287,17 +288,20 @@ def _listing(values: Mapping[str, Any]) -> str:
 
 
 def _settings(report: Mapping[str, Any]) -> str:
-    settings = {key: value for key, value in report["settings"].items() if key != "machine"}
+    settings, machine = {**report["settings"]}, report["settings"]["machine"]
+    del settings["machine"]
+    if machine is None:
+        return _section("Settings", _listing(settings))
     note = "" if _by_a_machine(report) else ('<p class="note">No machine drew the labels: the pictures have the widths of this '
                                              "one.</p>")
-    return _section("Settings", _listing(settings), "<h3>Machine</h3>", note, _listing(report["settings"]["machine"]))
+    return _section("Settings", _listing(settings), "<h3>Machine</h3>", note, _listing(machine))
 
 
 def _reproduce(report: Mapping[str, Any], command: str | None) -> str:
-    line = f"<pre>{escape(command)}</pre>" if command else ""
+    line, digest = f"<pre>{escape(command)}</pre>" if command else "", report["config_digest"]
+    of_machine = "</p>" if digest is None else f" Digest of the machine's configuration:</p><pre>{escape(digest)}</pre>"
     return _section("How to reproduce", line,
-                    f"<p>mrfhw {escape(report['version'])}; the same version, settings and seed give the same bits. Digest of the "
-                    f"machine's configuration:</p><pre>{escape(report['config_digest'])}</pre>"
+                    f"<p>mrfhw {escape(report['version'])}; the same version, settings and seed give the same bits.{of_machine}"
                     f"<p>Files beside this one: {escape(', '.join(report['files']))}.</p>")
 
 

@@ -92,7 +92,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
     } for number, r in enumerate(results)]
     return {
         "version": __version__, "application": job.application, "backend": results[0].backend,
-        "config_digest": Derived.of(job.config).digest, **_hardware(results), "first": _first(job),
+        "config_digest": None if job.config is None else Derived.of(job.config).digest, **_hardware(results), "first": _first(job),
         "metrics": analysis.metrics,
         "uncertainty": None if analysis.uncertainty is None else analysis.uncertainty.summary(),
         "convergence": analysis.convergence,
@@ -102,7 +102,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "rows": job.problem.shape[0], "columns": job.problem.shape[1],
         "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
         "sweeps_asked": None if solution.given_up else solution.asked,
-        "settings": {**job.settings, "machine": job.config.to_dict()}, "chains": chains,
+        "settings": {**job.settings, "machine": None if job.config is None else job.config.to_dict()}, "chains": chains,
     }
 
 
@@ -135,7 +135,7 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
 
 def _saturated(job: Job, labels: np.ndarray) -> str | None:
     """Said of a machine that cuts off energies which labels are drawn with now and then, with other labels around at `labels`."""
-    problem, machine = job.problem, Derived.of(job.config)
+    problem, machine = job.problem, Derived.of(job.machine)
     most, bound, temperature = machine.energy_max << problem.energy_shift, energy_bound(problem), problem.schedule.coldest
     if bound <= most:
         return None

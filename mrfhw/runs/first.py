@@ -26,7 +26,7 @@ def prepared(backend: str, job: Job, visit: int | None = None, progress: Progres
             if progress is not None:
                 progress(before + done)
 
-        results.append(backends.solve(backend, job.config, problem, run, advance, visit=visit))
+        results.append(backends.solve(backend, job.machine, problem, run, advance, visit=visit))
         finished += run.sweeps
     changes = job.first.then(results)
     for result in results:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.samplers.data import compiling
 from mrfhw.samplers.energy_kernel import least_of_rows
+from mrfhw.system.progress import compiling
 from mrfhw.system.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 
 __all__ = ["least_in_boxes"]

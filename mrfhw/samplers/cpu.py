@@ -31,12 +31,13 @@ from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.samplers.cpu_kernel import LANES, QUARTER, STEEPEST, fill_site_weights, sweep_sites
-from mrfhw.samplers.data import compiling, doubles, singles
+from mrfhw.samplers.data import doubles, singles
 from mrfhw.samplers.exact import RasterSites, temperatures
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.samplers.random import lane_states
 from mrfhw.samplers.sweeps import Observe, advance
 from mrfhw.system.large_arrays import copied, zeros
+from mrfhw.system.progress import compiling
 from mrfhw.system.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 
 __all__ = ["RESTING", "CpuChain", "CpuTables", "solve"]

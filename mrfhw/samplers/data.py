@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,11 @@ from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.problem import Problem
 from mrfhw.field.terms import SINGLETONS
 from mrfhw.samplers.energy_kernel import fill_singles
-from mrfhw.system.progress import working
 
-__all__ = ["compiling", "doubles", "edges", "energy_bound", "hamming_sources", "singles", "sources"]
+__all__ = ["doubles", "edges", "energy_bound", "hamming_sources", "singles", "sources"]
 
 
 _ALL = np.empty(0, np.uint8)  # no label chosen
-_compiled: set[tuple[object, ...]] = set()  # kernels that this process has called
-
-
-def compiling(*kernel: object) -> contextlib.AbstractContextManager[None]:
-    """Around the first call of a kernel: it may be compiled, which takes seconds."""
-    if kernel in _compiled:
-        return contextlib.nullcontext()
-    _compiled.add(kernel)
-    return working("compiling the model")
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

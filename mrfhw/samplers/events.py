@@ -18,9 +18,9 @@ from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
 from mrfhw.placement.visit_order import COLOURS
-from mrfhw.samplers.data import compiling
 from mrfhw.samplers.events_kernel import sweep_active
 from mrfhw.samplers.exact import FloatTables, temperatures
+from mrfhw.system.progress import compiling
 
 __all__ = ["EventChain", "Skipping"]
 

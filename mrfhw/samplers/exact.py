@@ -24,10 +24,11 @@ from mrfhw.placement.fit import check_fits
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients, realized
 from mrfhw.placement.visit_order import COLOURS, VisitOrder
-from mrfhw.samplers.data import compiling, doubles, edges, energy_bound, singles
+from mrfhw.samplers.data import doubles, edges, energy_bound, singles
 from mrfhw.samplers.random import lane_states
 from mrfhw.samplers.sweeps import Observe, advance
 from mrfhw.system.large_arrays import copied, zeros
+from mrfhw.system.progress import compiling
 from mrfhw.twin.kernel import count_labels, fill_flags, fill_uniforms, float_cdf, float_race
 
 __all__ = ["Chain", "FloatTables", "RasterSites", "solve", "temperatures"]

@@ -12,9 +12,10 @@ from typing import Self
 
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-__all__ = ["Lines", "counting", "working"]
+__all__ = ["Lines", "compiling", "counting", "working"]
 
 SECONDS = 20.0  # from line to line where there is no terminal
+_compiled: set[tuple[object, ...]] = set()  # kernels that this process has called
 
 
 class Lines:
@@ -65,3 +66,11 @@ def working(what: str, quiet_seconds: float = 2.0) -> Iterator[None]:
     finally:
         done.set()
         thread.join()
+
+
+def compiling(*kernel: object) -> contextlib.AbstractContextManager[None]:
+    """Around the first call of a kernel: it may be compiled, which takes seconds."""
+    if kernel in _compiled:
+        return contextlib.nullcontext()
+    _compiled.add(kernel)
+    return working("compiling the model")

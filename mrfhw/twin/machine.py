@@ -20,10 +20,11 @@ from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.temperature import coefficient, coefficients
 from mrfhw.placement.visit_order import COLOURS
-from mrfhw.samplers.data import compiling, doubles, edges, energy_bound, singles
+from mrfhw.samplers.data import doubles, edges, energy_bound, singles
 from mrfhw.samplers.random import lane_states
 from mrfhw.samplers.sweeps import Observe, advance
 from mrfhw.system.large_arrays import zeros
+from mrfhw.system.progress import compiling
 from mrfhw.system.threads import in_shares, threads_of
 from mrfhw.twin.kernel import BLOCK, CLAMPED, EXISTS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race, sweep_subsets
 from mrfhw.twin.log_timing import LogTiming

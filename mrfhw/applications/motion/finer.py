@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import ClassVar
 
 import numpy as np
 
+from mrfhw.jobs.job import Between
 from mrfhw.jobs.label_scale import LEVEL
 from mrfhw.pictures.medians import medians
-from mrfhw.samplers.data import compiling
 from mrfhw.system.numba_alone import numba
+from mrfhw.system.progress import compiling
 from mrfhw.system.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
 
-__all__ = ["FARTHEST", "Finer", "FinerMotion", "around"]
+__all__ = ["FARTHEST", "FinerMotion", "around"]
 
 REACH = 4  # rows and columns on each side of a pixel whose greys are fitted
 MEDIAN = 9  # rows and columns of the medians
@@ -37,14 +39,6 @@ PRECISION = 12.0  # 1 / the variance of a motion that may be anywhere within a p
 OF_MOTION = 0.0325
 DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # between a motion and its interval's ends, 1.645 for 90 %
 SAME = 1.2  # pixels by which an end of the samples' own interval differs without telling of another motion
-
-
-@dataclass(frozen=True)
-class Finer:
-    """Values between labels. values: (H, W, D) float64. interval: (H, W, D, 2), or None where no interval of samples is given."""
-
-    values: np.ndarray
-    interval: np.ndarray | None
 
 
 @numba.njit(cache=True, nogil=True)
@@ -119,6 +113,7 @@ class FinerMotion:
     first: np.ndarray
     second: np.ndarray
     hidden: np.ndarray | None = None
+    name: ClassVar[str] = "the motion between pixels"
 
     def _fit(self, vectors: np.ndarray, flow: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(H, W, 2) each: what makes the squared error least where it is linear, and that motion's standard deviation.
@@ -144,7 +139,7 @@ class FinerMotion:
         step /= (rows * cols - both * both)[..., None]
         return step.clip(-STEP, STEP), precision**-0.5
 
-    def __call__(self, vectors: np.ndarray, start: np.ndarray, interval: np.ndarray | None) -> Finer:
+    def __call__(self, vectors: np.ndarray, start: np.ndarray, interval: np.ndarray | None) -> Between:
         """Motions near `vectors`. All (H, W, 2), rows first, in pixels.
 
         vectors: what was estimated. start: where to begin, such as the mean of the samples. interval: (H, W, 2, 2), of the samples
@@ -157,8 +152,8 @@ class FinerMotion:
             middle = np.stack([medians(flow[..., axis].astype(np.float32), MEDIAN) for axis in (0, 1)], -1)
             flow = middle.astype(np.float64).clip(least, most)
         if interval is None:
-            return Finer(flow, None)
-        return Finer(flow, around(flow, self.deviation(vectors, flow), interval))
+            return Between(flow, None)
+        return Between(flow, around(flow, self.deviation(vectors, flow), interval))
 
     def deviation(self, vectors: np.ndarray, flow: np.ndarray) -> np.ndarray:
         """(H, W, 2): standard deviations of motions (H, W, 2) near `vectors`, in pixels."""
