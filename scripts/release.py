@@ -34,14 +34,16 @@ RELATIVE = re.compile(r"""(?:\]\(|^ *\[[^]\n]+\]: *|\b(?:src|href) *= *["']?)(?!
 NEEDED = ("mrfhw/__init__.py", "mrfhw/simulation/chip.py", "mrfhw/simulation/chip.cpp", "sim/benches/__init__.py",
           "tests/conftest.py", "tests/support/__init__.py", "CHANGELOG.md", "LICENSE", "README.md")  # of the sdist
 # Files of tests that run against the installed wheel: arrays in, answers and files out, machines and their numbers.
-OF_WHEEL = [f"tests/test_{name}.py" for name in (
-    "addresses", "api", "config", "flow_files", "given_arrays", "placement", "random_streams", "segmentation", "softmax",
-    "visit_order")]
+OF_WHEEL = [f"tests/{room}/test_{name}.py" for room, name in (
+    ("applications", "api"), ("applications", "segmentation"), ("field", "given_arrays"), ("host", "addresses"),
+    ("machine", "config"), ("pictures", "flow_files"), ("placement", "placement"), ("placement", "visit_order"),
+    ("project", "softmax"), ("twin", "random_streams"))]
 # Files that run in the unpacked sdist, documents and benches of the gateware included: minutes in all.
-OF_SDIST = [f"tests/{name}.py" for name in (
-    "test_cell_models", "test_docs", "test_generate", "test_images", "test_link_protocol", "test_message_folding", "test_plan",
-    "test_pll", "test_site", "test_uncertainty", "sim/test_random", "sim/test_scheduler", "sim/test_temperature",
-    "sim/test_tree", "sim/test_uart")]
+OF_SDIST = [f"tests/{room}/test_{name}.py" for room, name in (
+    ("analysis", "uncertainty"), ("fpga", "pll"), ("gateware", "random"), ("gateware", "scheduler"),
+    ("gateware", "temperature"), ("gateware", "tree"), ("gateware", "uart"), ("generation", "generate"), ("host", "link_protocol"),
+    ("pictures", "images"), ("project", "docs"), ("project", "plan"), ("project", "site"), ("sim", "cell_models"),
+    ("twin", "message_folding"))]
 
 
 def call(*command: object, cwd: Path = ROOT) -> str:

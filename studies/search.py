@@ -44,7 +44,7 @@ WEIGHTS = {"SMOOTH": (1, 2, 3, 4), "EDGE": (0, 1, 2), "CONTRAST": (8, 15, 25, 40
 
 @dataclass(frozen=True)
 class Space:
-    """What is searched. measure: of `mrfhw.jobs.metrics`, the less the better. module: of `mrfhw.apps` with the constants.
+    """What is searched. measure: of `mrfhw.jobs.metrics`, the less the better. module: of `mrfhw.applications` with the constants.
 
     values: by parameter, in the order of the search: "--tau" is an option of `mrfhw run`, "EDGE" a constant and
     "ONE_WAY_ENERGY.tau" an entry of one. SMOOTH, EDGE and CONTRAST tell of pictures in which edges have weights: those of
@@ -73,7 +73,7 @@ QUICK = {"stereo": ("--temperature", "EDGE"), "motion": ("--temperature", "EDGE"
 
 def module_of(verb: str) -> Any:
     """The application's module, which has the constants."""
-    return importlib.import_module(f"mrfhw.apps.{SPACES[verb].module}")
+    return importlib.import_module(f"mrfhw.applications.{SPACES[verb].module}.field")
 
 
 def defaults(verb: str, names: list[str]) -> Choice:

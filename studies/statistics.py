@@ -170,3 +170,7 @@ def command(draws: int, seed: int, output: Path | None) -> None:
     if output is not None:
         output.write_text(_csv(table))
         click.echo(f"wrote {output}")
+
+
+if __name__ == "__main__":
+    command(prog_name="python -m studies.statistics")

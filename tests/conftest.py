@@ -7,7 +7,6 @@ import fcntl
 import functools
 import gc
 import os
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """References of the components for the benches, in NumPy or plain Python.
 
-Where `mrfhw.model` or `mrfhw.field.problem` states a function, it is called; what is stated here once more
+Where `mrfhw.twin`, `mrfhw.samplers` or `mrfhw.field.problem` states a function, it is called; what is stated here once more
 (draws from given uniforms, Algorithm 1) is there to be compared with the model's.
 """
 

@@ -6,9 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from backends.test_windows import PROBLEMS, SMALL, Recording
-from gateware.test_random_machines import check_sums
-from runs.test_checkpoints import assert_same, in_pieces, small_problem, whole
 
 from mrfhw.backends.plan import Plan, solve
 from mrfhw.backends.session import Pauses
@@ -24,6 +21,9 @@ from mrfhw.placement.placement import Placement
 from mrfhw.runs.sampling import sample
 from mrfhw.simulation.chip import CompiledChip, run_placed
 from support.boards import TINY, TINY_OPTIONS, board
+from support.comparing import check_sums
+from support.interrupted import assert_same, in_pieces, small_problem, whole
+from support.windowed import PROBLEMS, SMALL, Recording
 
 # An entry of 5 bits holds the sums of 6 sweeps of 6 labels.
 NARROW = dataclasses.replace(SMALL, label_bits=3, counter_bits=1)

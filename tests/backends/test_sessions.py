@@ -36,7 +36,7 @@ def test_one_signature(kind):
 
 def test_the_sessions_import_no_chip_and_no_board():
     code = ("import sys, mrfhw.backends.plan, mrfhw.runs.sampling\n"
-            "rooms = 'mrfhw.host', 'mrfhw.sim', 'mrfhw.gateware', 'amaranth'\n"
+            "rooms = 'mrfhw.host', 'mrfhw.simulation', 'mrfhw.gateware', 'amaranth'\n"
             "print(sorted(name for name in sys.modules if name.startswith(rooms)))")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"

@@ -7,44 +7,17 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mrfhw.applications.motion.field import motion_problem
-from mrfhw.applications.stereo.field import stereo_problem
 from mrfhw.backends.plan import solve
 from mrfhw.backends.windows import WindowPlan
 from mrfhw.driver.driver import ChipError, Driver, transfer_cycles
-from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.problem import ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import register
 from mrfhw.placement.placement import Placement
 from mrfhw.samplers.random import lane_states
 from support.window_reference import windowed_run
-
-SMALL = Config(mesh_rows=2, mesh_cols=2, spus=1, tile_rows=8, tile_cols=8)
-
-
-def _stereo(rows: int, cols: int, labels: int = 5, **changes: object) -> Problem:
-    rng = np.random.default_rng(4)
-    right = rng.integers(0, 64, (rows, cols))
-    left = np.roll(right, 3, 1) + rng.integers(0, 3, (rows, cols))
-    return stereo_problem(left.clip(0, 63), right, labels=labels, min_disparity=2, **changes)  # type: ignore[arg-type]
-
-
-def _motion(rows: int, cols: int) -> Problem:
-    rng = np.random.default_rng(5)
-    first = rng.integers(0, 64, (rows, cols))
-    return motion_problem(first, np.roll(first, (1, -1), (0, 1)), rows=3, cols=5)
-
-
-def _denoise(rows: int, cols: int) -> Problem:
-    rng = np.random.default_rng(6)
-    clamped, observed = rng.random((2, rows, cols)) < 0.2
-    return Problem(labels=6, singleton1=rng.integers(0, 64, (rows, cols)), constants=np.arange(0, 60, 10), beta=3, tau=3,
-                   clamped=clamped, observed=~observed, schedule=Schedule.geometric(8, 0.9, 2))
-
-
-PROBLEMS = {"stereo": _stereo(21, 40), "motion": _motion(37, 19), "denoise": _denoise(30, 33), "column": _denoise(50, 3),
-            "cooling": _stereo(20, 19, schedule=Schedule.of_table((9.0, 5.0, 2.5), 2))}
+from support.windowed import PROBLEMS, SMALL, Recording, stereo_grid
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -80,7 +53,7 @@ def test_every_site_is_drawn_in_one_window(name):
 
 
 def test_one_window_where_the_machine_holds_the_grid():
-    problem = _stereo(16, 16)
+    problem = stereo_grid(16, 16)
     assert len(WindowPlan(SMALL, problem).windows) == 1
     run = Run(sweeps=4, burn_in=1)
     result = solve("model", SMALL, problem, run)
@@ -120,34 +93,19 @@ def test_refused_visits(changes, line):
 def test_refused_where_margins_leave_nothing():
     with pytest.raises(ProblemError, match="a window of this problem has 2 rows and 40 columns around what is drawn; the machine "
                                            "holds 16x16 sites: give fewer labels, more SPEs or larger tiles"):
-        solve("model", SMALL, _stereo(20, 90, labels=40), Run(sweeps=4))
+        solve("model", SMALL, stereo_grid(20, 90, labels=40), Run(sweeps=4))
 
 
 @pytest.mark.parametrize("sampler", ["race", pytest.param("cdf", marks=pytest.mark.long)])
 def test_full_hd_on_sixteen_tiles_of_two_lanes(sampler):
     """1920x1080 sites, 8 labels, on the default machine: 40 windows."""
-    problem = _stereo(1080, 1920, 8)
+    problem = stereo_grid(1080, 1920, 8)
     config, run = Config(sampler=sampler), Run(sweeps=3, burn_in=1, seed=2)
     result = solve("model", config, problem, run, visit=2)
     labels, counts = windowed_run(config, problem, run, 2)
     assert result.windows == 40
     assert np.array_equal(result.last, labels)
     assert np.array_equal(result.counts, counts)
-
-
-class Recording:
-    """A `Chip` that keeps what it is given."""
-
-    def __init__(self) -> None:
-        self.words: dict[int, int] = {}
-        self.written: list[int] = []
-
-    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        self.words.update(zip(addresses.tolist(), data.tolist(), strict=True))
-        self.written.append(len(addresses))
-
-    def read(self, addresses: np.ndarray) -> np.ndarray:
-        return np.array([self.words.get(address, 0) for address in addresses.tolist()], np.uint32)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -184,7 +142,7 @@ def test_a_visit_writes_what_differs_and_leaves_the_rest(name):
 
 
 def test_what_a_failed_write_left_is_written_again():
-    chip, problem = Recording(), _stereo(16, 16)
+    chip, problem = Recording(), stereo_grid(16, 16)
     placement, driver = Placement(SMALL, problem, Run(sweeps=3)), Driver(SMALL, chip)
     driver.load(placement)
     other = Placement(SMALL, dataclasses.replace(problem, singleton1=63 - problem.singleton1), Run(sweeps=3))

@@ -140,5 +140,5 @@ def test_a_field_knows_no_machine():
     """Nothing of mrfhw.field imports, by whatever way, what a problem is put on."""
     program = ("import pkgutil, importlib, sys, mrfhw.field\n"
                "for found in pkgutil.iter_modules(mrfhw.field.__path__, 'mrfhw.field.'): importlib.import_module(found.name)\n"
-               "print([name for name in sys.modules if name.startswith(('mrfhw.machine', 'mrfhw.placement', 'mrfhw.model'))])")
+               "print([name for name in sys.modules if name.startswith(('mrfhw.machine', 'mrfhw.placement', 'mrfhw.samplers'))])")
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == "[]"

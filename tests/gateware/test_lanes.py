@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from gateware.test_random_machines import compare
 
 from mrfhw.backends.plan import solve
 from mrfhw.cli import main
@@ -24,6 +23,7 @@ from mrfhw.samplers import exact
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.simulation.chip import CompiledChip
 from mrfhw.twin import machine
+from support.comparing import compare
 from support.random_lanes import lane_placement, random_lane_machine
 from support.random_problems import with_estimates
 

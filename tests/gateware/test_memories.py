@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 from amaranth.sim import Simulator
-from gateware.test_random_machines import compare
 
 from mrfhw.gateware.common.memories import Queue, UnguardedMemory
 from mrfhw.gateware.common.poison import poisoned
@@ -16,6 +15,7 @@ from mrfhw.generation.identity import circuit, circuit_digest
 from mrfhw.generation.verilog import board_text, component_verilog
 from mrfhw.machine.config import Config
 from mrfhw.simulation.chip import CompiledChip
+from support.comparing import compare
 from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import random_config, random_placement
 from support.refusals import assert_refused

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gateware.test_random_machines import compare
 
 from mrfhw.simulation.chip import CompiledChip
+from support.comparing import compare
 from support.random_fields import random_field, random_field_machine
 
 SEEDS = (1, 2, 3)  # the first is in every test run

@@ -6,8 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from gateware.test_lanes import RUN
-from gateware.test_random_machines import compare, prefixes
 
 from mrfhw.backends.plan import Plan, solve
 from mrfhw.backends.session import Pauses
@@ -23,10 +21,12 @@ from mrfhw.samplers import exact
 from mrfhw.simulation.chip import CompiledChip
 from mrfhw.twin import machine
 from mrfhw.twin.kernel import EXISTS, LEFT, RIGHT, choose_slots, near_slots
+from support.comparing import compare, prefixes
 from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import with_estimates
 from support.small_grids import Copies, SmallGrid, tail
 
+RUN = Run(sweeps=3, burn_in=1, seed=3)
 MACHINES = ((1, 1), (8, 2), (2, 7), (4, 6))  # lanes and seeds of random machines; the first two are in every test run
 
 

@@ -65,7 +65,7 @@ def test_links_and_files_exist():
         text = document.read_text()
         for link in re.findall(r"\]\(([^)#:]+)\)", text):
             assert (document.parent / link).exists(), (document.name, link)
-        for name in re.findall(r"`((?:tests|docs|benchmarks|sim|mrfhw|rtl_out)/[\w/.]+)`", text):
+        for name in re.findall(r"`((?:tests|docs|studies|sim|mrfhw|rtl_out)/[\w/.]+)`", text):
             assert (ROOT / name).exists(), (document.name, name)
 
 
@@ -81,7 +81,7 @@ def test_commands_and_targets_exist():
 
 def test_every_command_has_help():
     runner = CliRunner()
-    for arguments in ([], ["run", "stereo"], ["verify", "stereo"], ["generate"], ["statistics"], ["demo-scene"]):
+    for arguments in ([], ["run", "stereo"], ["verify", "stereo"], ["generate"], ["demo-scene"]):
         result = runner.invoke(main, [*arguments, "--help"])
         assert result.exit_code == 0
         assert "Usage:" in result.output

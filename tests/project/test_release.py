@@ -19,7 +19,7 @@ from support.checkout import tracked
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
-LINKS = {"sim", "host", "fpga"}  # into mrfhw/; setuptools packs plain files alone
+LINKS = {"host", "fpga"}  # into mrfhw/; setuptools packs plain files alone
 ADDED = ("PKG-INFO", "setup.cfg", "mrfhw.egg-info/")  # by setuptools
 ADDRESS = "https://example.org/somebody/mrfhw"
 

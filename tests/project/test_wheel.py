@@ -13,7 +13,6 @@ import pytest
 from support.checkout import tracked
 
 ROOT = Path(__file__).parents[2]
-NOT_INSTALLED = ("benches", "support", "cells", "tests")  # folders of sim/ and of the project that only tests need
 
 
 def call(*command: str | Path, cwd: Path) -> str:
@@ -37,10 +36,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_wheel_has_the_product_and_no_benches(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    # What git tracks of mrfhw, without what only tests use.
-    wanted = {name for name in tracked("mrfhw") if not set(Path(name).parts) & set(NOT_INSTALLED)}
     packed = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
-    assert packed == wanted
+    assert packed == set(tracked("mrfhw"))
 
 
 def test_an_empty_environment_generates_and_runs(wheel: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import os
 import shlex
@@ -13,76 +12,24 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from backends.test_windows import PROBLEMS, SMALL
 from click.testing import CliRunner
 
-from mrfhw.analysis.solution import Solution
 from mrfhw.backends.plan import Plan, solve
 from mrfhw.backends.session import Pauses
 from mrfhw.cli import main
 from mrfhw.field.files import save_problem
-from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.problem import ProblemError, Run, Schedule
 from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config
 from mrfhw.runs.checkpoint import Checkpoint, Keeping, pauses_of
 from mrfhw.runs.sampling import sample
 from support.boards import TINY, TINY_OPTIONS, board
-
-SCHEDULES = {"constant": Schedule.constant(8.0), "geometric": Schedule.geometric(30.0, 0.9, 2.0),
-             "table": Schedule.of_table((9.0, 5.0, 2.5), 3)}
-
-
-def whole(schedule: str) -> Problem:
-    """A grid that SMALL holds; rows of tiles and strides of tables that no pause divides."""
-    rng = np.random.default_rng(8)
-    return Problem(labels=6, singleton1=rng.integers(0, 64, (13, 15)), constants=np.arange(0, 60, 10), beta=3, tau=3,
-                   clamped=rng.random((13, 15)) < 0.1, schedule=SCHEDULES[schedule])
-
-
-class Stop(Exception):
-    """The process dies, as far as a test in one process can have it."""
-
-
-def in_pieces(backend: str, config: Config, problem: Problem, run: Run, path: Path, stops: list[int], every: str,
-              chains: int = 1, **options: Any) -> tuple[Solution, int]:
-    """The solution of a run that dies after the checkpoints of the numbers `stops`, one after the other; and how many were."""
-    written, kept = 0, Checkpoint.save
-
-    def save(self: Checkpoint, where: Path) -> None:
-        nonlocal written
-        kept(self, where)
-        written += 1
-        if written in stops:
-            raise Stop
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Checkpoint, "save", save)
-        for turn in itertools.count():
-            keeping = Keeping(path, pauses_of(every), path if turn else None)
-            with contextlib.suppress(Stop):
-                return sample(backend, config, problem, run, chains=chains, keeping=keeping, **options), turn
-
-
-def assert_same(found: Solution, wanted: Solution, cycles: bool) -> None:
-    assert len(found.results) == len(wanted.results)
-    for one, other in zip(found.results, wanted.results, strict=True):
-        if not cycles:
-            # Each pause and each taking up costs a chip the filling of its pipeline.
-            one = dataclasses.replace(one, cycles=other.cycles, stall_cycles=other.stall_cycles, gap_cycles=other.gap_cycles)
-        assert first_difference(one, other) is None
-        assert np.array_equal(one.initial, other.initial)
-        assert one.label_evaluations == other.label_evaluations
-        if cycles:
-            assert one == other
-    assert (found.trace is None) == (wanted.trace is None)
-    if found.trace is not None and wanted.trace is not None:
-        for name in ("sweeps", "energy", "sites", "labels"):
-            assert np.array_equal(getattr(found.trace, name), getattr(wanted.trace, name)), name
+from support.interrupted import SCHEDULES, Stop, assert_same, in_pieces, small_problem, whole
+from support.windowed import PROBLEMS, SMALL
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -192,12 +139,6 @@ def test_pauses_change_nothing(tmp_path):
             assert found.cycles > wanted.cycles
             found = dataclasses.replace(found, cycles=wanted.cycles, gap_cycles=wanted.gap_cycles, stall_cycles=wanted.stall_cycles)
             assert first_difference(found, wanted) is None
-
-
-def small_problem(cols: int = 16) -> Problem:
-    """For `TINY`, which it fills with 16 columns."""
-    return Problem(labels=5, singleton1=np.random.default_rng(5).integers(0, 16, (8, cols)), constants=np.arange(5) * 3,
-                   schedule=Schedule.of_table((20.0, 9.0, 4.0), 2))
 
 
 @pytest.mark.parametrize("windows", [False, True])

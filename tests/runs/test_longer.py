@@ -7,9 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from backends.test_windows import SMALL
 from click.testing import CliRunner
-from runs.test_checkpoints import assert_same, in_pieces
 
 import mrfhw
 from mrfhw.analysis.convergence import apart, converged, diagnose
@@ -17,18 +15,17 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.applications.field.job import label_scale
 from mrfhw.backends.plan import Plan
 from mrfhw.cli import main
-from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.field.problem import Run, Schedule
 from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.runs.checkpoint import Keeping, pauses_of
 from mrfhw.runs.longer import may_go_on
 from mrfhw.runs.sampling import sample, visit_of
 from mrfhw.runs.stepwise import Look
 from mrfhw.scenes import stereo_scene
+from support.interrupted import assert_same, in_pieces
+from support.slow_chains import MOST, RUN, SLOW
+from support.windowed import SMALL
 
-# Labels that differ in nothing, whose domains grow slowly: with this seed the chains of no backend agree before 80 sweeps.
-SLOW = Problem(labels=4, singleton1=np.full((12, 14), 20), constants=np.full(4, 20), doubleton="potts", beta=9,
-               schedule=Schedule.constant(4.0), clamped=np.arange(12 * 14).reshape(12, 14) == 5)
-RUN, MOST = Run(sweeps=20, burn_in=10, seed=8), 80
 LONGER = dataclasses.replace(RUN, sweeps=80, burn_in=40)
 WIDE = dataclasses.replace(SLOW, singleton1=np.full((12, 40), 20), clamped=None)  # three windows of SMALL
 

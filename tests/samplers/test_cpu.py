@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from numpy import float32
-from test_exact import chi_square_tail, enumerated
 
 from mrfhw.backends import plan as backends
 from mrfhw.field.energy import Energy, doubleton_table, edge_weights, singleton_energies
@@ -19,6 +18,7 @@ from mrfhw.samplers.cpu import RESTING, CpuChain, CpuTables, solve
 from mrfhw.samplers.cpu_kernel import LANES, POINT_BITS, POLYNOMIAL, QUARTER, STEEPEST
 from mrfhw.samplers.exact import temperatures
 from mrfhw.samplers.random import lane_states
+from support.enumerated import chi_square_tail, enumerated
 from support.random_fields import random_field, random_field_machine
 from support.small_grids import GRIDS, Copies, tail
 

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from test_exact import random_problem
 
 from mrfhw.backends import plan as backends
 from mrfhw.backends.chain_session import EventSession
@@ -14,6 +13,7 @@ from mrfhw.field.problem import ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.samplers.events import EventChain, Skipping
 from mrfhw.samplers.exact import solve
+from support.enumerated import random_problem
 
 SCHEDULES = {"cools": Schedule.geometric(40.0, 0.85, 2.0), "rises": Schedule.of_table((20.0, 2.0, 25.0), 8)}
 

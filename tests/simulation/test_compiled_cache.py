@@ -16,7 +16,8 @@ from mrfhw.machine.config import Config
 from mrfhw.simulation import compiled
 
 SMALL, OTHER = Config.preset("smallest"), Config.preset("smallest", hub_depth=2)
-GATEWARE = ("gateware/unit/spu.py", "generation/verilog.py", "machine/config.py", "machine/registers.py", "sim/axi_memory.py")
+GATEWARE = ("gateware/unit/spu.py", "generation/verilog.py", "machine/config.py", "machine/registers.py",
+            "simulation/axi_memory.py")
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from runs.test_longer import MOST, RUN, SLOW
 
 from mrfhw.applications.field.job import TASK
 from mrfhw.commands.applications import APPLICATIONS
@@ -22,6 +21,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.pictures.flow import read_flow
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.twin.machine import solve
+from support.slow_chains import MOST, RUN, SLOW
 
 ROOT = Path(__file__).parents[2]
 

@@ -34,13 +34,13 @@ def rooms(folder: Path = ROOT / "mrfhw", name: str = "") -> dict[str, str]:
 
 
 def arrows() -> set[tuple[str, str]]:
-    """(room, room that it uses) of the top rooms, benches left out, without those that follow from others."""
+    """(room, room that it uses) of the top rooms, without those that follow from others."""
     graph = grimp.build_graph("mrfhw", exclude_type_checking_imports=True, cache_dir=None)
     tops = {name for name in rooms() if "." not in name}
     direct = set()
     for module in graph.modules:
         parts = module.split(".")
-        if len(parts) < 2 or parts[1] not in tops or parts[1:3] in (["sim", "benches"], ["sim", "cells"], ["sim", "support"]):
+        if len(parts) < 2 or parts[1] not in tops:
             continue
         for used in graph.find_modules_directly_imported_by(module):
             target = used.split(".")[1] if "." in used else ""
