@@ -11,6 +11,9 @@ from mrfhw.analysis.calibration import auroc, calibrate, coverage, expected_cali
 from mrfhw.analysis.uncertainty import quantify
 from mrfhw.jobs.label_scale import LabelScale
 
+CONVERGENCE_ARVIZ_HAT = pytest.mark.claim(
+    "uncertainty", "convergence is ArviZ's R-hat and effective sample size, and calibration is measured as defined")
+
 
 def pairs(score, wrong):
     """The AUROC by its meaning: pairs of a wrong and a right pixel in which the wrong one is more uncertain, ties half."""
@@ -29,6 +32,7 @@ def test_auroc_is_the_share_of_pairs(pixels):
         assert found == pytest.approx(pairs(score, wrong))
 
 
+@CONVERGENCE_ARVIZ_HAT
 def test_auroc_of_scikit_learn():
     metrics = pytest.importorskip("sklearn.metrics")
     rng = np.random.default_rng(1)
@@ -44,6 +48,7 @@ def test_a_perfect_order_has_no_area():
     assert np.array_equal(found.by_score, found.oracle)
 
 
+@CONVERGENCE_ARVIZ_HAT
 def test_sparsification_by_hand():
     found = sparsification(np.array([1.0, 2, 3, 4]), np.array([0.0, 8, 0, 4]), shares=5)
     assert found.removed.tolist() == [0, 0.25, 0.5, 0.75, 0.75]
@@ -77,6 +82,7 @@ def test_nothing_to_sparsify():
     assert sparsification(np.arange(3.0), np.zeros(3)).ause is None
 
 
+@CONVERGENCE_ARVIZ_HAT
 def test_coverage_by_hand():
     values = np.array([0.0, 1, 2, 3])
     interval = np.array([[0, 1], [0, 1], [1, 3], [2, 2], [3, 3], [3, 3], [0, 0]], float)

@@ -16,6 +16,11 @@ from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.machine.config import Config
 from mrfhw.twin.machine import Machine
 
+CONVERGENCE_ARVIZ_HAT = pytest.mark.claim(
+    "uncertainty", "convergence is ArviZ's R-hat and effective sample size, and calibration is measured as defined")
+FEW_LOOKS_CHAIN = pytest.mark.claim(
+    "report", "few looks at a chain are not called unconverged for what chance does to R-hat; chains apart are, however few")
+
 SCALE = LabelScale(values=np.arange(4.0)[:, None], name="x")
 CLASSES = LabelScale(values=np.arange(4.0)[:, None], name="x", kind="classes")
 
@@ -64,6 +69,7 @@ def test_sites_that_do_not_agree_are_said_where_they_are_few():
     assert "The watched sites that moved agree between the halves of the chain" in verdict(alone)
 
 
+@CONVERGENCE_ARVIZ_HAT
 @needs_arviz
 def test_the_numbers_are_those_of_arviz():
     from arviz_stats.base import array_stats
@@ -97,6 +103,7 @@ def test_looks_every_few_sweeps():
     assert found["sweeps"] == 2 * 1500
 
 
+@CONVERGENCE_ARVIZ_HAT
 @needs_arviz
 def test_chains_that_disagree():
     labels = independent(n=200)
@@ -172,6 +179,7 @@ def test_of_two_components_the_worse_one_counts():
     assert diagnose(trace(2 * row + rng.integers(0, 2, row.shape)), flow)["sites"]["rhat_above_1.05"] == 0
 
 
+@FEW_LOOKS_CHAIN
 @needs_arviz
 @pytest.mark.parametrize(("chains", "looks"), [(2, 8), (2, 10), (1, 20), (5, 20)])
 def test_few_independent_looks_are_seldom_called_unconverged(chains, looks):
@@ -185,6 +193,7 @@ def test_few_independent_looks_are_seldom_called_unconverged(chains, looks):
     assert f"with {looks} looks at each chain" in verdict(one)
 
 
+@FEW_LOOKS_CHAIN
 @needs_arviz
 @pytest.mark.parametrize("looks", [8, 10, 100])
 def test_chains_apart_are_called_unconverged_whatever_the_number_of_looks(looks):

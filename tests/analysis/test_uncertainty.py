@@ -11,6 +11,8 @@ from mrfhw.analysis import uncertainty
 from mrfhw.analysis.uncertainty import entropy, quantify
 from mrfhw.jobs.label_scale import LabelScale
 
+MEAN_DEVIATION = pytest.mark.claim("uncertainty", "mean, deviation, interval and entropy are those of the samples")
+
 
 def scalar(labels, first=0.0, step=1.0, kind="grey"):
     """Of "grey" intervals end at labels, of "scalar" between them."""
@@ -36,6 +38,7 @@ def test_entropy_by_hand():
         assert not np.signbit(found).any()
 
 
+@MEAN_DEVIATION
 def test_a_site_by_hand():
     found = of_sites([[1, 2, 5, 2, 0]], scalar(5, first=10, step=2), level=0.8)
     assert found.mode[0, 0] == 2
@@ -48,6 +51,7 @@ def test_a_site_by_hand():
     assert found.counted.all()
 
 
+@MEAN_DEVIATION
 def test_sites_that_were_not_counted_have_their_last_label():
     found = of_sites([[0, 0, 0], [0, 1, 3]], scalar(3, first=7), last=[2, 0])
     assert found.counted.tolist() == [[False, True]]
@@ -105,6 +109,7 @@ def test_the_tails_are_whole_samples(total):
 HISTOGRAMS = st.lists(st.integers(0, 30), min_size=2, max_size=9).filter(any)
 
 
+@MEAN_DEVIATION
 @settings(max_examples=60, deadline=None)
 @given(histogram=HISTOGRAMS, level=st.sampled_from([0.5, 0.8, 0.9, 0.95]))
 def test_against_the_samples_themselves(histogram, level):
@@ -135,6 +140,9 @@ def test_a_mirrored_histogram_has_the_mirrored_interval(histogram, kind):
     assert mirrored.tolist() == ends([len(histogram) - 1 - high, len(histogram) - 1 - low])
 
 
+@pytest.mark.claim("applications",
+    "intervals of disparities are those of the histogram as a density; the shares of doubt are found by likelihood, of scenes that"
+    " can be named")
 @settings(max_examples=30, deadline=None)
 @given(histogram=HISTOGRAMS)
 def test_intervals_between_labels_are_those_of_the_density(histogram):

@@ -23,6 +23,13 @@ from mrfhw.pictures.flow import read_flow
 from mrfhw.runs import sampling
 from mrfhw.scenes import denoising_scene, motion_scene, segmentation_scene, stereo_scene, write_scene
 
+CALL_PYTHON_BITS = pytest.mark.claim(
+    "interface", "a call from Python gives the bits of the command line, and a run that goes on those of one run")
+OTHER_PROGRAMS_READ = pytest.mark.claim("interface", "other programs read the files of an answer")
+MASK_HIDES_TRUTH = pytest.mark.claim("applications",
+    "what a mask hides, or a truth does not know, has no part in the scale, the answer or its quality; what a machine cuts off is "
+    "said")
+
 ROWS, COLS = 32, 48
 
 
@@ -65,6 +72,7 @@ def test_a_pair(pair, tmp_path):
     assert "48x32" in repr(answer)
 
 
+@CALL_PYTHON_BITS
 def test_the_same_bits_as_the_command_line(pair, tmp_path):
     left, right, _ = write_scene(pair, tmp_path)
     subprocess.run([sys.executable, "-m", "mrfhw", "run", "stereo", left, right, "--labels", "8", "--sweeps", "20", "--seed", "3",
@@ -95,6 +103,7 @@ def test_motion():
     assert np.linalg.norm(answer.flow - truth, axis=-1).mean() == pytest.approx(answer.metrics["epe_flow"], rel=1e-4)
 
 
+@OTHER_PROGRAMS_READ
 def test_motion_file(tmp_path):
     scene = motion_scene(ROWS, COLS, 1)
     answer = mrfhw.motion(scene.first, scene.second, vectors=(5, 5), sweeps=6)
@@ -110,6 +119,7 @@ def test_segment():
     assert answer.metrics["vi"] < answer.metrics["vi_single"]
 
 
+@OTHER_PROGRAMS_READ
 @pytest.mark.parametrize("colour", [False, True])
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.float32])
 def test_denoised_pictures_are_of_their_own_kind(kind, colour, tmp_path):
@@ -139,6 +149,7 @@ def test_any_field_and_its_machine(tmp_path):
     assert answer.counts.sum(-1).min() == 2 * 30
 
 
+@CALL_PYTHON_BITS
 @pytest.mark.parametrize("backend", ["cpu", "float", "model"])
 def test_to_continue_gives_the_bits_of_one_run(backend):
     problem = small()
@@ -154,6 +165,7 @@ def test_to_continue_gives_the_bits_of_one_run(backend):
     assert (answer.rhat, answer.report["label_evaluations"]) == (whole.rhat, whole.report["label_evaluations"])
 
 
+@CALL_PYTHON_BITS
 def test_to_continue_on_the_compiled_chip_and_in_windows():
     problem = small(labels=2)
     options = dict(machine=mrfhw.Config.preset("smallest", tile_rows=8, tile_cols=8, data_bits=5, s2_words=128), seed=1, chains=1)
@@ -180,6 +192,7 @@ def test_looks_come_side_by_side():
     assert np.array_equal(answer.counts, mrfhw.solve(problem, sweeps=45, chains=2).counts)
 
 
+@CALL_PYTHON_BITS
 @pytest.mark.parametrize("backend", ["model", "float"])
 @pytest.mark.parametrize("every", [10, 7])
 def test_to_stop_early_gives_what_there_is(backend, every):
@@ -238,6 +251,7 @@ def test_to_stop_at_the_last_look_of_the_first_chain_leaves_the_second_out():
     assert len(answer.report["chains"]) == 1
 
 
+@CALL_PYTHON_BITS
 @pytest.mark.parametrize("kind", [float, np.float32, np.array])
 def test_whole_numbers_of_any_type(kind):
     options = dict(machine=mrfhw.Config.preset("smallest", tile_rows=8, tile_cols=8, data_bits=5, s2_words=256), backend="model")
@@ -251,6 +265,9 @@ def test_whole_numbers_of_any_type(kind):
             assert np.array_equal(session.continue_(kind(6), every=kind(2), callback=lambda look: None).counts, whole.counts)
 
 
+@pytest.mark.claim("model",
+    "the processor's sampler is a backend: estimates, states, a machine's temperatures, pictures of any size; it is taken where "
+    "nothing of a machine is given")
 @pytest.mark.parametrize("backend", ["cpu", "float", "events"])
 def test_what_a_backend_without_a_machine_leaves_out_is_said(backend):
     options = dict(sweeps=8, seed=3, estimate="last", backend=backend)
@@ -392,6 +409,7 @@ def test_values_of_other_types_are_one_line(pair, options, message):
     assert "\n" not in str(caught.value)
 
 
+@MASK_HIDES_TRUTH
 def test_what_a_mask_hides_says_nothing_of_the_scale():
     rng = np.random.default_rng(0)
     clean = np.linspace(0.2, 0.8, 30) + rng.normal(0, 0.02, (30, 30))
@@ -415,6 +433,7 @@ def test_what_a_mask_hides_says_nothing_of_the_scale():
     assert len({tuple(one.report["settings"]["stretched_from"]) for one in stretched}) == 1
 
 
+@MASK_HIDES_TRUTH
 def test_what_a_mask_hides_in_a_file(tmp_path):
     rng = np.random.default_rng(0)
     picture, mask = rng.integers(100, 120, (20, 24, 3)).astype(np.uint8), rng.random((20, 24)) > 0.2
@@ -427,6 +446,7 @@ def test_what_a_mask_hides_in_a_file(tmp_path):
     assert np.array_equal(answers[0].labels, answers[1].labels)
 
 
+@MASK_HIDES_TRUTH
 def test_true_disparities_below_zero_are_known(pair):
     right = np.roll(pair.right, 3, axis=1)
     answer = mrfhw.stereo(pair.left, right, labels=12, min_disparity=-4, sweeps=20, truth=pair.disparity - 3)
@@ -438,6 +458,7 @@ def test_true_disparities_below_zero_are_known(pair):
     assert answer.report["calibration"]["pixels"] == known.sum()
 
 
+@MASK_HIDES_TRUTH
 def test_energies_that_a_machine_cuts_off_are_said():
     """A squared difference beyond the machine's largest energy, at a temperature at which such labels are drawn."""
     field = dict(singleton1=np.full((2, 2), 63), singleton="squared", alpha=2)
@@ -502,6 +523,7 @@ def test_clamped_sites_without_labels_to_keep_are_said():
     assert not said(np.zeros((6, 8), bool))
 
 
+@MASK_HIDES_TRUTH
 def test_masked_truth_is_unknown(pair):
     def bad(truth):
         return mrfhw.stereo(pair.left, pair.right, labels=8, sweeps=20, truth=truth).metrics["bad_1"]
@@ -520,6 +542,7 @@ def test_masked_truth_is_unknown(pair):
     assert found[0] == found[1] != found[2]
 
 
+@MASK_HIDES_TRUTH
 @pytest.mark.parametrize("call", [
     lambda masked: mrfhw.denoise(np.full((6, 8), 90, np.uint8), mask=masked),
     lambda masked: scaled_costs(masked[..., None]), lambda masked: costs_of_probabilities(masked[..., None])])
@@ -601,6 +624,9 @@ def test_other_mistakes_are_one_line():
             call()
 
 
+@pytest.mark.claim("field",
+    "costs of floats become whole numbers with the error stated; NaN, wrong shapes, tables that are not L x L, weights beyond "
+    "their bits and what a machine lacks are one line; what a field needs of a machine is found")
 def test_clamped_sites_have_no_counts_and_keep_their_labels():
     clamped = np.random.default_rng(1).random((12, 16)) < 0.3
     labels = np.random.default_rng(2).integers(0, 4, (12, 16))
@@ -621,6 +647,7 @@ def test_an_unknown_option_of_a_call_names_all_that_it_takes():
         mrfhw.Session(small(), burn_in=1, config=3)
 
 
+@pytest.mark.claim("command line", "every mistake is one line with exit code 2 and leaves nothing behind")
 def test_places_that_cannot_be_written_are_one_line(tmp_path):
     answer, mine = mrfhw.solve(small(), sweeps=4), tmp_path / "mine.py"
     mine.write_text("mine")

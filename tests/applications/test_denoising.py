@@ -122,6 +122,7 @@ def test_psnr_by_hand():
     assert psnr(np.array([[255]]), np.array([[0]])) == pytest.approx(0)
 
 
+@pytest.mark.claim("applications", "measures of quality equal those computed by hand, unknown truth left out")
 def test_truth_by_hand():
     clean = np.array([[10, 20]], np.uint8)
     truth = DenoisingTruth(clean, np.array([[20, 20]], np.uint8), np.array([[10.0], [24.0]]))
@@ -138,6 +139,8 @@ def test_scale_is_the_middle_of_the_bin():
     assert grey_scale(grey_levels(3, 8), 8).values[:, 0].tolist() == [0, 128, 255]
 
 
+@pytest.mark.claim("applications",
+    "every application runs from files by its defaults and is better than what the pictures say by themselves")
 @pytest.mark.parametrize(("deviation", "gain"), [(5.0, 1.5), (20.0, 7.0), (40.0, 8.0)])
 def test_defaults_on_the_built_in_scene(deviation, gain):
     """Light and heavy noise, the picture given as it is: so many dB above what was known of it."""

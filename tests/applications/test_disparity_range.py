@@ -17,7 +17,12 @@ from mrfhw.field.problem import LABELS_MAX
 from mrfhw.scenes import stereo_scene, write_scene
 from support.data import data_directory
 
+RANGE_DISPARITIES_PAIR = pytest.mark.claim("applications",
+    "the range of disparities that a pair without one gets holds its disparities and few others; the run is that with the range "
+    "given")
 
+
+@RANGE_DISPARITIES_PAIR
 @pytest.mark.parametrize(("rows", "cols", "labels"), [(144, 192, 32), (48, 64, 8), (24, 40, 8), (16, 16, 4)])
 @pytest.mark.parametrize("seed", range(3))
 def test_it_holds_all_disparities_and_few_others(rows: int, cols: int, labels: int, seed: int) -> None:
@@ -28,6 +33,7 @@ def test_it_holds_all_disparities_and_few_others(rows: int, cols: int, labels: i
     assert true.max() - 0.5 <= first + found - 1 <= true.max() + 3
 
 
+@RANGE_DISPARITIES_PAIR
 @pytest.mark.parametrize(("name", "scale", "most"), [("teddy", 4, 12), ("poster", 8, 5), ("art", 3, 5), ("art-348x278", 4, 23)])
 def test_published_pairs(name: str, scale: int, most: int) -> None:
     """most: disparities that no pixel has."""
@@ -43,6 +49,7 @@ def test_published_pairs(name: str, scale: int, most: int) -> None:
     assert first + found - 1 <= 2
 
 
+@RANGE_DISPARITIES_PAIR
 def test_where_it_begins_can_be_given() -> None:
     scene = stereo_scene(48, 64, 8, 1)
     first, found = find_range(scene.left, scene.right)
@@ -52,6 +59,7 @@ def test_where_it_begins_can_be_given() -> None:
     assert find_range(scene.left, scene.right, 40) == (40, LABELS)  # where no pixel is matched
 
 
+@RANGE_DISPARITIES_PAIR
 def test_negative_disparities_are_looked_for_where_they_are_given() -> None:
     scene = stereo_scene(48, 64, 8, 1)
     first, found = find_range(scene.left[:, 12:], scene.right[:, :-12], -14)  # of 12 less
@@ -60,6 +68,7 @@ def test_negative_disparities_are_looked_for_where_they_are_given() -> None:
     assert true - 0.5 <= first + found - 1 <= true + 3
 
 
+@RANGE_DISPARITIES_PAIR
 def test_pictures_that_are_exchanged(tmp_path: Path) -> None:
     scene = stereo_scene(48, 64, 8, 1)
     first, found = find_range(scene.right, scene.left)
@@ -78,6 +87,7 @@ def test_more_disparities_than_labels() -> None:
     assert find_range(left, right) == (0, LABELS_MAX)
 
 
+@RANGE_DISPARITIES_PAIR
 def test_pictures_that_tell_nothing() -> None:
     noise = np.random.default_rng(0).integers(0, 256, (2, 40, 1000))
     first, found = find_range(*noise)
@@ -87,6 +97,7 @@ def test_pictures_that_tell_nothing() -> None:
     assert find_range(np.zeros((30, 3)), np.zeros((30, 3))) == (0, 2)
 
 
+@RANGE_DISPARITIES_PAIR
 def test_a_run_without_labels_is_one_with_those_that_are_found(tmp_path: Path) -> None:
     scene = stereo_scene(48, 64, 8, 1)
     left, right, _ = map(str, write_scene(scene, tmp_path))

@@ -16,6 +16,9 @@ from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.scenes import denoising_scene, stereo_scene, write_scene
 
+MEAN_DISPARITIES_GREYS = pytest.mark.claim("applications",
+    "the mean of disparities and greys is that of the histogram of the same samples; what has no mean refuses it in one line")
+
 STEREO = stereo_scene(48, 64, 8, 0)
 NOISY = denoising_scene(40, 48)
 OF_HISTOGRAM = ("counts", "entropy", "std", "interval")
@@ -33,6 +36,7 @@ def refuses(answer: mrfhw.Answer, *names: str) -> None:
             getattr(answer, name)
 
 
+@MEAN_DISPARITIES_GREYS
 def test_the_mean_of_a_denoised_picture_is_that_of_its_histogram():
     mode, mean, last = (mrfhw.denoise(NOISY.noisy, sweeps=20, seed=2, truth=NOISY.clean, estimate=estimate)
                         for estimate in ("mode", "mean", "last"))
@@ -51,6 +55,7 @@ def test_the_mean_of_a_denoised_picture_is_that_of_its_histogram():
     assert np.array_equal(last.last, mode.last)
 
 
+@MEAN_DISPARITIES_GREYS
 def test_stereo_has_disparities_between_pixels():
     mode, mean, last = (stereo(estimate, one_way=True) for estimate in ("mode", "mean", "last"))
     labels = mean.sums[..., 0] / mean.sums[..., 1]
@@ -64,6 +69,7 @@ def test_stereo_has_disparities_between_pixels():
     assert np.array_equal(last.disparity, last.last.astype(np.float32))
 
 
+@MEAN_DISPARITIES_GREYS
 @pytest.mark.parametrize("estimate", ["mean", "last"])
 def test_matching_both_ways_keeps_no_histogram_either(estimate):
     answer = stereo(estimate, backend="model")
@@ -72,12 +78,14 @@ def test_matching_both_ways_keeps_no_histogram_either(estimate):
     assert answer.report["log_messages"] == 0
 
 
+@pytest.mark.claim("runtime", "histograms are counted whole, however long a run is, and those of what comes first are let go")
 def test_what_comes_first_keeps_its_numbers_alone():
     answer = stereo("mode", backend="model")
     assert [(one.counts, one.sums) for one in answer._job.prior] == [(None, None)] * 2
     assert all(one.messages_counted > 0 for one in answer._job.prior)
 
 
+@MEAN_DISPARITIES_GREYS
 def test_annealing_is_the_last_sample_and_may_be_the_mode():
     annealed = stereo("last", anneal=True, backend="model")
     asked = mrfhw.stereo(STEREO.left, STEREO.right, labels=8, sweeps=24, seed=3, anneal=True, backend="model")
@@ -90,6 +98,7 @@ def test_annealing_is_the_last_sample_and_may_be_the_mode():
     assert (mode.counts.sum(-1) == mode.report["sweeps"] - mode.report["burn_in"]).all()
 
 
+@MEAN_DISPARITIES_GREYS
 def test_fields_of_ones_own_have_a_mean_of_numbers(tmp_path):
     rng = np.random.default_rng(1)
     problem = mrfhw.Problem(labels=5, unary=rng.integers(0, 30, (9, 11, 5)), beta=2, schedule=mrfhw.Schedule.constant(8.0),
@@ -119,6 +128,7 @@ def test_fields_of_ones_own_have_a_mean_of_numbers(tmp_path):
     assert Result.load(tmp_path / "result") == one
 
 
+@MEAN_DISPARITIES_GREYS
 @pytest.mark.parametrize("estimate", ["mean", "last"])
 def test_run_and_verify(tmp_path, estimate):
     write_scene(STEREO, tmp_path)
@@ -140,6 +150,7 @@ def test_run_and_verify(tmp_path, estimate):
     assert "0 log messages" in result.stdout
 
 
+@MEAN_DISPARITIES_GREYS
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: mrfhw.segment(NOISY.noisy, sweeps=4, estimate="mean"),
      "estimate is mean; of segment labels are classes, not numbers, and have no mean: give mode or last"),

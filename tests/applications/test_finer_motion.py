@@ -10,6 +10,10 @@ from mrfhw.applications.motion.finer import DEVIATIONS, FARTHEST, MEDIAN, OF_MOT
 from mrfhw.scenes import motion_scene
 from support.data import data_directory
 
+MOTIONS_BETWEEN_PIXELS = pytest.mark.claim("applications",
+    "motions between pixels are found where greys tell them, stay where they tell nothing, and are nearer to the truth on "
+    "published frames")
+
 ROWS, COLS = 48, 64
 
 
@@ -29,6 +33,7 @@ def inner(values: np.ndarray) -> np.ndarray:
     return values[8:-8, 12:-12]
 
 
+@MOTIONS_BETWEEN_PIXELS
 @pytest.mark.parametrize("motion", [(0.3, -0.4), (-0.25, 0.0), (1.4, -2.7), (2.0, 1.0)])
 def test_a_motion_of_parts_of_a_pixel(motion):
     nearest = vectors(*np.rint(motion))
@@ -37,12 +42,14 @@ def test_a_motion_of_parts_of_a_pixel(motion):
     assert found.interval is None
 
 
+@MOTIONS_BETWEEN_PIXELS
 def test_exposure_does_not_count():
     nearest = vectors(0, 0)
     found = FinerMotion(waves(), waves(0.3, -0.4) + 17)(nearest, nearest, None)
     assert np.abs(inner(found.values - (0.3, -0.4))).max() < 0.06
 
 
+@MOTIONS_BETWEEN_PIXELS
 def test_a_flat_picture_tells_nothing():
     flat, start = np.full((ROWS, COLS), 93.0), vectors(1, -2)
     found = FinerMotion(flat, flat)(start, start + 0.25, np.stack([start - 0.45, start + 0.45], -1))
@@ -52,6 +59,7 @@ def test_a_flat_picture_tells_nothing():
     assert np.allclose(found.interval, np.stack([start + 0.25 - half, start + 0.25 + half], -1), atol=1e-4)
 
 
+@MOTIONS_BETWEEN_PIXELS
 def test_no_motion_goes_far_from_its_vector():
     """Nor where medians are taken among pixels of other vectors."""
     nearest = vectors(0, 0).copy()
@@ -61,6 +69,7 @@ def test_no_motion_goes_far_from_its_vector():
     assert (found.values[:, 31, 1] > 2).all()
 
 
+@MOTIONS_BETWEEN_PIXELS
 def test_an_interval_is_that_of_the_fit_and_reaches_to_other_motions():
     nearest = vectors(0, 0)
     other = np.stack([nearest - 0.45, nearest + 0.45], -1)
@@ -97,6 +106,9 @@ def test_an_even_slope_tells_nothing_of_the_other_axis(slope):
     assert half[..., 1].max() < 0.04
 
 
+@pytest.mark.claim("applications",
+    "intervals of motions are those of the fit's deviation and of a share of the picture's motion, found on scenes that can be "
+    "named")
 def test_an_interval_grows_with_the_motions_of_the_whole_picture_and_with_the_fits_deviation():
     flow = np.zeros((2, 3, 2))
     flow[0, 0] = (3, 4)  # a root mean square of 5 / sqrt(6)
@@ -124,6 +136,7 @@ def test_one_row_has_vectors_alone():
     assert np.array_equal(answer.flow[..., ::-1], answer.mean.astype(np.float32))
 
 
+@MOTIONS_BETWEEN_PIXELS
 @pytest.mark.parametrize("options", [{}, {"estimate": "last"}, {"anneal": True}])
 def test_the_built_in_scene(options):
     """0.17 px when measured, 0.22 of the vectors."""
@@ -141,6 +154,7 @@ def test_colours_and_greys_are_the_same_pictures():
     assert np.allclose(grey.flow, colour.flow, atol=1e-4)
 
 
+@MOTIONS_BETWEEN_PIXELS
 @pytest.mark.parametrize(("scene", "most"), [("Dimetrodon", 0.25), ("RubberWhale", 0.13), ("Venus", 0.34)])
 def test_published_frames(scene, most):
     """0.198, 0.104 and 0.255 px when measured; 0.370, 0.268 and 0.297 of the mean. Intervals hold what they say to within 5 %."""

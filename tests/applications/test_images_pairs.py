@@ -60,6 +60,9 @@ def test_floats_from_0_to_1(here, verb):
     assert np.array_equal(run(verb, "l.png", "r.png")[1], run(verb, "l.tiff", "r.tiff", output="floats")[1])
 
 
+@pytest.mark.claim("applications",
+    "pictures of floats, of 12 bits in 16, of few greys, lists, alpha and EXIF orientation are read as they are meant, or refused "
+    "in one line")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_narrow_pair_is_stretched_by_one_map(here, verb):
     narrow = [100 + values.astype(int) * 20 // 255 for values in (LEFT, RIGHT // 2)]  # 100 to 120, 100 to 109

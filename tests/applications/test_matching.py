@@ -25,6 +25,9 @@ from mrfhw.samplers.data import energy_bound, sources
 from mrfhw.scenes import motion_scene, stereo_scene, write_motion_scene, write_scene
 from mrfhw.twin.machine import solve
 
+CENSUS_CONTRAST = pytest.mark.claim("applications",
+    "census, contrast, matching both ways, first labels and windows of motions are those of plain Python; hidden pixels are found")
+
 RNG = np.random.default_rng(3)
 
 
@@ -32,6 +35,7 @@ def clamp(value, size):
     return min(max(value, 0), size - 1)
 
 
+@CENSUS_CONTRAST
 def test_census_in_plain_python():
     grey = RNG.integers(0, 9, (7, 11))
     found = census(grey)
@@ -42,6 +46,7 @@ def test_census_in_plain_python():
     assert (census(grey * 3) == found).all(), "only the order of greys counts"
 
 
+@CENSUS_CONTRAST
 @pytest.mark.parametrize("channels", [(), (3,)])
 def test_edge_weights_in_plain_python(channels):
     picture = RNG.integers(0, 256, (5, 6, *channels), dtype=np.uint8)
@@ -75,6 +80,7 @@ def test_who_takes_census():
     assert not takes_census(Config(distance="hamming", data_bits=7))
 
 
+@CENSUS_CONTRAST
 def test_both_ways_in_plain_python():
     left, right = RNG.integers(0, 6, (2, 4, 15))
     missing = unmatched(along_rows(-left), along_rows(right), 1)
@@ -95,6 +101,8 @@ def test_both_ways_in_plain_python():
     assert (mirrored(mirrored(left)) == left).all()
 
 
+@pytest.mark.claim(
+    "applications", "pixels that the second frame does not show are found, have no datum, and may have any motion")
 def test_motions_both_ways_in_plain_python():
     there, back = RNG.integers(-3, 4, (2, 9, 11, 2))
     missing = unmatched(there, back, 1)
@@ -124,6 +132,7 @@ def test_what_lies_behind_in_plain_python():
         assert datum[row, col] == (right[row, there] if missing[row, col] and inside else left[row, col])
 
 
+@CENSUS_CONTRAST
 @pytest.mark.parametrize(("rows", "cols", "size", "threads"), [(30, 40, 9, 1), (4, 5, 9, 1), (1, 7, 3, 2), (50, 60, 1, 1),
                                                                 (400, 250, 5, 2)])
 @pytest.mark.parametrize("alpha", [1, 1 << 26])  # sums of more than 32 bits, too
@@ -143,6 +152,7 @@ def test_least_in_boxes_in_plain_python(rows, cols, size, threads, alpha, kind):
     assert (least_in_boxes(sources(problem), problem.labels, size, kind, threads) == sums.argmin(-1)).all()
 
 
+@CENSUS_CONTRAST
 def test_the_stereo_of_both_ways_finds_what_is_hidden():
     """On the built-in scene: hidden pixels are marked, and get data and disparities of what lies behind."""
     scene = stereo_scene(72, 96, 12, 0)
@@ -191,6 +201,7 @@ def test_hidden_pixels_have_data_wherever_the_range_of_disparities_begins(least)
     assert (job.problem.singleton1[seen] == census(right)[row, col - start[seen] - least]).all()
 
 
+@CENSUS_CONTRAST
 @pytest.mark.parametrize("motion", [(0, 0), (2, -3), (-5, 9), (0, 20)])
 def test_the_window_of_a_shift_holds_it(motion):
     wide = RNG.integers(0, 256, (160, 200))
@@ -223,6 +234,7 @@ def test_a_run_says_which_motions_it_found(tmp_path):
         assert (done.exit_code, said in done.stdout.splitlines()) == (0, here)
 
 
+@CENSUS_CONTRAST
 def test_block_motions_in_plain_python():
     first, second = RNG.integers(0, 256, (2, 9, 10)).astype(np.uint32)
     found = block_motions(first, second, range(-1, 2), range(-2, 3), 3)
@@ -235,6 +247,7 @@ def test_block_motions_in_plain_python():
         assert tuple(found[row, col]) == min(motions, key=lambda m: cost(*m))
 
 
+@CENSUS_CONTRAST
 def test_blocks_of_many_motions():
     """More than are summed at a time; of equal ones the first."""
     first, second = RNG.integers(0, 4, (2, 9, 10)).astype(np.uint32)
@@ -286,6 +299,7 @@ def test_stereo_takes_what_the_machine_and_the_options_leave(tmp_path, options):
     assert f"{first['label_evaluations']} before that, in " in result.stdout
 
 
+@CENSUS_CONTRAST
 @pytest.mark.parametrize(("options", "beta", "tau", "temperature"), [
     ([], 1, 3, 1.9), (["--one-way"], 2, 2, 1.4), (["--anneal"], 2, 2, 1.3 * 1.4), (["--one-way", "--beta", "3"], 3, 2, 1.4),
     (["--one-way", "--data", "grey"], 4, 2, 3.5)])

@@ -17,6 +17,8 @@ from mrfhw.scenes import (
     write_segmentation_scene,
 )
 
+BUILT_SCENES_TRUTH = pytest.mark.claim("applications", "the built-in scenes' truth holds in their pictures")
+
 SCENES = (motion_scene, segmentation_scene, denoising_scene)
 
 
@@ -42,6 +44,7 @@ def test_noise_refused(deviation):
         denoising_scene(deviation=deviation)
 
 
+@BUILT_SCENES_TRUTH
 @pytest.mark.parametrize("seed", range(3))
 def test_first_is_found_in_second_at_the_true_motion(seed):
     """Where the motion is whole, the second frame has the same grey, but for what it hides and for outlines."""
@@ -74,6 +77,7 @@ def test_parts_of_a_pixel_are_between_the_whole_ones():
     assert np.abs(np.mean(corners, 0) - first).mean() < 0.7 * min(np.abs(corner - first).mean() for corner in corners)
 
 
+@BUILT_SCENES_TRUTH
 def test_classes_have_their_means_and_noise():
     scene = segmentation_scene(seed=3)
     assert scene.image.dtype == np.uint8
@@ -84,6 +88,7 @@ def test_classes_have_their_means_and_noise():
         assert greys.std() == pytest.approx(NOISE, rel=0.06)
 
 
+@BUILT_SCENES_TRUTH
 @pytest.mark.parametrize("deviation", [0.0, 20.0])
 def test_noise_and_scratches(deviation):
     scene = denoising_scene(deviation=deviation, seed=4)

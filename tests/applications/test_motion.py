@@ -32,6 +32,9 @@ from mrfhw.scenes import motion_scene, write_motion_scene
 from mrfhw.twin.machine import solve
 from support.data import data_directory
 
+PIXELS_SECOND_FRAME = pytest.mark.claim(
+    "applications", "pixels that the second frame does not show are found, have no datum, and may have any motion")
+
 
 def posterior_mean(result, vectors):
     return result.counts @ vectors / result.counts.sum(-1, keepdims=True)
@@ -98,6 +101,7 @@ def test_the_last_centre_that_still_has_a_motion():
     assert (singleton_energies(motion_problem(image, image, centre=(0, -11), out_of_range=9)) == 0).any()
 
 
+@pytest.mark.claim("applications", "measures of quality equal those computed by hand, unknown truth left out")
 def test_metrics_by_hand():
     vectors = motion_vectors(3, 3)  # label 4 is (0, 0), 5 is (0, 1), 0 is (-1, -1), 8 is (1, 1)
     flow = np.array([[[0.0, 0.0], [0.0, 3.0]], [[np.nan, np.nan], [1.0, 0.5]]])
@@ -132,6 +136,8 @@ def test_scale():
     assert np.array_equal(scale.values, motion_vectors(3, 5, (1, 2)))
 
 
+@pytest.mark.claim("applications",
+    "every application runs from files by its defaults and is better than what the pictures say by themselves")
 def test_defaults_on_the_built_in_scene():
     """0.22 px when measured; no labels go below 0.10 px, and no motion at all is 2.0 px off."""
     scene = motion_scene(seed=1)
@@ -179,6 +185,7 @@ def test_how_far_astray_a_way_back_may_lead(monkeypatch, astray):
     assert found[:-1].any() == (astray > 1)
 
 
+@PIXELS_SECOND_FRAME
 def test_pixels_that_the_second_frame_does_not_show():
     first, second, hidden = two_planes()
     energy = {name: value for name, value in CENSUS_ENERGY.items() if name != "temperature"}
@@ -191,6 +198,7 @@ def test_pixels_that_the_second_frame_does_not_show():
     assert not found[~near].any()
 
 
+@PIXELS_SECOND_FRAME
 def test_hidden_pixels_have_no_datum_and_any_motion_may_be_theirs():
     first, second, hidden = two_planes()
     answer = mrfhw.motion(first, second, vectors=(5, 15), sweeps=60)
@@ -204,6 +212,7 @@ def test_hidden_pixels_have_no_datum_and_any_motion_may_be_theirs():
     assert np.median(np.linalg.norm(answer.flow, axis=-1)[hidden]) < 0.5  # the motion of what lies around
 
 
+@PIXELS_SECOND_FRAME
 @pytest.mark.parametrize(("options", "both"), [
     ([], True), (["--initial", "random"], True), (["--one-way"], False), (["--anneal"], False), (["--data", "grey"], False)])
 def test_which_runs_of_motion_match_both_ways(tmp_path, options, both):
@@ -222,6 +231,7 @@ def test_which_runs_of_motion_match_both_ways(tmp_path, options, both):
         assert problem.observed is None
 
 
+@PIXELS_SECOND_FRAME
 def test_the_share_of_doubt_is_the_constant():
     from mrfhw.applications.motion.job import TASK
 

@@ -27,6 +27,7 @@ def test_shapes_types_and_range(shape):
     assert np.array_equal(scene.disparity * 256, np.rint(scene.disparity * 256))
 
 
+@pytest.mark.claim("applications", "the built-in scenes' truth holds in their pictures")
 @pytest.mark.parametrize("seed", range(4))
 def test_left_is_found_in_right_at_the_true_disparity(seed):
     """Warping right by the truth gives left, but for what right hides (no more than a fifth of the picture)."""

@@ -97,6 +97,7 @@ def test_defaults_fit_every_machine_without_saturation(preset):
     assert problem.alpha * config.data_max + 4 * problem.beta <= config.energy_max
 
 
+@pytest.mark.claim("applications", "measures of quality equal those computed by hand, unknown truth left out")
 def test_variation_of_information_by_hand():
     a = np.array([[1, 1, 2, 2]])
     assert variation_of_information(a, a) == 0
@@ -169,6 +170,8 @@ def test_scale_is_the_middle_of_the_bin():
     assert not scale.ordered
 
 
+@pytest.mark.claim("applications",
+    "every application runs from files by its defaults and is better than what the pictures say by themselves")
 def test_defaults_on_the_built_in_scene():
     """0.10 bits and 0.6 % of the pixels when measured; the nearest mean alone has 1.9 bits and 30 %."""
     scene = segmentation_scene(seed=1)

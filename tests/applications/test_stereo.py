@@ -90,6 +90,7 @@ def test_bad_pixels_by_hand():
         bad_pixels(labels, 10, truth.T, 1)
 
 
+@pytest.mark.claim("applications", "measures of quality equal those computed by hand, unknown truth left out")
 def test_truth_by_hand():
     labels = np.array([[0, 1, 2], [3, 4, 5]], np.uint8)
     truth = StereoTruth(np.array([[10.0, 12.0, 14.5], [0.0, 14.0, 17.25]]), 10)
@@ -121,6 +122,8 @@ def test_defaults_fit_every_machine_without_saturation(preset):
     assert problem.alpha * config.data_max + 4 * problem.beta * problem.tau <= config.energy_max
 
 
+@pytest.mark.claim("applications",
+    "every application runs from files by its defaults and is better than what the pictures say by themselves")
 def test_defaults_on_the_built_in_scene():
     """10.4 % when measured; 11.8 % of the pixels are hidden from the right camera or outside its picture."""
     scene = stereo_scene()

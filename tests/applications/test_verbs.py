@@ -115,6 +115,8 @@ def test_first_labels_are_those_of_paths(verb):
     assert job.settings["initial"] == "labels found from the pictures"
 
 
+@pytest.mark.claim("applications",
+    "census, contrast, matching both ways, first labels and windows of motions are those of plain Python; hidden pixels are found")
 @pytest.mark.parametrize("verb", ["stereo", "motion", "segment"])
 def test_first_labels_that_are_asked_for(verb):
     job = a_job(verb, *SCENES[verb], "--initial", "minimum")
@@ -122,6 +124,8 @@ def test_first_labels_that_are_asked_for(verb):
     assert run.initial == "minimum"
 
 
+@pytest.mark.claim("applications",
+    "every application runs from files by its defaults and is better than what the pictures say by themselves")
 @pytest.mark.parametrize("verb", SCENES)
 def test_run_with_defaults(verb, tmp_path):
     """The processor, two chains, the defaults of all but the truth: better than what the pictures say by themselves."""
@@ -158,6 +162,9 @@ def test_run_with_defaults(verb, tmp_path):
         assert part in result.stdout
 
 
+@pytest.mark.claim("model",
+    "the processor's sampler is a backend: estimates, states, a machine's temperatures, pictures of any size; it is taken where "
+    "nothing of a machine is given")
 def test_a_run_of_a_machine_says_its_cycles(tmp_path):
     result = invoke("run", "stereo", "left.png", "right.png", "--labels", 4, "--sweeps", 6, "--spus", 1, "--no-report",
                     "-o", tmp_path)
@@ -304,6 +311,7 @@ def test_every_measure_has_a_unit():
     assert describe("something_else", 0.5) == "something else: 0.5000"
 
 
+@pytest.mark.claim("applications", "hardware and model agree bit for bit on every application")
 @pytest.mark.parametrize("verb", SCENES)
 def test_verify_on_the_hardware(verb, tmp_path):
     """Sixteen tiles' worth of RTL would be slow to build for each of them: one small machine serves all."""

@@ -25,6 +25,10 @@ from support.comparing import check_sums
 from support.interrupted import assert_same, in_pieces, small_problem, whole
 from support.windowed import PROBLEMS, SMALL, Recording
 
+RUNS_MEAN_KEEP = pytest.mark.claim("runtime",
+    "runs for the mean keep sums and runs for the last sample nothing; RTL, board and model are equal, however long and "
+    "interrupted (more cases: make long)")
+
 # An entry of 5 bits holds the sums of 6 sweeps of 6 labels.
 NARROW = dataclasses.replace(SMALL, label_bits=3, counter_bits=1)
 PIECE = 6
@@ -37,6 +41,7 @@ def of_histogram(config: Config, problem: Problem, run: Run, **options: object) 
     return np.stack([counts @ np.arange(problem.labels), counts.sum(-1)], -1)
 
 
+@RUNS_MEAN_KEEP
 def test_an_entry_holds_what_is_stated():
     config = Derived.of(NARROW)
     assert (config.sum_bits, config.sum_sweeps(6), config.sum_sweeps(2)) == (5, PIECE, 31)
@@ -56,6 +61,7 @@ def test_an_entry_holds_what_is_stated():
     assert p.again(dataclasses.replace(RUN, estimate="mode")).piece_end(5) == RUN.sweeps
 
 
+@RUNS_MEAN_KEEP
 @pytest.mark.parametrize("changes", [*(pytest.param(one, marks=pytest.mark.long) for one in (
                                          {}, {"spus": 2, "lmem_banks": 4}, {"sampler": "cdf", "spus": 4})),
                                      {"lanes": 4, "lmem_banks": 4}],
@@ -83,6 +89,7 @@ def test_hardware_adds_labels_as_the_model_does(changes):
     assert (model.sums[placement.problem.clamped] == 0).all()
 
 
+@RUNS_MEAN_KEEP
 @pytest.mark.parametrize("estimate", ["mean", "last"])
 @pytest.mark.parametrize("backend", ["float", "model"])
 def test_chains_go_on(tmp_path, backend, estimate):
@@ -99,6 +106,7 @@ def test_chains_go_on(tmp_path, backend, estimate):
             assert np.array_equal(found.sums[..., 1], 2 * RUN.counted * ~whole("geometric").clamped)
 
 
+@RUNS_MEAN_KEEP
 @pytest.mark.parametrize("estimate", ["mean", pytest.param("last", marks=pytest.mark.long)])
 def test_a_chip_goes_on(tmp_path, estimate):
     """Switched off in a piece and where the sums are cleared."""
@@ -114,6 +122,7 @@ def test_a_chip_goes_on(tmp_path, estimate):
     assert_same(found, wanted, cycles=False)
 
 
+@RUNS_MEAN_KEEP
 @pytest.mark.parametrize("pauses", [Pauses(sweeps=4), Pauses(sweeps=PIECE), Pauses(sweeps=4 + PIECE), Pauses(seconds=0)])
 def test_pauses_change_no_sums(pauses):
     wanted, plan = solve("model", NARROW, whole("geometric"), RUN), Plan.of("rtl", NARROW, whole("geometric"))
@@ -132,6 +141,7 @@ def test_pauses_change_no_sums(pauses):
     assert first_difference(found, wanted) is None
 
 
+@RUNS_MEAN_KEEP
 @pytest.mark.parametrize("windows", [False, True])
 def test_a_board_adds_labels(tmp_path, windows):
     """More than an entry of 7 bits holds, whole, in windows, and taken up again after a death."""
@@ -153,6 +163,7 @@ def test_a_board_adds_labels(tmp_path, windows):
     assert np.array_equal(wanted.results[0].sums, of_histogram(TINY, problem, run, visit=visit))
 
 
+@RUNS_MEAN_KEEP
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_sums_of_windows(name):
     """Each site's sum is that of the histogram, visits longer than an entry holds included; in hardware as in the model."""
@@ -169,6 +180,7 @@ def test_sums_of_windows(name):
         assert first_difference(rtl, model) is None
 
 
+@RUNS_MEAN_KEEP
 @pytest.mark.parametrize("backend", ["float", "model", "rtl"])
 @pytest.mark.parametrize("problem", [whole("geometric"), PROBLEMS["denoise"]], ids=["whole", "windows"])
 def test_estimates_change_no_label(backend, problem):
@@ -194,6 +206,7 @@ def test_the_mode_register_says_what_entries_hold():
         assert chip.words[register("burn_in")] == burn_in
 
 
+@RUNS_MEAN_KEEP
 def test_sums_that_no_labels_have_are_refused():
     """Of a clamped site, and more than so many largest labels come to."""
     problem = whole("constant")

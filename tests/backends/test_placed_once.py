@@ -19,6 +19,9 @@ from mrfhw.samplers.exact import FloatTables
 from mrfhw.twin import machine
 from mrfhw.twin.machine import Tables
 
+pytestmark = pytest.mark.claim("placement",
+    "a problem is checked, placed and put into tables once for all chains, rounds and visits, and that changes no result")
+
 SMALL = Config(mesh_rows=2, mesh_cols=2, spus=1, tile_rows=8, tile_cols=8)
 RUN = Run(sweeps=9, burn_in=2, seed=4)
 

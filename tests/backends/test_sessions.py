@@ -15,6 +15,9 @@ from mrfhw.backends.session import BaseSession, Pauses
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.machine.config import Config
 
+EVERY_BACKEND_SESSION = pytest.mark.claim(
+    "sessions", "every backend is a session of one kind; numbers of visits and chains add up by one stated rule")
+
 CONFIG = Config(mesh_rows=1, mesh_cols=2, spus=1, tile_rows=8, tile_cols=8)
 PROBLEM = Problem(labels=3, singleton1=np.arange(48).reshape(6, 8), constants=np.array([5, 20, 40]))
 
@@ -25,6 +28,7 @@ def kinds() -> list[type[BaseSession]]:
     return [*(session_type(name) for name in (*BACKENDS, *(f"{scheme}://x" for scheme in SCHEMES))), AxiSession]
 
 
+@EVERY_BACKEND_SESSION
 @pytest.mark.parametrize("kind", kinds())
 def test_one_signature(kind):
     """begin takes the same everywhere, and what a session can do is stated, not found out."""
@@ -34,6 +38,7 @@ def test_one_signature(kind):
     assert isinstance(kind.backend, str)
 
 
+@EVERY_BACKEND_SESSION
 def test_the_sessions_import_no_chip_and_no_board():
     code = ("import sys, mrfhw.backends.plan, mrfhw.runs.sampling\n"
             "rooms = 'mrfhw.host', 'mrfhw.simulation', 'mrfhw.gateware', 'amaranth'\n"

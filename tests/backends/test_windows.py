@@ -19,7 +19,13 @@ from mrfhw.samplers.random import lane_states
 from support.window_reference import windowed_run
 from support.windowed import PROBLEMS, SMALL, Recording, stereo_grid
 
+IMAGES_LARGER_MACHINE = pytest.mark.claim("runtime",
+    "images larger than the machine are swept in windows with the machine's arithmetic on the whole grid, by model and by hardware")
+VISIT_WINDOW_WRITES = pytest.mark.claim("driver",
+    "a visit of a window writes what the chip does not hold, and the chip then holds all of it, after failed writes too")
 
+
+@IMAGES_LARGER_MACHINE
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("sampler", ["race", "cdf"])
 def test_windows_equal_the_whole_grid(name, sampler):
@@ -33,6 +39,7 @@ def test_windows_equal_the_whole_grid(name, sampler):
     assert np.array_equal(result.counts, counts)
 
 
+@IMAGES_LARGER_MACHINE
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_site_is_drawn_in_one_window(name):
     problem = PROBLEMS[name]
@@ -61,6 +68,8 @@ def test_one_window_where_the_machine_holds_the_grid():
     assert result.windows is None
 
 
+@IMAGES_LARGER_MACHINE
+@VISIT_WINDOW_WRITES
 @pytest.mark.parametrize("name", ["stereo", "denoise"])
 def test_hardware_sweeps_windows_as_the_model_does(name):
     run = Run(sweeps=5, burn_in=2, seed=3)
@@ -96,6 +105,7 @@ def test_refused_where_margins_leave_nothing():
         solve("model", SMALL, stereo_grid(20, 90, labels=40), Run(sweeps=4))
 
 
+@IMAGES_LARGER_MACHINE
 @pytest.mark.parametrize("sampler", ["race", pytest.param("cdf", marks=pytest.mark.long)])
 def test_full_hd_on_sixteen_tiles_of_two_lanes(sampler):
     """1920x1080 sites, 8 labels, on the default machine: 40 windows."""
@@ -108,6 +118,7 @@ def test_full_hd_on_sixteen_tiles_of_two_lanes(sampler):
     assert np.array_equal(result.counts, counts)
 
 
+@VISIT_WINDOW_WRITES
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_visit_writes_what_differs_and_leaves_the_rest(name):
     """After each load the chip holds word for word what a load of everything gives it, the generators excepted."""
@@ -141,6 +152,7 @@ def test_a_visit_writes_what_differs_and_leaves_the_rest(name):
     assert again == padded[0] * padded[1] * Derived.of(SMALL).bus_write_cycles
 
 
+@VISIT_WINDOW_WRITES
 def test_what_a_failed_write_left_is_written_again():
     chip, problem = Recording(), stereo_grid(16, 16)
     placement, driver = Placement(SMALL, problem, Run(sweeps=3)), Driver(SMALL, chip)
@@ -167,6 +179,7 @@ def test_what_a_failed_write_left_is_written_again():
         assert all(chip.words[address] == word for address, word in whole.words.items() if address not in lanes)
 
 
+@VISIT_WINDOW_WRITES
 def test_windows_cost_less_than_loading_all_of_each():
     """In the cycles that model and chip state, beside those of whole loads."""
     for name, least in (("stereo", 0.05), ("motion", 0.05), ("denoise", 0.05)):

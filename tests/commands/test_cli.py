@@ -28,6 +28,8 @@ from mrfhw.report.outputs import FILES
 from mrfhw.samplers import exact
 from mrfhw.scenes import stereo_scene, write_scene
 
+EVERY_MISTAKE_LINE = pytest.mark.claim("command line", "every mistake is one line with exit code 2 and leaves nothing behind")
+
 LABELS = 8
 
 
@@ -132,6 +134,7 @@ def test_defaults_are_the_librarys(group, app):
     assert options.get("out_of_range") == (None if "out_of_range" in app.task.found else library.get("out_of_range"))
 
 
+@EVERY_MISTAKE_LINE
 @pytest.mark.parametrize(("options", "message"), [
     (("--temperature", "nan"), "temperature is nan"), (("--temperature", 0), "temperature is 0"),
     (("--temperature", -1), "temperature is -1"), (("--temperature", "inf"), "temperature is inf"),
@@ -166,6 +169,7 @@ def test_wrong_options(pictures, tmp_path, options, message):
     assert_refused(run(pictures, tmp_path / "out", *options), message, tmp_path)
 
 
+@EVERY_MISTAKE_LINE
 @pytest.mark.parametrize(("files", "message"), [
     ({"right": "small.png"}, "the right image is 40x23; the left image is 40x24"),
     ({"left": "none.png"}, "No such file"), ({"left": "."}, "Is a directory"), ({"right": "cut.png"}, "cut off"),
@@ -175,6 +179,7 @@ def test_wrong_pictures(pictures, tmp_path, files, message):
     assert_refused(run(pictures, tmp_path / "out", **files), message, tmp_path)
 
 
+@EVERY_MISTAKE_LINE
 @pytest.mark.parametrize(("truth", "options", "message"), [
     ("small.png", (), "the truth image is 40x23"), ("cut.png", (), "cut off"),
     ("disparity.png", ("--truth-scale", 0), "truth-scale is 0"),
@@ -199,6 +204,7 @@ def test_what_is_missing(tmp_path, monkeypatch, command):
     assert_refused(invoke(*command), "--help", tmp_path)
 
 
+@EVERY_MISTAKE_LINE
 def test_output_that_cannot_be_written(pictures, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("mine")
     monkeypatch.setattr(application, "solve_with_bar", lambda *given: 1 / 0)  # refused before the work, not after it
@@ -287,6 +293,8 @@ def test_every_field_of_a_machine_has_an_option():
     assert sorted(NAMES) == sorted({*names, "machine", "preset", "spes", "mesh"} - set(MESH_FIELDS))
 
 
+@pytest.mark.claim(
+    "boards", "a board may be a file outside the package, and is known by its digest where its machine was generated")
 def test_a_manifest_stands_for_all_options_of_a_machine(tmp_path):
     config = Config.preset("smallest", label_bits=4, sampler="cdf")
     path = tmp_path / "manifest.json"
@@ -317,6 +325,9 @@ def test_presets_and_their_changes(preset):
         config_from_options(preset=preset, spes=6, mesh=(2, 2))
 
 
+@pytest.mark.claim("model",
+    "the processor's sampler is a backend: estimates, states, a machine's temperatures, pictures of any size; it is taken where "
+    "nothing of a machine is given")
 def test_a_placement_changes_nothing_without_a_machine_and_that_is_said(pictures, tmp_path):
     plain, placed = run(pictures, tmp_path / "plain"), run(pictures, tmp_path / "placed", "--mesh", "2x2", "--tile-rows", 16)
     assert (plain.exit_code, placed.exit_code) == (0, 0), placed.output
@@ -379,6 +390,7 @@ def test_as_a_program(pictures, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@EVERY_MISTAKE_LINE
 @pytest.mark.parametrize(("name", "locale", "way_out"), [
     ("ä".encode(), "C", "set LC_ALL=C.UTF-8"), (b"\xe4", "C.UTF-8", "rename the file")])
 def test_words_that_are_no_text(name, locale, way_out):

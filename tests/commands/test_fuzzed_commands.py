@@ -36,6 +36,9 @@ from studies.bench import command as bench
 from studies.reproduce import command as reproduce
 from studies.scaling import command as scaling
 
+RANDOM_COMMAND_LINES = pytest.mark.claim(
+    "command line", "random command lines end with an answer or one line, without a traceback and with nothing half-written")
+
 SECONDS = 30  # of a line; more is a hang
 WORTH = 200_000  # label evaluations that are done in earnest, where asked for
 
@@ -210,6 +213,7 @@ def invoked(words):
         signal.signal(signal.SIGALRM, handler)
 
 
+@RANDOM_COMMAND_LINES
 def test_random_lines(files, monkeypatch, request):
     monkeypatch.chdir(files)
     monkeypatch.setenv("MRFHW_CACHE", str(files.parent))
@@ -245,6 +249,7 @@ def test_random_lines(files, monkeypatch, request):
     assert min(codes.values()) > 0.05 * sum(codes.values()), codes
 
 
+@RANDOM_COMMAND_LINES
 def test_every_command_is_drawn_or_skipped():
     assert set(RIGHT) | set(SKIPPED) == set(COMMANDS)
     assert not set(RIGHT) & set(SKIPPED)

@@ -15,6 +15,9 @@ from support.boards import TINY_OPTIONS, board
 from support.live_mistakes import SITUATIONS
 from support.mistakes import write_mistaken_files
 
+MISTAKE_BOARD_LINE = pytest.mark.claim(
+    "link", "each mistake with a board is one line: no such port, no permission, another machine, no board, unplugged")
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
 ROWS = re.findall(r"^\| `([^`]+)` \| (.+) \|$", DOCUMENT.read_text(), re.M)
 LIVE = re.findall(r"^\| ([^`|]+) \| `(run|diagnose)` \| (.+) \|$", DOCUMENT.read_text(), re.M)
@@ -33,6 +36,8 @@ def test_every_row_is_read():
     assert {row[0].split()[1] for row in ROWS if row[0].startswith("run ")} == {"stereo", "motion", "segment", "denoise", "problem"}
 
 
+@pytest.mark.claim("command line", "every mistake is one line with exit code 2 and leaves nothing behind")
+@MISTAKE_BOARD_LINE
 @pytest.mark.parametrize(("command", "answer"), ROWS)
 def test_answer(files, monkeypatch, command, answer):
     monkeypatch.chdir(files)
@@ -49,10 +54,12 @@ def shared():
         yield found
 
 
+@MISTAKE_BOARD_LINE
 def test_every_live_row_has_its_situation():
     assert [situation for situation, _, _ in LIVE] == list(SITUATIONS)
 
 
+@MISTAKE_BOARD_LINE
 @pytest.mark.parametrize(("situation", "verb", "answer"), LIVE, ids=[row[0].replace(" ", "-") for row in LIVE])
 def test_answer_with_a_board(files, shared, monkeypatch, situation, verb, answer):
     """With real ports and boards. Names and numbers that differ from run to run stand in capitals."""

@@ -23,6 +23,10 @@ from mrfhw.samplers import cpu
 from mrfhw.twin import machine
 from support.command_lines import LINES, LONG, OUT, RECORDED, digest, invoke, prepare, what_it_gave
 
+COMMAND_LINES_RUN = pytest.mark.claim("applications",
+    "command lines of run give the labels, last sample, histogram or mean, cycles and label evaluations that were recorded, in "
+    "this process and in one of their own; a change has a reason (more lines: make long)")
+
 RECORD = json.loads(RECORDED.read_text())
 # On a picture of which two threads take a share each. None of float's work is shared, but that of what prepares its field may be.
 SHARED = "denoise/noisy.png --mask denoise/mask.png --levels 24 --sweeps 12"
@@ -38,16 +42,19 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
         return directory, prepare()
 
 
+@COMMAND_LINES_RUN
 def test_the_pictures_are_those_of_the_record(scenes: tuple[Path, dict[str, str]]) -> None:
     """Where this fails the lines' bits say nothing: a scene has changed, or NumPy's random numbers have."""
     assert scenes[1] == RECORD["pictures"]
 
 
+@COMMAND_LINES_RUN
 def test_the_record_is_of_these_lines() -> None:
     assert list(RECORD["lines"]) == [*LINES, *LONG]
     assert all(change["reason"].strip() for change in RECORD["changes"])
 
 
+@COMMAND_LINES_RUN
 @pytest.mark.parametrize("line", [pytest.param(line, marks=[pytest.mark.long] * (line in LONG), id=re.sub(r" \S+/\S+", "", line))
                                   for line in (*LINES, *LONG)])
 def test_command_lines_give_the_recorded_bits(line: str, scenes: tuple[Path, dict[str, str]],
@@ -57,6 +64,7 @@ def test_command_lines_give_the_recorded_bits(line: str, scenes: tuple[Path, dic
     assert what_it_gave() == RECORD["lines"][line]
 
 
+@COMMAND_LINES_RUN
 def test_so_does_a_process_of_its_own(scenes: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     """With the process beside it that makes diagnostics, as from a shell."""
     line = LINES[0]
@@ -66,6 +74,7 @@ def test_so_does_a_process_of_its_own(scenes: tuple[Path, dict[str, str]], tmp_p
     assert what_it_gave(tmp_path) == RECORD["lines"][line]
 
 
+@pytest.mark.claim("applications", "one thread and two give the same command line's bits on model, cpu and float")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_threads_change_no_bit(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`cpu` and `float` at a temperature that rests, of which the record has nothing: their weights are NumPy's exp."""
@@ -92,6 +101,7 @@ def test_threads_change_no_bit(backend: str, tmp_path: Path, monkeypatch: pytest
     assert gave[0] == gave[1]
 
 
+@COMMAND_LINES_RUN
 def test_one_bit_is_another_digest() -> None:
     """Of a label, or of a picture's shape; not a type."""
     array = np.arange(12).reshape(3, 4)

@@ -19,6 +19,9 @@ from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.system import files
 from mrfhw.system.input_files import BYTES_MAX, read_plain
 
+PIPES_DEVICES_SOCKETS = pytest.mark.claim(
+    "files", "pipes, devices, sockets and files beyond the limit are refused at once, wherever a file is given")
+
 SECONDS = 120
 PLACES = {
     "left": "run stereo {} {good}", "right": "run stereo {good} {}", "disparities": "run stereo {good} {good} --truth {}",
@@ -59,6 +62,7 @@ def refused(tmp_path, command, *words):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@PIPES_DEVICES_SOCKETS
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_no_plain_file_is_not_opened(tmp_path, good, place):
     os.mkfifo(tmp_path / "pipe")
@@ -71,6 +75,7 @@ def test_what_is_no_plain_file_is_not_opened(tmp_path, good, place):
     refused(tmp_path, PLACES[place].format(tmp_path, good=good), "cannot be read (Is a directory)")
 
 
+@PIPES_DEVICES_SOCKETS
 @pytest.mark.parametrize("place", PLACES)
 def test_a_file_beyond_the_limit_is_not_read(tmp_path, good, place):
     with (tmp_path / "large").open("wb") as file:
@@ -104,6 +109,7 @@ def test_names_that_are_none():
             read_plain(name, "give another")
 
 
+@PIPES_DEVICES_SOCKETS
 def test_too_many_pixels_in_a_small_file(tmp_path, good):
     Image.new("1", (9500, 9500)).save(tmp_path / "bomb.png")
     assert (tmp_path / "bomb.png").stat().st_size < 1_000_000
@@ -113,6 +119,7 @@ def test_too_many_pixels_in_a_small_file(tmp_path, good):
     assert 5 * Image.MAX_IMAGE_PIXELS < BYTES_MAX  # so that no picture within one limit meets the other
 
 
+@PIPES_DEVICES_SOCKETS
 @pytest.mark.parametrize("text", ["[" * 100_000, "\xff", "[]", "{}", '{"labels_per_s": 1}', json.dumps({"labels_per_s": [1]}),
                                   '{"labels_per_s": 1e999, "resources": 3, "lanes": "x"}', "1" * 5000])
 def test_records_that_are_none(tmp_path, text):

@@ -20,11 +20,19 @@ from mrfhw.fpga.boards import BOARDS, BuildError
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf
 
+DOES_FIT_FPGA = pytest.mark.claim("boards",
+    "what does not fit an FPGA by count is refused before anything is written; the estimate's errors are those of synthesized "
+    "machines")
+LOGIC_KEPT_BUILDS = pytest.mark.claim("builds",
+    "the logic of kept builds is that of the estimate and a link, as nextpnr packs it; what may not fit is said by estimate and "
+    "build alike")
+
 RESULTS = Path(__file__).parents[2] / "mrfhw" / "fpga" / "results"
 DEVICE_OF = {"ecp5": "LFE5U-85F", "ice40": "iCE40UP5K", "gowin": "GW2AR-18C", "xilinx": "xc7a100t",
              "cyclone5": "5CSEBA6"}
 
 
+@DOES_FIT_FPGA
 def test_the_model_is_that_of_the_samples() -> None:
     assert json.loads(MODEL.read_text()) == json.loads(json.dumps(fit(json.loads(SAMPLES.read_text()))))
     groups = json.loads(MODEL.read_text())["groups"]
@@ -32,6 +40,7 @@ def test_the_model_is_that_of_the_samples() -> None:
     assert {name: group["features"] for name, group in groups.items()} == expected
 
 
+@DOES_FIT_FPGA
 @pytest.mark.parametrize("family", DEVICE_OF)
 def test_blocks_are_near_to_those_of_synthesis(family: str) -> None:
     own = [one for one in json.loads(SAMPLES.read_text()) if one["family"] == family]
@@ -43,6 +52,7 @@ def test_blocks_are_near_to_those_of_synthesis(family: str) -> None:
         assert np.mean(errors) < limit, (kind, errors)
 
 
+@DOES_FIT_FPGA
 @pytest.mark.parametrize("record", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_kept_builds_fit_by_count(record: Path) -> None:
     held = json.loads(record.read_text())
@@ -57,6 +67,7 @@ def test_kept_builds_fit_by_count(record: Path) -> None:
     assert -5 <= blocks - needs(config, device, link).ram <= (4 if board.sdram else 0)
 
 
+@LOGIC_KEPT_BUILDS
 @pytest.mark.parametrize("record", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_the_logic_of_kept_builds_is_that_of_the_estimate_and_a_link(record: Path) -> None:
     """As nextpnr packs it. A link takes 600 to 7,500 cells: a UART on an iCE40, Ethernet."""
@@ -83,6 +94,7 @@ def test_devices_have_what_the_tools_say(record: Path) -> None:
     assert {name: getattr(device, name) for name in said} == said
 
 
+@LOGIC_KEPT_BUILDS
 @pytest.mark.parametrize("family", boards.FAMILIES)
 def test_every_machine_has_its_logic(family: str) -> None:
     for preset in ("default", "paper-16x1", "census", "census-subsets"):
@@ -121,6 +133,7 @@ def test_every_board_of_ours_fits_its_device() -> None:
         assert most.mesh_rows * most.mesh_cols >= Config.preset(board.preset).mesh_rows * Config.preset(board.preset).mesh_cols
 
 
+@LOGIC_KEPT_BUILDS
 def test_what_may_be_too_much_is_said(tmp_path: Path) -> None:
     """Small memories that are too many become logic, where there is room for it; both count the board's link."""
     board = ["--board", "tang-nano-20k", "--mesh", "1x3", "--tile-rows", "32"]
@@ -131,6 +144,7 @@ def test_what_may_be_too_much_is_said(tmp_path: Path) -> None:
     assert (built.exit_code, built.stderr) == (0, f"machine and link may not fit: {words}\n")
 
 
+@LOGIC_KEPT_BUILDS
 @pytest.mark.parametrize(("board", "words"), [
     (["icebreaker", "--mesh", "1x2"], r"about \d+ LUTs, and iCE40UP5K has 5280"),
     (["ecpix5-85f", "--lanes", "8", "--mesh", "12x1", "--tile-rows", "32"], "211 memory blocks, and LFE5UM5G-85F has 208")])
@@ -176,6 +190,7 @@ def test_the_command() -> None:
     assert re.search(r"^  ALMs +~ +\d+ of   41910$", said, re.M), said
 
 
+@DOES_FIT_FPGA
 @pytest.mark.parametrize(("words", "message"), [
     (["estimate", "--device", "XCVU9P"], "device is 'XCVU9P'; those known are LFE5U-12F"),
     (["estimate", "--device", "LFE5U-45F", "--board", "icebreaker"], "drop one of them"),

@@ -26,6 +26,9 @@ from mrfhw.twin import machine
 from studies.baseline import BASELINES
 from support.random_problems import random_config, random_placement
 
+MEMORIES_PRODUCTS = pytest.mark.claim(
+    "Estimate", "memories and products are those of the circuit, cycles those of the model where the log does not stall")
+
 
 def memories_of(fragment):
     """(depth, width) of every memory in an elaborated design."""
@@ -50,6 +53,7 @@ MACHINES = {
 }
 
 
+@MEMORIES_PRODUCTS
 @pytest.mark.parametrize("name", MACHINES)
 def test_memories_are_those_of_the_circuit(name):
     found = Counter()
@@ -60,6 +64,7 @@ def test_memories_are_those_of_the_circuit(name):
     assert sum(estimate.memory_bits(MACHINES[name]).values()) == bits
 
 
+@MEMORIES_PRODUCTS
 @pytest.mark.parametrize("name", MACHINES)
 def test_multipliers_are_those_of_the_circuit(name):
     config = dataclasses.replace(MACHINES[name], mesh_rows=1, mesh_cols=1, spus=1)
@@ -74,6 +79,7 @@ def test_the_smallest_machine_takes_the_blocks_of_its_baseline():
     assert cells["dsp"] == sum(of[0] for of in estimate.multipliers(Config.preset("smallest")).values())
 
 
+@MEMORIES_PRODUCTS
 def test_cycles_are_the_model_s_where_the_log_does_not_stall():
     compared = 0
     for number in range(20):

@@ -38,6 +38,13 @@ from support.c_driver import ERRORS, STRICT, ChangedLines, CProblem, Machine, St
 from support.random_fields import random_field, random_field_machine
 from support.random_problems import random_config, random_placement
 
+DRIVER_MODEL_BITS = pytest.mark.claim("soc",
+    "the driver in C gives the model's bits on the compiled chip and, by make long, over AXI, on a big-endian processor and on a "
+    "32-bit Cortex-A9 (both under QEMU), and each of its errors is met (more cases: make long)")
+RUNS_MEAN_KEEP = pytest.mark.claim("runtime",
+    "runs for the mean keep sums and runs for the last sample nothing; RTL, board and model are equal, however long and "
+    "interrupted (more cases: make long)")
+
 
 def check(directory: Path, config: Config, placements: list[Placement], count_bits: int = 32) -> None:
     """Placements on one chip: each by the driver in C, by the one in Python, and by the model."""
@@ -176,6 +183,8 @@ def test_export_command(tmp_path: Path) -> None:
 # -- the same bits
 
 
+@DRIVER_MODEL_BITS
+@RUNS_MEAN_KEEP
 @pytest.mark.parametrize("sampler", ["race", pytest.param("cdf", marks=pytest.mark.long)])
 def test_smallest_machine(sampler: str, tmp_path: Path) -> None:
     """Constants and a second image with offsets, with clamped sites and without."""
@@ -192,6 +201,7 @@ def test_narrow_counts(count_bits: int, tmp_path: Path) -> None:
     check(tmp_path, config, [denoising(config, 1)], count_bits)
 
 
+@DRIVER_MODEL_BITS
 def test_tiles_lanes_and_hubs(tmp_path: Path) -> None:
     """2x2 tiles of two lanes behind three hubs, each row of banks of its own; messages of more than one a line, padding."""
     config = Config(mesh_rows=2, mesh_cols=2, spus=2, tile_rows=8, tile_cols=8, hub_fan_in=2, lmem_banks=4, line_bits=128,
@@ -201,6 +211,7 @@ def test_tiles_lanes_and_hubs(tmp_path: Path) -> None:
                              *estimates(stereo(config, 4, (13, 15)))])
 
 
+@DRIVER_MODEL_BITS
 @pytest.mark.parametrize("seed", [pytest.param(11, marks=pytest.mark.long), 12])
 def test_random_problems(seed: int, tmp_path: Path) -> None:
     """Ten problems: five of any machine's kind, five with channels, weights, tables and costs."""
@@ -219,6 +230,7 @@ def axi_machine() -> Config:
                   temperature_table=4, hub_depth=1, s2_words=64, line_bits=64, address_bits=20, sampler=Race(uniform_bits=8))
 
 
+@DRIVER_MODEL_BITS
 @pytest.mark.long
 def test_axi_ports(tmp_path: Path) -> None:
     """The log in a ring of memory, under Icarus between third-party AXI masters and slaves (`support.c_driver_axi`)."""
@@ -329,6 +341,7 @@ def test_buffers_that_are_too_small(machine: Machine, tmp_path: Path) -> None:
         assert narrow.load(long, *buffers(p, np.uint8)) == wanted
 
 
+@RUNS_MEAN_KEEP
 def test_sums_that_no_labels_have(machine: Machine) -> None:
     """Too large for the counted sweeps, and of a clamped site; a buffer of a histogram's size is not needed."""
     p = estimates(denoising(smallest(), 2, clamped=True))[0]
@@ -450,6 +463,7 @@ def attempt(machine: Machine, change: Callable[[bytes, int], bytes]) -> str:
     return error
 
 
+@DRIVER_MODEL_BITS
 def test_damaged_lines(machine: Machine) -> None:
     """A log of which lines are changed, lost or repeated."""
     config = Derived.of(smallest())

@@ -21,6 +21,10 @@ from mrfhw.simulation.chip import CompiledChip
 from mrfhw.twin.machine import solve
 from support.c_driver import STRICT, Stream
 
+pytestmark = pytest.mark.claim("soc",
+    "the driver in C gives the model's bits on the compiled chip and, by make long, over AXI, on a big-endian processor and on a "
+    "32-bit Cortex-A9 (both under QEMU), and each of its errors is met (more cases: make long)")
+
 CONFIG = Config.preset("smallest")
 HOSTED = [word for word in STRICT[1:] if word != "-ffreestanding"]
 SOURCE = Path(__file__).parents[1] / "support" / "stdio_bus.c"

@@ -17,6 +17,12 @@ from mrfhw.field.problem import Problem, Run
 from support.c_driver import STRICT
 
 
+@pytest.mark.claim("soc",
+    "the driver in C gives the model's bits on the compiled chip and, by make long, over AXI, on a big-endian processor and on a "
+    "32-bit Cortex-A9 (both under QEMU), and each of its errors is met (more cases: make long)")
+@pytest.mark.claim("runtime",
+    "runs for the mean keep sums and runs for the last sample nothing; RTL, board and model are equal, however long and "
+    "interrupted (more cases: make long)")
 def test_drivers_of_machines_with_names_of_their_own_fit_into_one_program(tmp_path: Path) -> None:
     """Headers are those of `generate`; the driver's parts can be called from C++."""
     if shutil.which("gcc") is None:

@@ -14,6 +14,10 @@ from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
 
+RUN_PARTS_EQUALS = pytest.mark.claim("machine", "a run in parts equals the same run at once; stop ends after a sweep")
+TILE_MEMORIES_REFUSED = pytest.mark.claim(
+    "machine", "tile memories are refused while labels are drawn; a chip of another configuration is refused")
+
 CONFIG = Config(mesh_rows=1, mesh_cols=2, spus=2, tile_rows=8, tile_cols=12, counter_bits=2, line_bits=128)
 
 
@@ -37,6 +41,7 @@ def wait(chip: CompiledChip) -> None:
     raise AssertionError("the run has not ended")
 
 
+@RUN_PARTS_EQUALS
 def test_resume_equals_one_run(chip: CompiledChip):
     whole = run_placed(chip, placement(12))
     driver, part = Driver(CONFIG, chip), placement(5)
@@ -55,6 +60,7 @@ def test_resume_equals_one_run(chip: CompiledChip):
     assert np.array_equal(histogram(5, messages, lmem), whole.counts)
 
 
+@RUN_PARTS_EQUALS
 def test_stop_ends_the_sweep_under_way(chip: CompiledChip):
     driver, long = Driver(CONFIG, chip), placement(100_000)
     driver.load(long)
@@ -71,6 +77,7 @@ def test_stop_ends_the_sweep_under_way(chip: CompiledChip):
     assert np.array_equal(histogram(5, messages, short.lmem), short.counts)
 
 
+@pytest.mark.claim("machine", "start and resume do nothing while busy")
 def test_start_and_resume_do_nothing_while_busy(chip: CompiledChip):
     whole = run_placed(chip, placement(12))
     driver, again = Driver(CONFIG, chip), placement(12)
@@ -86,6 +93,7 @@ def test_start_and_resume_do_nothing_while_busy(chip: CompiledChip):
     assert driver.get("cycles") == [whole.cycles]
 
 
+@TILE_MEMORIES_REFUSED
 def test_tile_memory_is_refused_while_running(chip: CompiledChip):
     driver, long = Driver(CONFIG, chip), placement(1000)
     driver.load(long)
@@ -98,6 +106,7 @@ def test_tile_memory_is_refused_while_running(chip: CompiledChip):
     driver.lmem(long)
 
 
+@TILE_MEMORIES_REFUSED
 def test_another_configuration_is_refused(chip: CompiledChip):
     other = Driver(dataclasses.replace(CONFIG, counter_bits=3), chip)
     with pytest.raises(ChipError, match="the chip's circuit is"):

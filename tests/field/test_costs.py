@@ -16,10 +16,17 @@ from mrfhw.placement.placement import Placement
 from mrfhw.twin.machine import solve
 from support.random_fields import random_field, random_field_machine
 
+COSTS_FLOATS_BECOME = pytest.mark.claim("field",
+    "costs of floats become whole numbers with the error stated; NaN, wrong shapes, tables that are not L x L, weights beyond "
+    "their bits and what a machine lacks are one line; what a field needs of a machine is found")
+COSTS_ANY_SCALE = pytest.mark.claim("applications",
+    "costs of any scale become whole numbers or are refused, and fields beyond a tile's memory are sampled in smaller windows")
+
 RNG = np.random.default_rng(8)
 COSTS = RNG.normal(0, 3, (5, 7, 4))
 
 
+@COSTS_FLOATS_BECOME
 def test_scaled_costs_keep_what_they_say():
     found = scaled_costs(COSTS, most=255)
     assert found.costs.min() == 0
@@ -42,6 +49,7 @@ def test_costs_are_cut_off_where_one_says():
     assert (flat.costs == 0).all()
 
 
+@COSTS_FLOATS_BECOME
 @pytest.mark.parametrize(("costs", "message"), [
     (np.ones((3, 3)), r"costs has shape \(3, 3\)"), ([[1, [2]]], "costs is no array"), (np.full((2, 2, 2), np.nan), "8 values"),
     (np.full((2, 2, 2), np.inf), "not finite"), (np.ones((0, 2, 2)), "shape")])
@@ -64,6 +72,7 @@ DATA = RNG.integers(0, 8, (4, 6))
 TABLE = np.arange(9).reshape(3, 3)
 
 
+@COSTS_FLOATS_BECOME
 @pytest.mark.parametrize(("given", "message"), [
     ({"unary": np.zeros((4, 6, 2), int)}, r"unary has shape \(4, 6, 2\); 3 labels need \(4, 6, 3\): give a cost for each site"),
     ({"unary": np.zeros((4, 6), int)}, r"unary has shape \(4, 6\)"), ({"unary": np.full((4, 6, 3), -1)}, "unary has the value -1"),
@@ -93,6 +102,7 @@ def test_fields_refused(given, message):
     assert "\n" not in str(error.value)
 
 
+@COSTS_FLOATS_BECOME
 @pytest.mark.parametrize(("given", "machine", "message"), [
     ({"unary": np.full((4, 6, 3), 64)}, {}, "unary has values from 64 to 64; data_bits = 6 takes 0 to 63"),
     ({"unary": np.zeros((4, 6, 3), int)}, {"distance": "hamming"}, "channel 1 of a machine with distance = hamming takes hamming"),
@@ -111,6 +121,7 @@ def test_what_a_machine_lacks_is_said(given, machine, message):
     assert "\n" not in str(error.value)
 
 
+@COSTS_FLOATS_BECOME
 def test_costs_that_do_not_fit_say_what_would():
     config = Config(mesh_rows=1, mesh_cols=1, tile_rows=8, tile_cols=8)
     problem = Problem(labels=9, unary=RNG.integers(0, 64, (8, 8, 9)))
@@ -121,6 +132,7 @@ def test_costs_that_do_not_fit_say_what_would():
     solve(config.changed(**needed), problem, Run(sweeps=2))
 
 
+@COSTS_FLOATS_BECOME
 @pytest.mark.parametrize("seed", range(8))
 def test_a_machine_with_what_a_field_needs_holds_it(seed):
     rng = np.random.default_rng(seed)
@@ -139,6 +151,7 @@ def test_machines_refused(machine, message):
         Config(**machine)
 
 
+@COSTS_FLOATS_BECOME
 @pytest.mark.parametrize("backend", ["cpu", "float", "model"])
 def test_a_table_is_truncated_at_tau(backend):
     unary = RNG.integers(0, 30, (8, 12, 3))
@@ -177,6 +190,7 @@ def test_wide_data_make_descriptors_of_descriptors_alone():
     assert "distance" not in needed_parameters(Problem(labels=2, singleton1=wide, constants=np.arange(2)))
 
 
+@COSTS_ANY_SCALE
 @pytest.mark.parametrize("shape", [(256, 256, 17), (72, 68, 256)])
 def test_costs_beyond_a_tiles_memory_are_sampled_in_smaller_windows(shape):
     """The default machine becomes one whose singleton memory is the largest there is; no backend refuses the field."""
@@ -189,6 +203,7 @@ def test_costs_beyond_a_tiles_memory_are_sampled_in_smaller_windows(shape):
         assert (mrfhw.solve(problem, sweeps=2, chains=1, backend=backend).labels == least).mean() > 4 / shape[2]
 
 
+@COSTS_ANY_SCALE
 @pytest.mark.parametrize(("costs", "largest"), [
     (np.array([[[1.7e308, -1.7e308]]]), None), (np.array([[[3e-320, 0.0]]]), None), (np.array([[[3.0, 0.0]]]), 1e-310)])
 def test_costs_beyond_what_a_float_scales(costs, largest):
@@ -197,6 +212,7 @@ def test_costs_beyond_what_a_float_scales(costs, largest):
         scaled_costs(costs, largest=largest)
 
 
+@COSTS_ANY_SCALE
 def test_numbers_that_no_cost_has():
     with pytest.raises(ProblemError, match=r"^costs has complex numbers; costs and probabilities are real"):
         scaled_costs(np.ones((2, 2, 2)) * (1 + 1j))

@@ -16,6 +16,12 @@ from mrfhw.samplers.field_energy import FieldEnergy
 from support.random_fields import random_field, random_field_machine
 from support.random_problems import random_config, random_placement
 
+ENERGIES_NUMPY = pytest.mark.claim(
+    "field", "energies in NumPy, compiled and in plain Python are the same; nothing of the field imports a machine")
+UNLIKE_BITS_UP = pytest.mark.claim("field",
+    "unlike bits, up to three channels, limits, costs, doubleton tables, weights of edges and 256 labels: energies are those of "
+    "plain Python, in NumPy and compiled")
+
 
 def values(array, *at):
     """The channels of an array's entry, as a list."""
@@ -87,6 +93,8 @@ def placement(request):
     return p
 
 
+@ENERGIES_NUMPY
+@UNLIKE_BITS_UP
 def test_energies_are_those_of_plain_python(placement):
     problem, rng = placement.problem, np.random.default_rng(1)
     energy, (rows, cols) = Energy(problem), problem.shape
@@ -111,6 +119,8 @@ def test_energies_are_those_of_plain_python(placement):
         assert least_energies(problem, fields[2, 1])[row, col] == of[2, 1].min()
 
 
+@ENERGIES_NUMPY
+@UNLIKE_BITS_UP
 def test_the_compiled_energies_are_the_same(placement):
     problem, rng = placement.problem, np.random.default_rng(2)
     energy, fast = Energy(problem), FieldEnergy(problem)
@@ -136,6 +146,7 @@ def test_limits_are_the_shift_s_and_the_greatest_energy():
     assert limited(np.array([0, 7, 8, 9, 4000]), 3, 200).tolist() == [0, 0, 1, 1, 200]
 
 
+@ENERGIES_NUMPY
 def test_a_field_knows_no_machine():
     """Nothing of mrfhw.field imports, by whatever way, what a problem is put on."""
     program = ("import pkgutil, importlib, sys, mrfhw.field\n"

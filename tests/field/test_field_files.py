@@ -23,6 +23,10 @@ from mrfhw.machine.config import Config
 from mrfhw.twin import machine
 from support.random_problems import random_config, random_placement
 
+PROBLEMS_RUNS_RESULTS = pytest.mark.claim("files",
+    "problems, runs and results come back from files equal and of one digest; what is no such file is one line, and nothing large "
+    "is unpacked")
+
 CONFIG = Config(mesh_rows=1, mesh_cols=2, spus=1, tile_rows=8, tile_cols=8)
 
 
@@ -40,6 +44,7 @@ def one_line(error: pytest.ExceptionInfo[ProblemError], path: Path) -> str:
     return text
 
 
+@PROBLEMS_RUNS_RESULTS
 @pytest.mark.parametrize("number", range(12))
 def test_random_problems_come_back(tmp_path, number):
     rng = np.random.default_rng([number, 1])
@@ -62,6 +67,7 @@ def test_random_problems_come_back(tmp_path, number):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@PROBLEMS_RUNS_RESULTS
 def test_equality_and_digest_are_of_values():
     problem = some()
     for same in (dataclasses.replace(problem, singleton1=np.asfortranarray(problem.singleton1)),
@@ -97,6 +103,7 @@ def test_every_field_is_in_the_digest():
         assert names - absent <= {*record.scalars, *record.arrays}
 
 
+@PROBLEMS_RUNS_RESULTS
 def test_the_digest_is_that_of_another_process():
     code = "import sys; sys.path.insert(0, 'tests/field'); import test_field_files as t; print(t.some().digest)"
     found = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True,
@@ -115,6 +122,8 @@ def test_the_time_that_a_result_took_is_no_part_of_it():
     assert dataclasses.replace(result, counts=counts) != result
 
 
+@pytest.mark.claim(
+    "sessions", "every backend is a session of one kind; numbers of visits and chains add up by one stated rule")
 def test_numbers_add_up_by_their_rules():
     values = {"cycles": (5, 7, 12), "replication": (1, 3, 3), "windows": (4, 4, 4), "reconnections": (1, 2, 3),
               "visits": (8, 8, 16), "loading_cycles": (10, None, None), "label_cycles": (None, 4, None)}
@@ -134,6 +143,7 @@ def npz(path: Path, scalars: object = None, **arrays: np.ndarray) -> Path:
     return path
 
 
+@PROBLEMS_RUNS_RESULTS
 @pytest.mark.parametrize(("scalars", "arrays", "message"), [
     ({"version": 2}, {}, "has the format version 2; this program reads up to 1: take a newer mrfhw"),
     ({"version": True}, {}, "has the format version True"),
@@ -208,6 +218,7 @@ def test_not_a_plain_file(tmp_path):
         load_problem(tmp_path / "text")
 
 
+@PROBLEMS_RUNS_RESULTS
 def test_every_cut_and_many_flipped_bytes(tmp_path):
     """Of a damaged file either the values come back or one line does."""
     path, damaged = npz(tmp_path / "field.npz"), tmp_path / "damaged.npz"
@@ -229,6 +240,7 @@ def test_every_cut_and_many_flipped_bytes(tmp_path):
     assert refused > 400
 
 
+@PROBLEMS_RUNS_RESULTS
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
     """Neither many bytes that were packed small nor a header that speaks of more than is there."""
     bomb = tmp_path / "bomb.npz"
@@ -246,6 +258,7 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
         load_problem(bomb)
 
 
+@PROBLEMS_RUNS_RESULTS
 def test_saving_is_all_or_nothing(tmp_path, monkeypatch):
     path = tmp_path / "field.npz"
     some().save(path)

@@ -16,6 +16,9 @@ from mrfhw.placement.placement import Placement
 from mrfhw.samplers import exact
 from mrfhw.twin import machine, quantized
 
+PROBLEM_ARRAYS_NUMBERS = pytest.mark.claim("problem",
+    "a Problem's arrays and numbers are whole and finite, its masks booleans or 0 and 1, and they do not change with the caller's")
+
 SHAPE = (4, 6)
 HUGE = pytest.param(10**5000, id="5001 digits")
 MASK = np.arange(24).reshape(SHAPE) % 3 == 0
@@ -32,6 +35,7 @@ def two_images(**changes):
     return problem(**{"constants": None, "singleton2": IMAGE[::-1], "offsets": np.array([[0, 0], [0, -1], [1, 0]]), **changes})
 
 
+@PROBLEM_ARRAYS_NUMBERS
 @pytest.mark.parametrize("kind", [bool, np.uint8, np.int8, np.int64])
 def test_masks_of_0_and_1_are_masks(kind):
     given = problem(clamped=MASK.astype(kind), observed=(~MASK).astype(kind))
@@ -52,6 +56,7 @@ def test_a_kernel_of_an_integer_mask():
     assert sum(len(sites) for sites in kernel.sites) == 1
 
 
+@PROBLEM_ARRAYS_NUMBERS
 @pytest.mark.parametrize("name", ["observed", "clamped"])
 @pytest.mark.parametrize(("mask", "said"), [
     (np.full(SHAPE, 2), "has values from 2 to 2"), (IMAGE.astype(np.uint8) * 10, "has values from 0 to 230"),
@@ -64,6 +69,7 @@ def test_other_masks_are_refused(name, mask, said):
     assert "\n" not in str(error.value)
 
 
+@PROBLEM_ARRAYS_NUMBERS
 @pytest.mark.parametrize("name", ["singleton1", "singleton2", "constants", "offsets", "vectors"])
 @pytest.mark.parametrize(("strange", "said"), [
     (np.nan, "has the value nan"), (np.inf, "has the value inf"), (0.5, "has the value 0.5"), (2.0**40, "to 1099511627776"),
@@ -83,6 +89,7 @@ def test_data_that_are_no_whole_numbers(name, strange, said):
     assert "\n" not in str(error.value)
 
 
+@PROBLEM_ARRAYS_NUMBERS
 @pytest.mark.parametrize("strange", [np.nan, np.inf, 0.5, 1e30, "1", None, 2**64])
 def test_initial_labels_that_are_none(strange):
     given = np.zeros(SHAPE).astype(object if not isinstance(strange, float) else float)
@@ -91,6 +98,7 @@ def test_initial_labels_that_are_none(strange):
         Run(sweeps=1, initial=given)
 
 
+@PROBLEM_ARRAYS_NUMBERS
 @pytest.mark.parametrize("name", ["labels", "alpha", "beta", "tau", "energy_shift", "out_of_range"])
 @pytest.mark.parametrize("strange", [float("nan"), float("inf"), 2.5, 10**30, -(10**30), HUGE, "3", True, np.array([1, 2])])
 def test_numbers_that_are_none(name, strange):
@@ -126,6 +134,7 @@ def test_floats_of_whole_value_and_lists_are_numbers():
     assert np.array_equal(machine.solve(Config(), given, start).initial, IMAGE % 3)
 
 
+@PROBLEM_ARRAYS_NUMBERS
 def test_no_array_changes_with_the_callers():
     arrays = {"singleton1": IMAGE.astype(np.uint8), "singleton2": IMAGE.astype(np.int32), "offsets": np.zeros((3, 2), np.int32),
               "vectors": np.zeros((3, 2), int), "clamped": MASK.copy(), "observed": MASK.astype(np.uint8)}
@@ -152,6 +161,7 @@ def test_a_read_only_view_of_what_can_be_written_is_copied():
     assert given.singleton1.any()
 
 
+@PROBLEM_ARRAYS_NUMBERS
 def test_frozen_arrays_and_pieces_of_kept_ones_are_not_copied():
     image = IMAGE.astype(np.uint8)
     image.flags.writeable = False

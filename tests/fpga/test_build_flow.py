@@ -25,6 +25,11 @@ from mrfhw.machine.derived import Derived
 from studies.baseline import MACHINES
 from support.synthesized import SAID, TOO_LARGE, build
 
+PROJECTS_UNLIKE = pytest.mark.claim("boards",
+    "projects of unlike machines have folders of their own; a machine whose lanes share a site keeps the usual mapping to tables")
+ANOTHER_MACHINE_LEFT = pytest.mark.claim("generator",
+    "what another machine left in a folder goes, unless somebody changed it; nobody else's files are written over")
+
 OPEN = [board for board in BOARDS.values() if board.open_flow]
 ALWAYS = ("ecpix5-85f", "icebreaker")  # in every test run: two clocks and Ethernet, and the smallest
 USB_CORE = pytest.mark.skipif(find_spec("luna") is None, reason="USB needs luna-usb: pip install 'mrfhw[usb]'")
@@ -37,6 +42,7 @@ def invoke(*arguments: str):
     return CliRunner().invoke(main, ["build", *arguments])
 
 
+@PROJECTS_UNLIKE
 def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeypatch):
     """In a folder that is used again, no file, record or bitstream stays of another project."""
     monkeypatch.chdir(tmp_path)
@@ -65,6 +71,7 @@ def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeyp
     assert has() & {"top.xdc", "top.pcf", "top.ys", *mine} == {"top.xdc", "top.pcf", *mine}
 
 
+@ANOTHER_MACHINE_LEFT
 @pytest.mark.parametrize("name", ["manifest.json", "registers.md", "top.ys", "build_top.sh"])
 def test_a_project_goes_over_nobody_s_files(tmp_path, name):
     folder, mine = tmp_path / "mine", {name: "mine", RECORD: "{}", "top.bin": "bits"}
@@ -78,6 +85,7 @@ def test_a_project_goes_over_nobody_s_files(tmp_path, name):
     assert {path.name: path.read_text() for path in folder.iterdir()} == mine
 
 
+@ANOTHER_MACHINE_LEFT
 def test_a_project_goes_through_no_link(tmp_path):
     """A record and a bitstream of a folder without a manifest stay; a link is replaced and not followed."""
     folder, target = tmp_path / "project", tmp_path / "target"
@@ -91,6 +99,7 @@ def test_a_project_goes_through_no_link(tmp_path):
     assert not (folder / "top.ys").is_symlink()
 
 
+@PROJECTS_UNLIKE
 def test_lanes_that_share_a_site_have_the_usual_mapping():
     """With fewer tables the ULX3S' three tiles of 16 lanes are not routed; of a lane a site both boards have fewer."""
     boards = {board.name: board for board in BOARDS.values() if board.mapping}
@@ -315,6 +324,8 @@ def test_a_seed_that_does_not_end_is_given_up(tmp_path, monkeypatch):
     assert not (tmp_path / "out" / RECORD).exists()
 
 
+@pytest.mark.claim("build records",
+    "a bitstream is that of the first seed that meets the clock, whether the other seeds are tried for their range or not")
 @pytest.mark.parametrize(("options", "tried"), [((), [1, 2]), (("--every-seed",), [1, 2, 3])])
 def test_the_bitstream_is_that_of_the_first_seed_that_meets_the_clock(options, tried, tmp_path, monkeypatch):
     """Of three seeds the second meets 12 MHz; with --every-seed the third, which is faster, is tried and said, and no more."""

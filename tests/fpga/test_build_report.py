@@ -19,6 +19,11 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
 from mrfhw.twin import machine
 
+BOARD_OWN_MACHINE = pytest.mark.claim("build records",
+    "each board's own machine was built, and what the documents say of it is the record's (the present circuit: make long)")
+RATE_MACHINE_LOG = pytest.mark.claim(
+    "build records", "the rate of a machine's log counts every message, those of a long run as well")
+
 
 def report(*arguments: str):
     return CliRunner().invoke(main, ["report", *arguments])
@@ -34,11 +39,13 @@ def test_every_kept_record_is_of_a_machine_that_can_be_built():
         assert record["labels_per_s"] == pytest.approx(config.all_lanes * record["machine_fmax_hz"] * record["utilization"])
 
 
+@BOARD_OWN_MACHINE
 def test_each_board_s_own_machine_was_built():
     kept = {(record["board"], Derived.from_dict(record["config"])) for record in kept_records()}
     assert kept >= {(board.name, Derived.preset(board.preset)) for board in BOARDS.values() if board.open_flow}
 
 
+@BOARD_OWN_MACHINE
 @pytest.mark.long
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_records_are_of_the_present_circuit(path):
@@ -47,6 +54,7 @@ def test_records_are_of_the_present_circuit(path):
     assert Verilog(lambda: circuit_text(config)).digest == record["digest"]
 
 
+@BOARD_OWN_MACHINE
 def test_the_documents_have_what_the_records_have():
     text = (Path(__file__).parents[2] / "docs" / "boards.md").read_text()
     rows = [line for line in text.splitlines() if " MHz |" in line]
@@ -91,6 +99,7 @@ def test_link_carries_less_than_its_baud_rate():
     assert 0.9 * 19 * 64_000 < usb_bytes_per_s() < 0.96 * 19 * 64_000
 
 
+@RATE_MACHINE_LOG
 def test_workload_is_the_machine_s():
     work = workload(Derived.preset("smallest", tile_rows=16, tile_cols=32))
     assert (work.rows, work.cols, work.labels) == (16, 32, 8)
@@ -110,6 +119,7 @@ def test_a_small_machine_has_a_workload_too(least):
     assert 0.1 < work.utilization <= 1
 
 
+@RATE_MACHINE_LOG
 def test_workload_has_the_messages_that_are_not_kept(monkeypatch):
     """A long run's are folded into the histogram; the link carries them all the same."""
     config = Config.preset("smallest", tile_rows=16, tile_cols=32)

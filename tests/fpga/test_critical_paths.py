@@ -14,6 +14,10 @@ from mrfhw.fpga.paths import critical_paths
 from mrfhw.fpga.report import RESULTS, critical_path, kept_records, machine_path, seed_range
 from support.nextpnr_reports import FAMILIES, RECORDED
 
+CLOCK_SLOWEST_WAY = pytest.mark.claim("build records",
+    "each clock's slowest way is nextpnr's, on each family, and takes the whole cycle of its fmax; report and document say the "
+    "record's")
+
 KEPT = sorted(RESULTS.glob("*.json"))
 BOARDS = Path(__file__).parents[2] / "docs" / "boards.md"
 SMALLEST = RESULTS / "icebreaker-1x1.json"
@@ -23,6 +27,7 @@ def recorded(family: str) -> dict:
     return json.loads((RECORDED / f"{family}.json").read_text())
 
 
+@CLOCK_SLOWEST_WAY
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_path_of_a_clock_takes_its_whole_cycle(family):
     """Each segment is of the path, and none of another: its time is that of the clock's fmax."""
@@ -35,6 +40,7 @@ def test_the_path_of_a_clock_takes_its_whole_cycle(family):
     assert path.to_dict()["logic_ns"] == pytest.approx(path.ns - path.routing_ns, abs=1e-3)
 
 
+@CLOCK_SLOWEST_WAY
 @pytest.mark.parametrize(("family", "clock", "start", "end", "routing", "steps"), [
     ("ecp5", "cd_sync.clk_buf.buf.buf0_O", "counter.count", "counter.wrapped", 1.864, 2),
     ("ice40", "cd_sync.clk", "cd_sync.timer", "cd_sync.timer", 6.553, 2),
@@ -78,6 +84,7 @@ def test_paths_of_pins_and_between_clocks_are_left_out_and_the_longest_counts():
     assert critical_paths({"fmax": {"clk": {}}}) == {}
 
 
+@CLOCK_SLOWEST_WAY
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
 def test_kept_records_say_what_sets_their_clocks(path):
     """Of each clock; the time from edge to edge is that of its fmax."""
@@ -119,6 +126,7 @@ def test_parts_that_are_none_are_one_line(name, value, message, tmp_path):
     assert result.output == f"Error: {path} is no record of a build ({message}): give a build.json that mrfhw build wrote\n"
 
 
+@CLOCK_SLOWEST_WAY
 def test_the_report_says_it_below_the_table():
     lines = CliRunner().invoke(main, ["report"]).output.splitlines()
     for record in kept_records(KEPT):
@@ -128,6 +136,7 @@ def test_the_report_says_it_below_the_table():
                 f"of which routing {way['routing_ns']:.1f}; {way['steps']} logic steps") in said[0]
 
 
+@CLOCK_SLOWEST_WAY
 def test_the_document_has_what_the_records_have():
     section = BOARDS.read_text().split("### What sets the clock\n")[1].split("\n#")[0]
     rows = [line for line in section.splitlines() if " MHz |" in line]
@@ -142,6 +151,8 @@ def test_the_document_has_what_the_records_have():
             assert seeds.split(": ")[1] in section.replace("\n", " ")
 
 
+@pytest.mark.claim("build records",
+    "a bitstream is that of the first seed that meets the clock, whether the other seeds are tried for their range or not")
 def test_the_range_of_seeds_is_said():
     seeds = [{"seed": number, "machine_fmax_hz": hz} for number, hz in enumerate((30e6, 25e6, 27.5e6, 0.0))]
     assert seed_range({"seeds": seeds}) == ("machine clock with 3 seeds: lowest 25.0, median 27.5, highest 30.0 MHz; "

@@ -16,6 +16,10 @@ from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
 from mrfhw.fpga.own_board import checked
 from mrfhw.fpga.vendor_boards import ArtyA7With35, De10Nano
 
+FILE_BOARD_PLATFORM = pytest.mark.claim("boards",
+    "a file's board that its platform contradicts, or that nothing can be built of, is refused in one line before anything is "
+    "written")
+
 PAGE = Path(__file__).parents[2] / "docs" / "own-board.md"
 
 
@@ -26,6 +30,8 @@ def example(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.claim(
+    "boards", "a board may be a file outside the package, and is known by its digest where its machine was generated")
 def test_the_example_is_a_project(example: Path, tmp_path: Path) -> None:
     said = CliRunner().invoke(main, ["build", "--board", str(example), "--no-build", "-o", str(tmp_path / "out")])
     assert said.exit_code == 0, said.output
@@ -81,6 +87,7 @@ def refusal(path: Path, *changes: tuple[str, str]) -> str:
     return said.output.removeprefix("Error: ").replace(str(path), "x.py").rstrip("\n")
 
 
+@FILE_BOARD_PLATFORM
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("oscillator_hz=25_000_000", "oscillator_hz=12_000_000",
      "has oscillator_hz 12000000, and its platform's 'clk25' has Clock(25000000): give both what the board's oscillator has"),
@@ -92,11 +99,13 @@ def test_a_board_that_its_platform_contradicts(example: Path, old: str, new: str
     assert message in refusal(example, (old, new))
 
 
+@FILE_BOARD_PLATFORM
 @pytest.mark.parametrize("name", ["../../evil", "", ".", "..", "a b", "a/b", "a\\n", "-a", "a" * 65])
 def test_a_name_that_is_no_folder(example: Path, name: str) -> None:
     assert "its folder is called so" in refusal(example, ('name="my-board"', f'name="{name}"'))
 
 
+@FILE_BOARD_PLATFORM
 @pytest.mark.parametrize(("old", "new", "message"), [
     ('Resource("uart"', 'Resource("serial"', "has a platform without the resource 'uart' 0"),
     ('Subsignal("rx"', 'Subsignal("rxd"', "has a platform whose resource 'uart' 0 has no 'rx'; it needs rx, tx"),
@@ -119,6 +128,7 @@ def test_a_platform_without_what_a_machine_needs(example: Path, old: str, new: s
     assert message in refusal(example, import_ethernet, (old, new))
 
 
+@FILE_BOARD_PLATFORM
 def test_long_answers_are_cut_between_words(example: Path) -> None:
     assert refusal(example, ('"R13"', '"R14"')).endswith(
         "it is already used by resource component uart_0.rx that was...): see docs/own-board.md")
@@ -126,6 +136,7 @@ def test_long_answers_are_cut_between_words(example: Path) -> None:
     assert f"has name '{116 * 'a'}...; its folder" in refusal(example, ('"R14"', '"R13"'))
 
 
+@FILE_BOARD_PLATFORM
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("LFE5U-25F", "LFE5U-26F", "has a platform with the device 'LFE5U-26F'; nextpnr's are LFE5U-12F, LFE5U-25F, "),
     ("BG256", "BG257", "has a platform with the package 'BG257'; nextpnr's are BG256, "),
@@ -139,6 +150,7 @@ def test_a_platform_that_nothing_can_be_made_of(example: Path, old: str, new: st
     assert message in refusal(example, (old, new))
 
 
+@FILE_BOARD_PLATFORM
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("platform=MyPlatform", 'platform="MyPlatform"', "has platform 'MyPlatform'; it must be the platform's class itself, or "),
     ("platform=MyPlatform", "platform=MyPlatform()", "has platform <"),
@@ -159,6 +171,7 @@ def test_fields_of_another_type(example: Path, old: str, new: str, message: str)
     assert message in refusal(example, (old, new))
 
 
+@FILE_BOARD_PLATFORM
 @pytest.mark.parametrize("name", ["oscillator_hz", "clock_hz", "link_hz"])
 @pytest.mark.parametrize("hz", [-5, 0, 1, 60, 999_999, 1_000_000_001])
 def test_clocks_beyond_the_limits(example: Path, name: str, hz: int) -> None:
@@ -178,6 +191,7 @@ def test_an_oscillator_that_the_pll_does_not_take(example: Path) -> None:
         "clock is 40 MHz; this board's PLL makes no such clock from 2.5 MHz: give another, such as the oscillator's")
 
 
+@FILE_BOARD_PLATFORM
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 def test_the_boards_of_the_package_are_such(board: Board) -> None:
     assert checked(board, "x.py") == board
@@ -195,6 +209,7 @@ def test_what_agrees_in_another_spelling(example: Path) -> None:
     assert checked(arty, "x.py") == arty
 
 
+@FILE_BOARD_PLATFORM
 @pytest.mark.parametrize(("board", "changes", "message"), [
     ("arty-a7-35", dict(open_flow=True), "has open_flow, and its family is 'xilinx'; open tools make bitstreams of ecp5, ice40, "),
     ("arty-a7-35", dict(device="xc7a100tcsg324-1"), "has device 'xc7a100tcsg324-1', and its platform ArtyA7With35"),

@@ -15,6 +15,9 @@ from mrfhw.fpga.boards import BOARDS, BuildError
 from mrfhw.fpga.dividers import LIMITS, TOLERANCE, Pll, pll_for
 from mrfhw.fpga.plls import PLLS
 
+PLL_DIVIDERS_EVERY = pytest.mark.claim("clocks of boards",
+    "a PLL's dividers: every clock in whole MHz that a family's data sheet allows, the others refused; the primitive is told so")
+
 FAMILIES = sorted(LIMITS)
 OSCILLATORS = {"ecp5": (25,), "ice40": (12,), "gowin": (27,), "cyclone5": (50,), "xilinx": (100, 125)}
 
@@ -41,6 +44,7 @@ def reachable(family: str, input_mhz: float) -> np.ndarray:
     return np.unique(out[kept])
 
 
+@PLL_DIVIDERS_EVERY
 @pytest.mark.parametrize(("family", "input_mhz"), [(f, o) for f in FAMILIES for o in OSCILLATORS[f]])
 def test_every_clock_that_there_is(family: str, input_mhz: int):
     """For each MHz: the nearest that the data sheet allows, or a refusal where that is more than 0.1 % off."""
@@ -75,6 +79,7 @@ def assert_within_sheet(family: str, pll: Pll) -> None:
         assert low <= hz / 1e6 <= high
 
 
+@PLL_DIVIDERS_EVERY
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("input_hz", [1_000_000, 900_000_000])
 def test_an_input_that_the_pll_does_not_take(family: str, input_hz: int):
@@ -98,6 +103,7 @@ def test_of_the_nearest_the_fastest_detector():
     assert pll_for("xilinx", 100_000_000, 60_000_000) == Pll(100_000_000, 1, 9, 15, False)
 
 
+@PLL_DIVIDERS_EVERY
 @pytest.mark.parametrize("name", BOARDS)
 def test_every_boards_own_clock(name: str):
     board = BOARDS[name]
@@ -146,6 +152,7 @@ OSCILLATES = {
 }
 
 
+@PLL_DIVIDERS_EVERY
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("mhz", [24, 36, 45, 60, 75, 120])
 def test_what_the_primitive_is_told(family: str, mhz: int):

@@ -14,6 +14,10 @@ from mrfhw.machine.samplers import Cdf
 from studies.baseline import BASELINES, MACHINES, changes
 from support.synthesized import synthesize
 
+TILE_SYNTHESIZED_ONCE = pytest.mark.claim("python -m studies.scaling",
+    "a tile synthesized once counts as often as there are tiles, within 5 % of tiles one by one; memories are block RAM, products "
+    "multipliers")
+
 # In every test run, as it is synthesized soonest; the other machines with --own-machines.
 ALWAYS = "tang-nano-9k, 4 label memories"
 
@@ -62,6 +66,7 @@ def test_cells_are_counted_by_kind(tmp_path):
     assert cells_of(path) == {"lut": 3, "carry": 12, "ff": 13, "ram": 27, "dsp": 36}
 
 
+@TILE_SYNTHESIZED_ONCE
 @pytest.mark.parametrize(("family", "cells", "wanted"), [
     ("ecp5", {"LUT4": 5, "CCU2C": 2, "TRELLIS_DPR16X4": 1, "PFUMX": 7, "DP16KD": 2, "MULT18X18D": 3, "MULT9X9D": 1}, (13, 0, 2, 4)),
     ("cyclone5", {"MISTRAL_ALUT6": 2, "MISTRAL_ALUT3": 3, "MISTRAL_ALUT_ARITH": 4, "MISTRAL_FF": 9, "MISTRAL_MUL9X9": 3,
@@ -74,6 +79,7 @@ def test_what_cells_occupy(family, cells, wanted):
     assert tuple(occupied(cells, family)) == RESOURCES
 
 
+@TILE_SYNTHESIZED_ONCE
 def test_a_cell_of_which_nothing_is_known():
     with pytest.raises(BuildError, match="synthesis made 2 cells DP16KE, and what they occupy of ecp5 is not known"):
         occupied({"LUT4": 1, "DP16KE": 2}, "ecp5")
@@ -88,6 +94,7 @@ endmodule
 """
 
 
+@TILE_SYNTHESIZED_ONCE
 def test_a_module_synthesized_once_counts_as_often_as_there_are(tmp_path):
     """Three registers with a constant each; a pattern that no module has is none."""
     found = cell_types(PARTS, "top", "ecp5", tmp_path, ("part", "none*"))

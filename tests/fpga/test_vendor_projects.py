@@ -17,6 +17,9 @@ from mrfhw.fpga.boards import BOARDS, Board
 from mrfhw.machine.derived import Derived
 from support.tcl import commands
 
+WHOLE_WITHOUT_VENDOR = pytest.mark.claim("vendor projects",
+    "whole without a vendor's tool: files, device, Verilog with the vendor's cells; every pin placed, every clock constrained")
+
 VENDOR = [name for name, board in BOARDS.items() if not board.open_flow]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "boards.md"
 SMALL = ["--mesh", "1x2", "--tile-rows", "16", "--tile-cols", "16"]  # a tree and two tiles; the rest is the board's machine
@@ -97,6 +100,7 @@ def test_there_are_the_boards() -> None:
     assert {board.family for board in BOARDS.values() if not board.open_flow} == {"cyclone5", "arria10", "xilinx"}
 
 
+@WHOLE_WITHOUT_VENDOR
 def test_every_file_named_is_there(project: Project) -> None:
     written = {path.name for path in project.directory.iterdir()}
     parts = {"mrfhw_spe.v", "mrfhw_control_node.v"}
@@ -109,6 +113,7 @@ def test_every_file_named_is_there(project: Project) -> None:
         assert {c[1] for c in project.project if c[0] == "read_xdc"} == {name for name in written if name.endswith(".xdc")}
 
 
+@WHOLE_WITHOUT_VENDOR
 def test_the_device(project: Project) -> None:
     if project.intel:
         assignments = {c[2]: c[3] for c in project.project if c[0] == "set_global_assignment"}
@@ -121,6 +126,7 @@ def test_the_device(project: Project) -> None:
         assert ["synth_design", "-top", "top"] in project.project
 
 
+@WHOLE_WITHOUT_VENDOR
 def test_every_port_has_pin_and_standard(project: Project) -> None:
     if project.intel:
         pins = {c[2]: c[3].removeprefix("PIN_") for c in project.project if c[0] == "set_location_assignment"}
@@ -137,6 +143,7 @@ def test_every_port_has_pin_and_standard(project: Project) -> None:
     assert standards == dict.fromkeys(project.ports, expected[3])
 
 
+@WHOLE_WITHOUT_VENDOR
 def test_every_clock_has_a_constraint(project: Project) -> None:
     """The oscillator's by its period, the PLL's from it; and no other is made beside them."""
     clocks = [c for c in project.constraints if c[0] == "create_clock"]
@@ -151,6 +158,7 @@ def test_every_clock_has_a_constraint(project: Project) -> None:
     assert "create_generated_clock" not in kinds
 
 
+@WHOLE_WITHOUT_VENDOR
 def test_every_other_port_is_without_timing(project: Project) -> None:
     untimed = {(c[1], c[2].strip("{}")) for c in project.constraints if c[0] == "set_false_path"}
     assert untimed == {("-from" if way == "input" else "-to", f"get_ports {name}")
@@ -190,6 +198,7 @@ def is_whole(directory: Path, sources: list[str], library: Path) -> bool:
     return bool(driver.reportDiagnostics(True))
 
 
+@WHOLE_WITHOUT_VENDOR
 def test_the_verilog_is_whole(project: Project, tmp_path: Path) -> None:
     library = tmp_path / "cells.v"
     library.write_text(cells(project.intel))
@@ -219,6 +228,7 @@ def test_the_pll(project: Project) -> None:
         assert "pll" not in text
 
 
+@WHOLE_WITHOUT_VENDOR
 def test_without_no_build_it_is_refused_in_one_line(tmp_path: Path) -> None:
     for name in VENDOR:
         result = CliRunner().invoke(main, ["build", "--board", name, "-o", str(tmp_path / name)], env={"PATH": ""})

@@ -58,6 +58,10 @@ def hot(config: Config, sweeps: int) -> Placement:
     return Placement(config, problem, Run(sweeps=sweeps, seed=4))
 
 
+@pytest.mark.claim("Cluster",
+    "scheduler, mesh, parameters and end marker: a run over its ports equals the model; busy until the marker is taken")
+@pytest.mark.claim("Accelerator",
+    "a 2x2 mesh in Icarus over its own bus and log equals the model in labels, histogram, messages and cycles, under pauses")
 @pytest.mark.parametrize(("name", "tests"), [
     *SHORT.items(), *(pytest.param(*item, marks=pytest.mark.long) for item in LONG.items())])
 def test_accelerator(name: str, tests: tuple[str, ...]) -> None:

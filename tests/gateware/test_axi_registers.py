@@ -8,6 +8,10 @@ from mrfhw.gateware.soc.axi_registers import AxiLiteToWishbone
 from sim.support.runner import run_bench
 from support.refusals import assert_refused
 
+pytestmark = pytest.mark.claim("AxiLiteToWishbone",
+    "each access once and in order with its own answer, errors too; reads and writes take turns and never wait for each other's "
+    "responses")
+
 
 @pytest.mark.parametrize("address_bits", [8, 32])
 def test_axi_lite_to_wishbone(address_bits: int) -> None:

@@ -14,6 +14,10 @@ from sim.support.recorder import placements_to_text
 from sim.support.runner import run_bench
 from support.refusals import assert_refused
 
+THROUGH_AXI_MASTERS = pytest.mark.claim("AxiTop",
+    "through AXI masters and slaves the host's session gives the model's labels, histogram, LMem and messages: either log target, "
+    "rings that wrap, back-pressure, memory errors, runs left behind")
+
 # (tiles, data_bits, memory_address_bits): lines of one beat and of two, addresses of one register and of two.
 PORTS = {"one-beat": (2, 64, 32), "two-beats": (1, 32, 40)}
 # With more than one tile, what tiles and their log have a part in; pauses of the ports are those of any machine.
@@ -46,6 +50,12 @@ def stereo(config: Config, seed: int) -> Placement:
     return Placement(config, problem, Run(sweeps=2, burn_in=1, seed=seed))
 
 
+@pytest.mark.claim(
+    "LogPage", "every log register at its address; base, size and freed position are refused where they would lose log")
+@THROUGH_AXI_MASTERS
+@pytest.mark.claim("checkpoints",
+    "a run that is killed and resumed ends with the bits of one that was not: every backend, chains, windows, all schedules "
+    "(boards, cpu, float, events, lanes that share a site, twenty kills: make long)")
 @pytest.mark.parametrize(("name", "tests"), [
     ("two-beats", ALONE), *(pytest.param(*case, marks=pytest.mark.long) for case in (("one-beat", MESH), ("two-beats", LONG)))])
 def test_axi_top(name: str, tests: tuple[str, ...]) -> None:
@@ -57,11 +67,14 @@ def test_axi_top(name: str, tests: tuple[str, ...]) -> None:
         testcase=tests)
 
 
+@pytest.mark.claim(
+    "LogSplit", "a run's lines go where its first one does, each once and in order, whenever the target changes")
 @pytest.mark.parametrize("line_bits", [8, 64])
 def test_log_split(line_bits: int) -> None:
     run_bench(LogSplit(line_bits), "log_split", "sim.benches.bench_log_split", {"line_bits": line_bits})
 
 
+@THROUGH_AXI_MASTERS
 @pytest.mark.parametrize(("arguments", "message"), [
     ((64, 11), "memory_address_bits is 11; addresses of an AXI memory have 12 to 64 bits: give one of them"),
     ((64, 65), "memory_address_bits is 65; addresses of an AXI memory have 12 to 64 bits: give one of them"),

@@ -9,7 +9,16 @@ from mrfhw.gateware.link.frames import FrameReceiver, FrameTransmitter
 from sim.support.runner import run_bench
 from support.refusals import assert_refused
 
+FRAMES_RIGHT_CRC = pytest.mark.claim(
+    "FrameReceiver", "frames with the right CRC and no others, whatever comes between; too long ones are dropped")
 
+
+@FRAMES_RIGHT_CRC
+@pytest.mark.claim("FrameTransmitter", "responses and log frames with escapes and CRC, a byte held until it is taken")
+@pytest.mark.claim("LogBuffer", "every byte of every line once and in order, under credit and back-pressure")
+@pytest.mark.claim("Bridge",
+    "the bus sees each access once and in order, the host all of the log, under lost, repeated, cut and changed bytes")
+@pytest.mark.claim("Crc", "frames carry the CRC-32 of docs/link.md, and one that differs is ignored")
 @pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [
     (40, 16, 32), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((72, 16, 1024), (32, 64, 64)))])
 def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
@@ -17,6 +26,13 @@ def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
     run_bench(Bridge(**parameters), "link_bridge", "sim.benches.bench_bridge", parameters)
 
 
+@pytest.mark.claim("WordCrc", "a frame with any byte changed, or cut anywhere, is not taken")
+@pytest.mark.claim("DatagramReceiver", "whole and undamaged datagrams of one frame and no others, however long")
+@pytest.mark.claim("DatagramTransmitter",
+    "datagrams never pause once begun, say their length, and a full log takes its words and three cycles")
+@pytest.mark.claim("Bridge",
+    "late copies of requests and hellos do nothing; each access is carried out once under lost, doubled, late and damaged "
+    "datagrams")
 @pytest.mark.parametrize(("line_bits", "words", "response_words", "log_bytes"), [
     (128, 32, 16, 4096), pytest.param(64, 16, 32, 64, marks=pytest.mark.long)])
 def test_bridge_behind_datagrams(line_bits: int, words: int, response_words: int, log_bytes: int) -> None:
@@ -25,6 +41,7 @@ def test_bridge_behind_datagrams(line_bits: int, words: int, response_words: int
     run_bench(Bridge(**parameters), "link_datagrams", "sim.benches.bench_datagrams", parameters)
 
 
+@FRAMES_RIGHT_CRC
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: Bridge(0, 32), "address_bits is 0; the link carries addresses of 1 to 32 bits"),
     (lambda: Bridge(33, 32), "address_bits is 33; the link carries addresses of 1 to 32 bits"),
@@ -42,6 +59,8 @@ def test_wrong_arguments(make, message) -> None:
     assert_refused(make, message)
 
 
+@pytest.mark.claim("Bridge",
+    "any bytes, right and wrong frames of any length, number and place, are answered or ignored as docs/link.md says")
 @pytest.mark.parametrize(("line_bits", "words", "log_bytes"), [
     (32, 16, 16), pytest.param(40, 64, 128, marks=pytest.mark.long), (72, 16, 64)])
 def test_bridge_as_the_reference(line_bits: int, words: int, log_bytes: int, request: pytest.FixtureRequest) -> None:

@@ -8,6 +8,9 @@ from mrfhw.gateware.board.clock_crossing import ClockCrossing
 from sim.support.runner import run_bench
 
 
+@pytest.mark.claim("ClockCrossing",
+    "between two clocks of any ratio each access is carried out once, lines keep their order and none that was counted is missed "
+    "(more cases: make long)")
 @pytest.mark.parametrize(("periods", "line_bits"), [
     ((20_834, 13_332), 128), ((10_000, 10_000), 32), ((9_974, 41_230), 128), ((50_022, 4_998), 64),
 ])

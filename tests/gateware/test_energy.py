@@ -26,6 +26,12 @@ MACHINES = {
 LONG = ("wide", "descriptors")  # what the others have in part
 
 
+@pytest.mark.claim("EnergyPipeline",
+    "E(l) of Equation 3.1 exactly Latency.energy cycles after its operands; all functions, saturation, truncation, unobserved, out"
+    " of range, missing neighbours")
+@pytest.mark.claim("field",
+    "the RTL equals the model in all of them, alone and mixed: random machines (33 more by make long), the energy pipeline on "
+    "Icarus")
 @pytest.mark.parametrize("machine", cases(MACHINES, LONG.__contains__))
 def test_energy(machine: str) -> None:
     config = Config.preset("smallest", **MACHINES[machine])

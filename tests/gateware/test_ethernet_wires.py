@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from mrfhw.fpga.tools import find_tool, run_step
 from mrfhw.generation.verilog import TOP
 from mrfhw.machine.config import Config
@@ -12,6 +14,9 @@ from mrfhw.simulation.compiled import PINS, ethernet_text
 from sim.support.runner import run_bench
 
 
+@pytest.mark.claim("DatagramReceiver", "whole and undamaged datagrams of one frame and no others, however long")
+@pytest.mark.claim("EthernetTop",
+    "ARP, ping and UDP as another's PHY and packets expect them; the unmodified driver over UDP gives the model's labels and log")
 def test_wires(tmp_path: Path) -> None:
     """The core's text, as LiteX writes it, never comes to rest in Icarus; Yosys writes the same without blocks that wake each
     other."""

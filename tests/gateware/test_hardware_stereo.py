@@ -40,6 +40,9 @@ def chip(request: pytest.FixtureRequest):
         yield compiled
 
 
+@pytest.mark.claim("machine",
+    "16x2 on 96x64 sites, 24 and 40 labels, both samplers (40 and cdf by make long): RTL equals model, every site's histogram sums"
+    " to the counted sweeps, utilization at least 0.97")
 @pytest.mark.parametrize(("scene", "labels"), [
     ("built-in", 24), *(pytest.param(*case, marks=pytest.mark.long) for case in (("built-in", 40), ("teddy", 24), ("teddy", 40)))])
 def test_rtl_equals_model(chip: CompiledChip, scene: str, labels: int):
@@ -60,6 +63,7 @@ def test_seeds_differ_and_repeat(chip: CompiledChip):
     assert not np.array_equal(runs[0].last, runs[1].last)
 
 
+@pytest.mark.claim("log", "a count of 0 is padding and nothing else")
 def test_longest_log_line_holds_no_padding_inside(chip: CompiledChip):
     """Count 0 is padding and nothing else: it comes only behind the last message of a run."""
     placement = Placement(chip.config, window_problem("built-in", 24, rows=16), Run(sweeps=30, seed=3))

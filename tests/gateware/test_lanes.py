@@ -27,6 +27,9 @@ from support.comparing import compare
 from support.random_lanes import lane_placement, random_lane_machine
 from support.random_problems import with_estimates
 
+LANES_SHARE_SITE = pytest.mark.claim(
+    "Spu", "lanes that share a site draw its label as the model does, whatever the machine (more machines: make long)")
+
 LANES = (2, 4, 8, 16)
 RUN = Run(sweeps=3, burn_in=1, seed=3)
 
@@ -35,6 +38,11 @@ RUN = Run(sweeps=3, burn_in=1, seed=3)
 MACHINES, MORE_MACHINES = ((8, 23), (16, 43)), ((8, 6), (16, 2), (2, 0), (4, 7))
 
 
+@pytest.mark.claim("DoubletonTable", "each lane gets the entry of its label and each neighbour's, either way round")
+@LANES_SHARE_SITE
+@pytest.mark.claim("runtime",
+    "runs for the mean keep sums and runs for the last sample nothing; RTL, board and model are equal, however long and "
+    "interrupted (more cases: make long)")
 @pytest.mark.parametrize(("lanes", "seed"), [MACHINES[0], *(
     pytest.param(*case, marks=pytest.mark.long)
     for case in (*MACHINES[1:], *MORE_MACHINES, *((lanes, seed) for lanes in LANES for seed in range(10, 16))))])
@@ -122,6 +130,7 @@ def test_slots_of_a_window_and_of_a_row(lanes, slots):
     assert line.replace("%", " %") in text
 
 
+@LANES_SHARE_SITE
 @pytest.mark.parametrize("lanes", LANES)
 def test_float_reference_draws_with_the_hardware_numbers(lanes):
     """Where energies and temperature are exact and scores far apart the machine's chain is the float reference's."""

@@ -21,6 +21,10 @@ from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
 from mrfhw.twin.machine import solve
 
+REGISTER_STAGE_MORE = pytest.mark.claim("latency",
+    "a register stage more in any part, or in many at once, gives a machine that equals the model, stalls included, or is refused "
+    "in one line when it is made")
+
 RACE, CDF = Race(uniform_bits=8), Cdf(probability_bits=8, uniform_bits=12)
 SHAPES = {
     "race": {"sampler": RACE, "spus": 1, "lmem_banks": 1, "tile_rows": 8, "tile_cols": 4, "hub_fan_in": 2},
@@ -73,6 +77,7 @@ def check(config: Config) -> None:
             assert difference is None, difference
 
 
+@REGISTER_STAGE_MORE
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_the_machines_do(shape: str) -> None:
     """The log stalls each of them, and colours overlap where the tile is high."""
@@ -90,6 +95,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("lengthened", LONGER if metafunc.config.getoption("--every-stage") else ALONE)
 
 
+@REGISTER_STAGE_MORE
 def test_one_stage_more(lengthened: str) -> None:
     """A part's alone, on machines of either sampler in turn. Every part's: --every-stage."""
     name = lengthened
@@ -97,6 +103,7 @@ def test_one_stage_more(lengthened: str) -> None:
     check(machine(shape if shape in SHAPES else list(SHAPES)[FIELDS.index(name) % 2], **{name: 1}))
 
 
+@REGISTER_STAGE_MORE
 @pytest.mark.parametrize(("shape", "more"), [
     pytest.param("race-4-lanes", (1,), marks=pytest.mark.long),
     pytest.param("race-subset-of-labels", (1,), marks=pytest.mark.long), pytest.param("race-shared", (1,), marks=pytest.mark.long),
@@ -123,6 +130,7 @@ def refusal(config: Config) -> str:
     return text
 
 
+@REGISTER_STAGE_MORE
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_when_made(name: str) -> None:
     has = getattr(Latency(), name)
@@ -130,6 +138,7 @@ def test_refused_when_made(name: str) -> None:
     assert re.fullmatch(rf"{name} is {has + 1}; .* has {has} register stages? and no other number: declare {has}", text)
 
 
+@REGISTER_STAGE_MORE
 @pytest.mark.parametrize("name", [name for name in LONGER if getattr(Latency(), name) > 1 and name not in (
     "tile_answer", "slot_address")])
 def test_fewer_than_a_part_has(name: str) -> None:
@@ -156,6 +165,9 @@ def test_more_than_the_parts_of_subsets_have_time_for(stages: dict[str, int], li
     check(machine("race-subset", **{name: more - 1 for name, more in stages.items()}))
 
 
+@pytest.mark.claim("ReachAddress",
+    "tiles whose lanes share a site hold all that their labels reach, each lane's word is that of its pixel, and they have no "
+    "switch")
 @pytest.mark.parametrize("name", ["s2_columns", "s2_rows"])
 def test_tiles_that_take_each_other_s_words_have_a_switch(name: str) -> None:
     text = refusal(machine("race", **{name: -1}))
@@ -163,6 +175,7 @@ def test_tiles_that_take_each_other_s_words_have_a_switch(name: str) -> None:
     assert getattr(machine("race-shared").latency, name) == 0
 
 
+@REGISTER_STAGE_MORE
 @pytest.mark.parametrize(("stages", "words"), [
     ({"energy": 0}, "energy is 0; a part has a whole number of register stages, 1 or more: give 9"),
     ({"s2_read": 1.5}, r"s2_read is 1.5; a part has a whole number of register stages, 1 or more: give 1"),
@@ -173,6 +186,7 @@ def test_no_such_stages(stages: dict[str, int], words: str) -> None:
         Latency(**stages)
 
 
+@REGISTER_STAGE_MORE
 @pytest.mark.parametrize(("shape", "stages", "words"), [
     ("race", {"race_product": 4, "random": 1}, "energy is 9; the race sampler draws its noise in 10 cycles, .* 10 or more"),
     ("cdf", {"cdf_sum_read": 3}, "cdf_sum_read is 4; .* in 3 cycles: declare no more"),
@@ -183,6 +197,7 @@ def test_stages_that_do_not_go_together(shape: str, stages: dict[str, int], word
     assert re.fullmatch(words, refusal(machine(shape, **stages)))
 
 
+@REGISTER_STAGE_MORE
 def test_stages_are_part_of_the_identity() -> None:
     config, plain = machine("race", energy=1), machine("race")
     assert Config.from_dict(config.to_dict()) == config != plain

@@ -17,6 +17,10 @@ from mrfhw.simulation.chip import CompiledChip, run_placed
 from mrfhw.twin import machine
 from support.random_problems import random_placement
 
+pytestmark = pytest.mark.claim("LineHub",
+    "hubs that pass lines: every message once, one tlast, cycles and stalls as the model has them; the root waits less than with "
+    "messages (more cases: make long)")
+
 # Two to five levels, packers at the tiles, at the root's children and between; hubs that are not full; lines of one message on.
 MACHINES = {
     "packers at the tiles": dict(mesh_rows=2, mesh_cols=3, hub_fan_in=4, line_levels=2, hub_depth=1, line_bits=32),

@@ -11,6 +11,8 @@ from support.refusals import assert_refused
 BENCH = "sim.benches.bench_log_memory"
 
 
+@pytest.mark.claim("LogMemory",
+    "a queue of lines in memory loses none over hundreds of turns of its ring, and behind is what is inside in every cycle")
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats", "base", "blocks", "turns"), [
     (512, 64, 16, 3 * 128, 7, 10), (256, 16, 8, 48, 1, 100), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in (
         (96, 32, 4, 16, 7, 40), (128, 16, 8, 0, 8, 40), (64, 64, 4, 32, 2, 400), (32, 16, 16, 65536 - 3 * 32, 3, 60),

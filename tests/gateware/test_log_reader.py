@@ -8,9 +8,13 @@ from mrfhw.gateware.log.log_reader import LogReader
 from sim.support.runner import run_bench
 from support.refusals import assert_refused
 
+RING_LINES_ORDER = pytest.mark.claim(
+    "LogReader", "the ring's lines in order, each byte read once and none before memory has acknowledged it")
+
 BENCH = "sim.benches.bench_log_reader"
 
 
+@RING_LINES_ORDER
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
     (64, 64, 4), (96, 32, 4), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in (
         (512, 64, 16), (128, 16, 8), (32, 16, 16), (512, 128, 16))),
@@ -20,6 +24,7 @@ def test_log_reader(line_bits: int, data_bits: int, burst_beats: int) -> None:
     run_bench(LogReader(**parameters), "log_reader", BENCH, parameters)
 
 
+@RING_LINES_ORDER
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
     (64, 32, 1), (512, 512, 64), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((24, 8, 2), (64, 8, 256)))])
 def test_least_and_most(line_bits: int, data_bits: int, burst_beats: int) -> None:

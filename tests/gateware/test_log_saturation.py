@@ -52,6 +52,7 @@ def same_results(found: Result, wanted: Result) -> None:
     assert (found.counts.sum(-1) == 11).all()
 
 
+@pytest.mark.claim("log", "a saturated log stalls, loses nothing and changes no result")
 @pytest.mark.parametrize("name", ["no-hub", pytest.param("two-levels-cdf", marks=pytest.mark.long)])
 def test_log_seldom_taken(name: str) -> None:
     """In one cycle of 6, of 32 and of 64, at random, on one chip."""
@@ -69,6 +70,7 @@ def test_log_seldom_taken(name: str) -> None:
     assert 0 < stalls[0] < stalls[1] < stalls[2]
 
 
+@pytest.mark.claim("log", "stall cycles under internal saturation equal the model's, whatever ran before")
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=[pytest.mark.long] if name != "two-levels" else [])
     for name, (levels, _) in MACHINES.items() if levels])

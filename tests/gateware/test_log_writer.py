@@ -8,9 +8,14 @@ from mrfhw.gateware.log.log_writer import LogWriter
 from sim.support.runner import run_bench
 from support.refusals import assert_refused
 
+EVERY_LINE_LOG = pytest.mark.claim("LogWriter",
+    "every line at the log index in a ring in memory, in legal bursts, at a beat a cycle, whatever memory does; nothing "
+    "overwritten before it is freed")
+
 BENCH = "sim.benches.bench_log_writer"
 
 
+@EVERY_LINE_LOG
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
     (64, 64, 4), (96, 32, 4), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in (
         (512, 64, 16), (128, 16, 8), (32, 16, 16), (512, 128, 16))),
@@ -20,6 +25,7 @@ def test_log_writer(line_bits: int, data_bits: int, burst_beats: int) -> None:
     run_bench(LogWriter(**parameters), "log_writer", BENCH, parameters)
 
 
+@EVERY_LINE_LOG
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
     (64, 32, 1), (512, 512, 64), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((24, 8, 2), (64, 8, 256)))])
 def test_least_and_most(line_bits: int, data_bits: int, burst_beats: int) -> None:

@@ -20,6 +20,11 @@ from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import random_config, random_placement
 from support.refusals import assert_refused
 
+READ_MEETS_WRITE = pytest.mark.claim("UnguardedMemory",
+    "what a read gives that meets a write of the same address reaches no result; without it, memories are as they were")
+WORDS_COME_OUT = pytest.mark.claim(
+    "Queue", "words come out in order, a stated number of cycles after they went in; level and readiness in every cycle")
+
 # One bank and four, both samplers, S of 1, 2 and 4.
 SEEDS = (2, 12, 21)
 
@@ -32,6 +37,7 @@ def simulate(component, process) -> None:
     simulator.run()
 
 
+@READ_MEETS_WRITE
 @pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.long) for seed in SEEDS[1:])])
 def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -54,6 +60,7 @@ def test_a_machine_with_subsets_and_poisoned_collisions_equals_the_model() -> No
     assert overlaps > 3
 
 
+@READ_MEETS_WRITE
 def test_poison_is_never_in_what_is_generated() -> None:
     config = Config.preset("smallest")
     plain = board_text(config, 16, 16, 16)
@@ -64,6 +71,7 @@ def test_poison_is_never_in_what_is_generated() -> None:
     assert board_text(config, 16, 16, 16) == plain
 
 
+@READ_MEETS_WRITE
 def test_every_memory_that_is_written_states_what_a_collision_gives() -> None:
     """None has synthesis build guards unasked but the queues, which hand words on."""
     text = board_text(Config.preset("smallest"), 16, 16, 16)
@@ -73,6 +81,7 @@ def test_every_memory_that_is_written_states_what_a_collision_gives() -> None:
             assert attribute or not written or "log_fifo" in module.split("(")[0], module.split("(")[0]
 
 
+@READ_MEETS_WRITE
 @pytest.mark.parametrize("poison", [False, True])
 def test_a_collision(poison: bool) -> None:
     """Without poison the old word in simulation; with it the inverse, until the next read. Other reads are what was written."""
@@ -132,6 +141,7 @@ def test_a_poisoned_circuit_has_a_digest_of_its_own(tmp_path, monkeypatch) -> No
     assert len(list(tmp_path.glob("verilog-*.digest"))) == 2
 
 
+@WORDS_COME_OUT
 @pytest.mark.parametrize("latency", [1, 2])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 11])
 @pytest.mark.parametrize("fill", [0.2, 0.5, 0.9])
@@ -162,6 +172,7 @@ def test_queue(latency: int, depth: int, fill: float) -> None:
         simulate(queue, process)
 
 
+@WORDS_COME_OUT
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: UnguardedMemory(shape=8, depth=4, unused=""), "unused is ''; a memory without guards needs a reason"),
     (lambda: Queue(0, 4), "width is 0; a queue has a width of 1 or more"),
@@ -173,6 +184,7 @@ def test_wrong_arguments(make, message) -> None:
     assert_refused(make, message)
 
 
+@READ_MEETS_WRITE
 def test_the_attribute_reaches_the_verilog() -> None:
     text = component_verilog(SingletonAddress(Config.preset("smallest")), "singleton_address")
     assert len(re.findall(r"\(\* no_rw_check = 32'd1 \*\)\n  reg \[", text)) == len(offset_table(Config.preset("smallest"))) == 4

@@ -10,6 +10,8 @@ from mrfhw.gateware.unit.random import Random
 from sim.support.runner import run_bench
 
 
+@pytest.mark.claim(
+    "Random", "value and word equal the twin every cycle, under pauses, loads and rotations; published values; jumps")
 @pytest.mark.parametrize("bits", [1, pytest.param(12, marks=pytest.mark.long), 32])
 def test_random(bits: int) -> None:
     assert run_bench(Random(bits), "random_generator", "sim.benches.bench_random", {"bits": bits}) == 3

@@ -12,6 +12,10 @@ from support.random_fields import random_field, random_field_machine
 SEEDS = (1, 2, 3)  # the first is in every test run
 
 
+@pytest.mark.claim("DoubletonTable", "each lane gets the entry of its label and each neighbour's, either way round")
+@pytest.mark.claim("field",
+    "the RTL equals the model in all of them, alone and mixed: random machines (33 more by make long), the energy pipeline on "
+    "Icarus")
 @pytest.mark.parametrize("seed", [
     SEEDS[0], *(pytest.param(seed, marks=pytest.mark.long) for seed in (*SEEDS[1:], 0, *range(10, 40)))])
 def test_rtl_equals_model(seed: int, request: pytest.FixtureRequest) -> None:

@@ -16,6 +16,9 @@ from mrfhw.simulation.chip import CompiledChip
 from support.comparing import compare, prefixes
 from support.random_problems import random_config, random_placement, with_estimates
 
+pytestmark = pytest.mark.claim("machine",
+    "random machines and problems: RTL and model have the same labels after every sweep, LMem, histogram, messages and cycles")
+
 # Seeds whose machines between them have both samplers, every S, both bank counts, meshes of 0 to 2 tree levels.
 SEEDS = (2, 9, 12, 16, 18, 21)
 
@@ -29,6 +32,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("machine_seed", seeds(metafunc.config.getoption("--machines")))
 
 
+@pytest.mark.claim("runtime",
+    "runs for the mean keep sums and runs for the last sample nothing; RTL, board and model are equal, however long and "
+    "interrupted (more cases: make long)")
 def test_rtl_equals_model(machine_seed: int, request: pytest.FixtureRequest) -> None:
     rng = np.random.default_rng(machine_seed)
     config = random_config(rng)

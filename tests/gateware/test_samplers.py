@@ -13,6 +13,13 @@ from sim.support.references import Twin, cdf_label, draw, race_label
 from sim.support.runner import run_bench
 from support.long import cases
 
+pytestmark = [
+    pytest.mark.claim(
+        "RaceSampler", "Gumbel-max exactly Latency.draw cycles after the last label, lowest on ties, one generator step a label"),
+    pytest.mark.claim("CdfSampler",
+        "Equations 3.2-3.4, both floors, exactly Latency.draw cycles after the last label, one generator step a site"),
+]
+
 MACHINES = {
     "race": {"sampler": "race"},
     "race-4-lanes": {"lanes": 4, "label_bits": 4},

@@ -14,6 +14,9 @@ from sim.support.runner import run_bench
 from sim.support.timetable import Timetable
 from support.random_problems import random_placement
 
+ORDER_ADDRESSES_DELAYS = pytest.mark.claim(
+    "Scheduler", "order, addresses, delays, overlap, stalls, stop and resume, counters, cycle by cycle")
+
 # A lane each, banks, tile, sampler: one port and four, colours that overlap and that do not.
 CONFIGS = {
     "1-lane": {"spus": 1, "tile_rows": 8, "tile_cols": 6, "sampler": "race"},
@@ -40,11 +43,24 @@ def small_placements(config: Config, seed: int, count: int) -> list[Placement]:
     return found
 
 
+@ORDER_ADDRESSES_DELAYS
 def test_some_overlap_and_some_do_not() -> None:
     overlaps = [p.overlap for name in CONFIGS for p in small_placements(small_config(name), 1, 4)]
     assert 4 <= sum(overlaps) <= len(overlaps) - 4
 
 
+@pytest.mark.claim("RowPointer",
+    "order of sweeps, colours, rows and groups; burn-in; sweeps counted in the cycle in which their last label is in LMem")
+@pytest.mark.claim("GroupStates",
+    "an interval a group, stalls between groups, a wait for the labels where colours do not overlap, stop and resume")
+@pytest.mark.claim(
+    "WriteBacks", "a lane a slot, Config.commit_delay(L) slots after a group's first label; the end marker after the last")
+@pytest.mark.claim("LabelMemoryOperations",
+    "fetches beside the write-backs, one bank and four; every operation in the cycle in which a tile takes it")
+@pytest.mark.claim("LabelSlots",
+    "labels in order with their vectors, constants and singleton-2 words, each in the cycle in which a tile takes it")
+@pytest.mark.claim("SweepTemperature", "the coefficient changes in the one cycle in which a sweep's first label needs it")
+@ORDER_ADDRESSES_DELAYS
 @pytest.mark.parametrize("name", ["1-lane", "4-lanes-4-banks", "4-lanes-a-site", *(
     pytest.param(name, marks=pytest.mark.long) for name in ("1-lane-4-banks", "2-lanes", "2-lanes-4-banks", "4-lanes"))])
 def test_scheduler(name: str) -> None:
@@ -54,6 +70,7 @@ def test_scheduler(name: str) -> None:
                       {"seed": 1, "placements": placements_to_text(placements)})
 
 
+@pytest.mark.claim("Scheduler", "the scheduler's timetable takes the model's cycles")
 @pytest.mark.parametrize("name", CONFIGS)
 def test_timetable_takes_the_cycles_of_the_model(name: str) -> None:
     config = small_config(name)

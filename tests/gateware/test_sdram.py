@@ -12,6 +12,14 @@ from sim.support.runner import BenchError, run_bench
 from support.long import cases
 from support.refusals import assert_refused
 
+AXI4_MEMORY_EVERY = pytest.mark.claim("SdramController",
+    "an AXI4 memory: every byte as written, under idle and back-pressure, by a master and a memory model not of its making")
+EVERY_LIMIT_DATA = pytest.mark.claim("SdramController",
+    "every limit of the data sheet is kept, in ns, at 25 to 133 MHz, refreshes on time whatever the load; a limit broken is "
+    "noticed (each one: make long)")
+BEAT_READ_LOST = pytest.mark.claim(
+    "ReadAnswers", "no beat read is lost or out of order while the master takes none, up to the longest latency")
+
 BENCH = "sim.benches.bench_sdram"
 QUICK = SdramTiming(power_up=1000)  # a simulation need not wait for a voltage
 # Clock, timing, read_delay, the memory's clock after the controller's (0: half a cycle), delay of the board; ns.
@@ -37,15 +45,22 @@ def run(board: tuple[int, SdramTiming, int, float, float], testcase: str | list[
 LONG = ("50 MHz", "100 MHz", "133 MHz, CL3", "50 MHz, registers on the way")  # between the others
 
 
+@AXI4_MEMORY_EVERY
+@EVERY_LIMIT_DATA
+@BEAT_READ_LOST
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in BOARDS])
 def test_sdram(name: str) -> None:
     run(BOARDS[name], ["traffic_with_pauses", "a_log_at_full_speed", "latency", "single_words_far_apart"])
 
 
+@AXI4_MEMORY_EVERY
+@EVERY_LIMIT_DATA
+@BEAT_READ_LOST
 def test_sdram_at_length() -> None:
     run(BOARDS["50 MHz"], ["every_address_bit", "traffic", "turns", "refreshes_while_a_burst_is_held_up"])
 
 
+@EVERY_LIMIT_DATA
 def test_power_up_takes_what_the_data_sheet_says() -> None:
     run((25_000_000, SdramTiming(), 0, 0, 4.1), "the_whole_power_up")
 
@@ -72,6 +87,7 @@ SHORT = replace(QUICK, tREFI=1000)  # begins sooner, refreshes more often
 LONG_MISTAKES = ("tRP, refresh", "tRAS", "tRC", "tRFC", "refreshes_first", "row_bits")
 
 
+@EVERY_LIMIT_DATA
 @pytest.mark.parametrize("mistake", cases(MISTAKES, LONG_MISTAKES.__contains__))
 def test_a_controller_that_breaks_a_rule_is_found(mistake: str) -> None:
     controller, memory, testcase, says = MISTAKES[mistake]
@@ -80,6 +96,7 @@ def test_a_controller_that_breaks_a_rule_is_found(mistake: str) -> None:
     assert says in str(found.value)
 
 
+@AXI4_MEMORY_EVERY
 @pytest.mark.parametrize(("read_delay", "lag", "delay"), [
     (0, 0, 3.9), (1, 0, 9.2), *(pytest.param(*case, marks=pytest.mark.long) for case in ((2, 0, 3.9), (1, 0, 1.0)))])
 def test_data_taken_at_the_wrong_edge_is_wrong(read_delay: int, lag: float, delay: float) -> None:
@@ -88,6 +105,7 @@ def test_data_taken_at_the_wrong_edge_is_wrong(read_delay: int, lag: float, dela
         run((100_000_000, SHORT, read_delay, lag, delay), "every_address_bit")
 
 
+@AXI4_MEMORY_EVERY
 @pytest.mark.parametrize(("read_delay", "lag", "delay"), [
     (1, 0, 8.9), (0, 2, 0.1), *(pytest.param(*case, marks=pytest.mark.long) for case in ((1, 0, 2.6), (0, 2, 1.9)))])
 def test_data_taken_within_the_limits_is_right(read_delay: int, lag: float, delay: float) -> None:

@@ -53,6 +53,10 @@ def placements(config: Config, rng: np.random.Generator) -> list[Placement]:
 LONG = ("2-lanes-a-site", "1-lane-row-of-tiles", "2-lanes-3x3", "4-lanes")  # between the others
 
 
+@pytest.mark.claim("ReachAddress",
+    "tiles whose lanes share a site hold all that their labels reach, each lane's word is that of its pixel, and they have no "
+    "switch")
+@pytest.mark.claim("SingletonAddress", "every slot names the right second-image word, replication included")
 @pytest.mark.parametrize("name", cases(SHAPES, LONG.__contains__))
 def test_singleton_address(name: str) -> None:
     mesh_rows, mesh_cols, spus, tile_rows, tile_cols, *reach = SHAPES[name]
@@ -69,6 +73,7 @@ def test_singleton_address(name: str) -> None:
               {"placements": placements_to_text(found)})
 
 
+@pytest.mark.claim("LabelData", "each slot's labels with their vectors and constants, whichever lanes have one")
 @pytest.mark.parametrize("lanes", [1, 4, 8])
 def test_label_data(lanes: int) -> None:
     config = Config(mesh_rows=1, mesh_cols=2, spus=1, lanes=lanes, tile_rows=8, tile_cols=16, data_bits=8, label_bits=3,

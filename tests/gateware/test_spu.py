@@ -22,6 +22,8 @@ MACHINES = {
 LONG = ("race-2-lanes", "cdf-power-of-two")
 
 
+@pytest.mark.claim(
+    "Spu", "the model's label Config.spu_latency(L) cycles after the first label, interval L, under random pauses")
 @pytest.mark.parametrize("machine", cases(MACHINES, LONG.__contains__))
 def test_spu(machine: str) -> None:
     assert run_bench(Spu(Config.preset("smallest", **MACHINES[machine])), "spu", "sim.benches.bench_spu") == 2

@@ -13,6 +13,8 @@ from sim.support.recorder import placements_to_text
 from sim.support.runner import run_bench
 
 
+@pytest.mark.claim("SubsetChoice",
+    "a subset's slots are those of the neighbours' labels and a window of the others, with their weights, in the cycles stated")
 @pytest.mark.parametrize(("lanes", "subset_slots", "label_bits"), [
     (1, 6, 6), (2, 2, 4), (4, 3, 4), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((4, 4, 6), (2, 6, 5)))])
 def test_subset_choice(lanes: int, subset_slots: int, label_bits: int) -> None:

@@ -26,10 +26,17 @@ from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import with_estimates
 from support.small_grids import Copies, SmallGrid, tail
 
+TILES_CHOOSE_SLOTS = pytest.mark.claim(
+    "SubsetSlots", "tiles that choose their slots do what the model does, whatever the machine (more machines: make long)")
+DRAW_AMONG_SUBSET = pytest.mark.claim("subsets of slots",
+    "a draw among a subset leaves the field's distribution as it is, also after cooling and heating, at a false-failure rate of "
+    "1e-6")
+
 RUN = Run(sweeps=3, burn_in=1, seed=3)
 MACHINES = ((1, 1), (8, 2), (2, 7), (4, 6))  # lanes and seeds of random machines; the first two are in every test run
 
 
+@TILES_CHOOSE_SLOTS
 @pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:2], *(
     pytest.param(*case, marks=pytest.mark.long)
     for case in (*MACHINES[2:], *((lanes, seed) for lanes in (1, 2, 4, 8, 16) for seed in range(10, 16))))])
@@ -43,6 +50,7 @@ def test_rtl_equals_model(lanes, seed, request):
                 compare(chip, part)
 
 
+@TILES_CHOOSE_SLOTS
 def test_problems_meet_what_subsets_differ_in():
     found = []
     for lanes, seed in MACHINES:
@@ -73,6 +81,7 @@ def choices(config: Config, groups: int, labels: np.ndarray, slot: np.ndarray, f
     return found
 
 
+@DRAW_AMONG_SUBSET
 @pytest.mark.parametrize("subset_slots", [2, 3, 4])
 @pytest.mark.parametrize("around", [(), (0,), (5,), (2, 2), (1, 6), (7, 0)])
 def test_windows_are_uniform_and_hold_the_site_s_own_slot(subset_slots, around):
@@ -98,6 +107,7 @@ def test_windows_are_uniform_and_hold_the_site_s_own_slot(subset_slots, around):
         assert max(seen.values()) - min(seen.values()) <= 1
 
 
+@DRAW_AMONG_SUBSET
 def test_gibbs_sampling_of_label_and_window_keeps_the_distribution():
     """By enumeration in float64: p P = p for the kernel P(x -> y) = sum over W of q(W | x) p(y | W)."""
     rng = np.random.default_rng(3)
@@ -140,6 +150,7 @@ def samples(subset_slots, schedule, scale=1.0):
     return total, kernel.stationary()
 
 
+@DRAW_AMONG_SUBSET
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("subset_slots", [2, 3, 4])
 def test_model_samples_the_stationary_distribution(subset_slots, schedule):
@@ -149,10 +160,12 @@ def test_model_samples_the_stationary_distribution(subset_slots, schedule):
     assert tail(counts, wanted) > FALSE_FAILURE / 10
 
 
+@DRAW_AMONG_SUBSET
 def test_power_a_temperature_wrong_by_5_percent_is_seen():
     assert tail(*samples(3, SCHEDULES["constant"], scale=1.05)) < FALSE_FAILURE / 10
 
 
+@DRAW_AMONG_SUBSET
 def test_power_weights_left_out_are_seen(monkeypatch):
     right = Subsets.of
 

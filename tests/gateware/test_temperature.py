@@ -24,6 +24,8 @@ SCHEDULES = (
 )
 
 
+@pytest.mark.claim(
+    "TemperatureSchedule", "equals its reference sweep by sweep: constant, geometric, table, stride, limits; exact latency")
 @pytest.mark.parametrize(("sampler", "shift"), [("race", 0), ("cdf", 2)])
 def test_temperature(sampler: str, shift: int) -> None:
     config = Config(mesh_rows=1, mesh_cols=1, spus=1, tile_rows=2, tile_cols=2, sampler=sampler, temperature_table=4,

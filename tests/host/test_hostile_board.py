@@ -23,6 +23,10 @@ from support.hostile import Answer, HostileBoard, with_registers
 from support.hostile_faults import FAULTS, ONE_SITE, WAIT, each, lmem, log, reads
 from support.refusals import assert_one_line
 
+pytestmark = pytest.mark.claim("link",
+    "a board that answers what cannot be, or for ever, is one line in a stated time, and nothing is written; a run that goes on is"
+    " not cut off")
+
 LONGEST = 4 * WAIT + 8  # seconds of a whole command, what is loaded and drawn included
 
 

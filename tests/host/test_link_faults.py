@@ -24,6 +24,10 @@ from mrfhw.machine.registers import Region
 from sim.support.faulty_link import KINDS, FaultyLink
 from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
 
+UNMODIFIED_DRIVER_OVER = pytest.mark.claim("BoardTop",
+    "the unmodified driver over two wires gives the model's labels, histogram, LMem and messages, faults or not (more cases: make "
+    "long)")
+
 RATES = (1e-4, 5e-4, 1e-3, 3e-3)  # faults a byte
 
 
@@ -42,6 +46,8 @@ def sim() -> Iterator[SimLink]:
 
 
 # The same examples each time: of all there are some whose faults last longer than a request is waited for.
+@pytest.mark.claim("Bridge",
+    "the bus sees each access once and in order, the host all of the log, under lost, repeated, cut and changed bytes")
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), rate=st.sampled_from((0.0, 1e-3, 3e-3, 1e-2)),
        work=st.lists(st.tuples(st.booleans(), st.integers(1, 24)), min_size=1, max_size=12))
@@ -72,6 +78,8 @@ def greeted(link: Link) -> Requests:
     return requests
 
 
+@pytest.mark.claim(
+    "FrameReceiver", "frames with the right CRC and no others, whatever comes between; too long ones are dropped")
 def test_garbage_before_and_between(sim):
     rng = np.random.default_rng(3)
     for number in range(20):
@@ -80,6 +88,9 @@ def test_garbage_before_and_between(sim):
         assert chip.read(np.arange(2, dtype=np.uint32))[0] == int.from_bytes(b"MRFH", "big")
 
 
+@UNMODIFIED_DRIVER_OVER
+@pytest.mark.claim(
+    "LinkedMachine", "the same machine behind two wires and behind a PHY's gives the model's answer (more cases: make long)")
 def test_runs_in_one_process(sim):
     for seed in range(10):
         problem, run = tiny_problem(1000 + seed)
@@ -93,6 +104,7 @@ def remote(request) -> Iterator[Board]:
         yield found
 
 
+@UNMODIFIED_DRIVER_OVER
 def test_runs_under_faults(remote, request):
     """Over a pseudo-terminal and over TCP, half of them each; every result is the model's, and every request is answered in time.
 
@@ -147,6 +159,7 @@ class Breaking(FaultyLink):
         return data
 
 
+@pytest.mark.claim("link", "a run goes on after its link broke, as often as it breaks, and nothing of its log is lost")
 def test_resume_goes_on_with_the_run(remote):
     """The link breaks again and again, anywhere from loading to the end; the result is still the model's."""
     resumed = 0
@@ -168,6 +181,9 @@ def test_resume_goes_on_with_the_run(remote):
     assert resumed > 12
 
 
+@pytest.mark.claim("link",
+    "a link that breaks is made again and the run goes on, in windows or not: nothing lost, nothing done twice, given up in time "
+    "(more cases: make long)")
 def test_a_start_whose_answer_is_lost_is_one_start(remote, monkeypatch):
     """The run is over before the link is back, and has logged nothing: only the start's own number tells that it was."""
     problem, run = tiny_problem(3, sweeps=1)

@@ -24,11 +24,15 @@ from mrfhw.machine.link_protocol import (
     segments,
 )
 
+FRAMES_SURVIVE_ANY = pytest.mark.claim(
+    "link", "frames survive any cutting into pieces, damage is noticed, segments are the addresses")
+
 FRAMES = st.tuples(st.integers(0, 255), st.integers(0, 255), st.integers(0, 2**32 - 1), st.binary(max_size=300), st.integers(0, 3))
 ADDRESSES = st.lists(st.tuples(st.integers(0, 2**30), st.integers(-70, 70), st.integers(1, 40)), max_size=8).map(
     lambda runs: np.array([(a + s * i) % 2**30 for a, s, n in runs for i in range(n)], np.uint32))
 
 
+@FRAMES_SURVIVE_ANY
 @given(st.lists(FRAMES, max_size=5), st.integers(1, 50))
 def test_frames_come_through_in_any_pieces(frames, piece):
     data = b"".join(encode(*frame) for frame in frames)
@@ -38,6 +42,7 @@ def test_frames_come_through_in_any_pieces(frames, piece):
     assert decoder.damaged == 0
 
 
+@FRAMES_SURVIVE_ANY
 @given(FRAMES, st.binary(max_size=200), st.binary(max_size=5))
 def test_the_frame_after_garbage_comes_through(frame, garbage, more):
     decoder = Decoder(limit=100)
@@ -46,6 +51,7 @@ def test_the_frame_after_garbage_comes_through(frame, garbage, more):
     assert (found[-1].operation, found[-1].number, found[-1].value) == frame[:3]
 
 
+@FRAMES_SURVIVE_ANY
 @given(FRAMES, st.data())
 def test_a_changed_byte_is_noticed(frame, data):
     good = bytearray(encode(*frame))
@@ -71,6 +77,7 @@ def expand(words: np.ndarray, write: bool) -> tuple[list[int], list[int]]:
     return addresses, written
 
 
+@FRAMES_SURVIVE_ANY
 @settings(max_examples=200)
 @given(ADDRESSES, st.integers(1, 40), st.integers(3, 60), st.booleans())
 def test_segments_are_the_addresses(addresses, most, body, write):

@@ -14,6 +14,9 @@ from mrfhw.simulation.board import DIVISOR
 from sim.support.delayed_link import DelayedLink
 from support.boards import TINY, assert_equals_model
 
+pytestmark = pytest.mark.claim("link",
+    "log comes at 80 % of the wire's rate with 1 ms of delay each way, and (make long) beside the loading of the next window")
+
 BAUD = 3_000_000
 WIRE = BAUD / 10  # bytes a second: 8N1
 LATENCY = 0.001

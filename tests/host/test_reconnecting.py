@@ -19,6 +19,10 @@ from mrfhw.host.remote import RemoteSession
 from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
 from support.plugs import Plug
 
+LINK_BREAKS_MADE = pytest.mark.claim("link",
+    "a link that breaks is made again and the run goes on, in windows or not: nothing lost, nothing done twice, given up in time "
+    "(more cases: make long)")
+
 
 @pytest.fixture(scope="module")
 def remote() -> Iterator[Board]:
@@ -40,6 +44,7 @@ def random_cuts(seed: int, least: int, most: int, number: int) -> list[tuple[int
     return [(int(rng.integers(least, most)), float(rng.uniform(0, 0.3))) for _ in range(number)]
 
 
+@LINK_BREAKS_MADE
 @pytest.mark.parametrize("kind", ["tcp", "pty"])
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_windows_through_a_plug_that_is_pulled(remote, tmp_path, kind, seed) -> None:
@@ -57,6 +62,7 @@ def test_windows_through_a_plug_that_is_pulled(remote, tmp_path, kind, seed) -> 
     assert found.cycles - found.stall_cycles == wanted.cycles - wanted.stall_cycles
 
 
+@LINK_BREAKS_MADE
 @pytest.mark.parametrize("kind", ["tcp", "pty"])
 def test_one_run_through_a_plug_that_is_pulled(remote, tmp_path, kind) -> None:
     made = 0
@@ -71,6 +77,7 @@ def test_one_run_through_a_plug_that_is_pulled(remote, tmp_path, kind) -> None:
     assert made > 4
 
 
+@LINK_BREAKS_MADE
 def test_no_reconnecting_where_none_is_wanted(remote) -> None:
     problem, run = tiny_problem(5, sweeps=4000)
     with Plug(remote.address, cuts=[(3000, 0.1)]) as plug, connect(f"{plug.address}?reconnect=0", TINY) as session:
@@ -82,6 +89,8 @@ def test_no_reconnecting_where_none_is_wanted(remote) -> None:
         assert_equals_model(session.resume(), TINY, problem, run)
 
 
+@pytest.mark.claim("link",
+    "log comes at 80 % of the wire's rate with 1 ms of delay each way, and (make long) beside the loading of the next window")
 def test_logs_that_come_while_the_next_problem_is_loaded(remote) -> None:
     """Three runs are begun before the first result is asked for; each has its own log."""
     with connect(remote.address, TINY) as session:
@@ -190,6 +199,7 @@ def test_a_long_break_is_no_silence_of_the_board() -> None:
     assert link.receive(1) == b"here"
 
 
+@LINK_BREAKS_MADE
 def test_a_link_that_stays_away_is_given_up() -> None:
     for call in (lambda link: link.receive(1), lambda link: link.send(b"x")):
         link, clock = reconnecting(10, Scripted(BROKE), GONE)
@@ -199,6 +209,7 @@ def test_a_link_that_stays_away_is_given_up() -> None:
         assert max(clock.slept) <= LONGEST_PAUSE
 
 
+@LINK_BREAKS_MADE
 def test_a_link_that_breaks_whenever_it_is_made_is_given_up() -> None:
     class Useless(Scripted):
         def receive(self, seconds: float) -> bytes:

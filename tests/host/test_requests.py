@@ -11,6 +11,9 @@ from mrfhw.host.links import LinkError
 from mrfhw.host.requests import Limits, Requests
 from mrfhw.machine.link_protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, REWIND, Decoder, Frame, Operation, Status, encode
 
+REQUEST_GIVEN_UP = pytest.mark.claim("link",
+    "a request is given up in bounded time: silence, damaged frames alone, log alone, a link that breaks at every request")
+
 LOG_BYTES, LINE_BYTES, STEP = 2048, 8, 0.002
 READ = np.array([1, 0], np.uint32)
 STARTED_AGAIN = "the board at desk was started again, or another program has spoken to it: solve the problem again"
@@ -64,6 +67,7 @@ def greeted(board: Board, limits: Limits | None = None) -> Requests:
     return requests
 
 
+@REQUEST_GIVEN_UP
 def test_damaged_frames_alone_are_given_up() -> None:
     """As fast as they come, and however many: in `request` seconds."""
     for limits in (Limits(), Limits(request=7.0)):
@@ -87,6 +91,7 @@ def test_damaged_frames_are_no_silence_where_nothing_is_measured_yet() -> None:
     assert board.now - began > 2 * requests.limits.silence
 
 
+@REQUEST_GIVEN_UP
 def test_a_link_that_breaks_at_every_request_is_given_up() -> None:
     """One that says something each time it is made, so that it seems well."""
     board = Board()
@@ -102,6 +107,7 @@ def test_a_link_that_breaks_at_every_request_is_given_up() -> None:
     assert len(board.asked) == 9
 
 
+@REQUEST_GIVEN_UP
 def test_damaged_frames_that_never_end_are_given_up() -> None:
     """Log frames come all the time, each damaged, and no answer: the same."""
     board = Board()
@@ -120,6 +126,7 @@ def test_damaged_frames_that_never_end_are_given_up() -> None:
     assert board.now - began <= 32
 
 
+@REQUEST_GIVEN_UP
 def test_log_without_an_answer_is_given_up() -> None:
     """The way to the board is cut, the way back is not: good log frames are no reason to wait for ever."""
     board = Board()
@@ -137,6 +144,7 @@ def test_log_without_an_answer_is_given_up() -> None:
     assert 30 <= board.now - began <= 32
 
 
+@REQUEST_GIVEN_UP
 def test_silence_is_given_up() -> None:
     board = Board()
     requests = greeted(board)
@@ -170,6 +178,7 @@ def test_refusals(status, operation, answer) -> None:
         requests.request(operation, 0, READ)
 
 
+@REQUEST_GIVEN_UP
 def test_log_that_does_not_come_is_given_up() -> None:
     board = Board()
     requests = greeted(board)

@@ -18,7 +18,12 @@ from mrfhw.host.remote import RemoteSession
 from mrfhw.machine.config import Config
 from support.boards import TINY, assert_runs_equal_model
 
+BETWEEN_TWO_CLOCKS = pytest.mark.claim("ClockCrossing",
+    "between two clocks of any ratio each access is carried out once, lines keep their order and none that was counted is missed "
+    "(more cases: make long)")
 
+
+@BETWEEN_TWO_CLOCKS
 @pytest.mark.parametrize("log_bytes", [pytest.param(2048, marks=pytest.mark.long), 16])
 def test_a_machine_with_its_own_clock(log_bytes: int) -> None:
     """Problem after problem, with a log that stalls the machine and one that does not; what is left of a run is dropped."""
@@ -26,6 +31,7 @@ def test_a_machine_with_its_own_clock(log_bytes: int) -> None:
         assert_runs_equal_model(session, TINY, 40, 30)
 
 
+@BETWEEN_TWO_CLOCKS
 def test_clocks_of_a_board() -> None:
     """The link's clock comes from the machine's PLL, is at most the board's, and has the serial rate; a machine that is not
     faster than the link has one clock."""

@@ -15,12 +15,20 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import Latency
 from mrfhw.machine.samplers import Cdf, Race
 
+PRESETS_DERIVED = pytest.mark.claim(
+    "Config", "presets, derived numbers, digest of every parameter, tables by their definitions")
+PARAMETER_STATES = pytest.mark.claim("Config",
+    "each parameter states its limits, points of the space are machines or refused in one line, the document's table is the code's")
+PARAMETER_ANOTHER = pytest.mark.claim(
+    "Config", "a parameter of another sampler cannot be given; a machine's numbers are equal to it")
+
 
 @pytest.mark.parametrize(("spes", "shape"), [(1, (1, 1)), (2, (1, 2)), (8, (2, 4)), (16, (4, 4)), (7, (1, 7)), (1024, (32, 32))])
 def test_mesh_shape(spes, shape):
     assert mesh_shape(spes) == shape
 
 
+@pytest.mark.claim("generator", "a wrong parameter gives one line that names it, exit code 2 and no file")
 @pytest.mark.parametrize(("change", "words"), [
     (dict(mesh_rows=0), ("mesh_rows is 0", "1 to 64")), (dict(spus=3), ("spus is 3", "1, 2, 4")),
     (dict(tile_cols=30, spus=4), ("tile_cols is 30", "multiple of 8", "give 32")),
@@ -64,6 +72,7 @@ def test_unknown_preset_and_parameter():
         Config.from_dict({"spe": 1})
 
 
+@PRESETS_DERIVED
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_round_trip(name):
     config = Config.preset(name)
@@ -72,6 +81,7 @@ def test_presets_round_trip(name):
     assert Derived.of(again).digest == Derived.of(config).digest
 
 
+@PRESETS_DERIVED
 def test_paper_presets_have_the_published_words():
     config = Derived.preset("paper-16x2")
     assert (config.spes, config.spus, config.sites) == (16, 2, 256 * 1024)
@@ -89,6 +99,7 @@ def other_value(parameter, config):
             "line_bits": 256}.get(parameter.name, value - 1 if value else 1)
 
 
+@PRESETS_DERIVED
 def test_digest_follows_every_parameter():
     for base in (Config(), Config(sampler="cdf")):
         digests = {Derived.of(base).digest}
@@ -102,6 +113,7 @@ def test_digest_follows_every_parameter():
         assert len(digests) == len(space) + 1
 
 
+@PARAMETER_ANOTHER
 def test_a_parameter_that_has_no_effect_is_none():
     """No two machines of one circuit differ: what a sampler does not have cannot be given."""
     assert Config(sampler="cdf") == Config(sampler=Cdf()) != Config(sampler=Race())
@@ -120,6 +132,7 @@ def test_a_change_keeps_the_sampler_of_a_preset():
     assert paper.changed(probability_bits=12).sampler == Cdf(probability_bits=12, floor="power_of_two")
 
 
+@PARAMETER_ANOTHER
 def test_numbers_of_a_machine_are_it():
     config = Config(sampler="cdf", label_bits=4)
     numbers = Derived.of(config)
@@ -132,6 +145,7 @@ def test_numbers_of_a_machine_are_it():
     assert (numbers.max_labels, numbers.units) == (16, 32)
 
 
+@PARAMETER_STATES
 def test_every_parameter_states_its_limits():
     """At its limits a parameter is refused by those between parameters at most; one beyond them by its own line."""
     assert [p.name for p in Config.space() if p.sampler == ""] == [field.name for field in dataclasses.fields(Config)]
@@ -167,6 +181,7 @@ def broken(base, options):
     return lines
 
 
+@PARAMETER_STATES
 def test_points_of_the_space_are_machines_or_refused_in_one_line():
     rng = random.Random(5)
     made, refused = 0, set()
@@ -213,6 +228,7 @@ def test_a_gumbel_table_in_segments():
     assert counts.tolist() == [1 << 13 - n for n in range(7)] + [1 << 7]
 
 
+@PRESETS_DERIVED
 def test_tables_against_their_definitions():
     u = (np.arange(4096) + 0.5) / 4096
     assert np.abs(Race().gumbel_table / 64 + np.log(-np.log(u))).max() <= 0.5 / 64 + 1e-12
@@ -230,6 +246,7 @@ def test_power_of_two_floor_before_the_shift_is_that_after_it(bits):
         assert (floored >> octaves).tolist() == highest
 
 
+@pytest.mark.claim("log", "a tile's FIFO has a place for every message that can still come when it asks for a stall")
 @pytest.mark.parametrize("sampler", ["cdf", "race"])
 def test_reserve_covers_what_is_in_flight(sampler):
     """Every group that can be between its issue and the FIFO at the moment of a wish to stall has a place."""

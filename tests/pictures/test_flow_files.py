@@ -17,6 +17,7 @@ def test_the_first_bytes_spell_pieh(tmp_path):
     assert (tmp_path / "a.flo").read_bytes()[:4] == b"PIEH"
 
 
+@pytest.mark.claim("applications", "measures of quality equal those computed by hand, unknown truth left out")
 def test_u_is_the_column_and_v_the_row(tmp_path):
     (tmp_path / "a.flo").write_bytes(a_file(3, 1, [1.5, -2, 4, 0.25, 0, 7]))
     assert np.array_equal(read_flow(tmp_path / "a.flo"), [[[-2, 1.5], [0.25, 4], [7, 0]]])

@@ -16,6 +16,10 @@ from mrfhw.cli import main
 from mrfhw.field.problem import ProblemError
 from mrfhw.pictures.images import Reading, crop, grey_data, load_grey, load_input, load_inputs, load_mask
 
+PICTURES_FLOATS_BITS = pytest.mark.claim("applications",
+    "pictures of floats, of 12 bits in 16, of few greys, lists, alpha and EXIF orientation are read as they are meant, or refused "
+    "in one line")
+
 GREY = np.random.default_rng(0).integers(0, 256, (12, 17), dtype=np.uint8)
 GREY[0, :2] = 0, 255
 
@@ -49,6 +53,7 @@ def colour_png(path, values):
 
 # Floats
 
+@PICTURES_FLOATS_BITS
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_floats_from_0_to_1_are_scaled(tmp_path, kind):
     scaled = (GREY / 255).astype(kind)
@@ -88,6 +93,7 @@ def test_floats_with_a_depth(tmp_path):
 
 # Fewer bits than the file could hold
 
+@PICTURES_FLOATS_BITS
 @pytest.mark.parametrize(("most", "way_out"), [
     (1, "give depth 8, or depth 16 if it is that dark"), (255, "give depth 8, or depth 16 if it is that dark"),
     (1023, "give depth 10, or depth 16 if it is that dark"), (4095, "give depth 12, or depth 16 if it is that dark"),
@@ -164,6 +170,7 @@ def test_colour_of_16_bits(tmp_path):
 
 # Pairs
 
+@PICTURES_FLOATS_BITS
 def test_a_pair_has_one_depth(tmp_path):
     left = saved(tmp_path / "l.png", np.array([[0, 900]], np.uint16))
     right = saved(tmp_path / "r.png", np.array([[0, 4000]], np.uint16))
@@ -184,6 +191,7 @@ def test_a_pair_without_one_scale(first, second):
     assert [data.max() for data in grey_data(first * 0, second)] == [0, grey_data(second)[0].max()]
 
 
+@PICTURES_FLOATS_BITS
 def test_a_stretch_is_one_map_for_all(tmp_path):
     left, right = np.array([[100, 110, 118]], np.uint8), np.array([[102, 110, 120]], np.uint8)
     paths = [saved(tmp_path / "l.png", left), saved(tmp_path / "r.png", right)]
@@ -272,6 +280,7 @@ def test_a_window_of_a_list():
 
 # Transparency
 
+@PICTURES_FLOATS_BITS
 @pytest.mark.parametrize("mode", ["LA", "RGBA"])
 @pytest.mark.parametrize("kind", ["png", "tiff"])
 @pytest.mark.parametrize("load", [load_grey, load_input, load_mask])
@@ -303,6 +312,7 @@ def test_one_transparent_colour(tmp_path, values):
 
 # Orientation
 
+@PICTURES_FLOATS_BITS
 @pytest.mark.parametrize("turn", range(1, 9))
 @pytest.mark.parametrize(("kind", "values"), [("png", GREY), ("tiff", GREY), ("png", GREY.astype(np.uint16) * 257),
                                               ("png", np.dstack([GREY, GREY, GREY]))])

@@ -11,6 +11,9 @@ from PIL import Image
 from mrfhw.field.problem import ProblemError
 from mrfhw.pictures.images import load_disparity, load_grey, load_input, load_mask, load_segments
 
+GREY_EVERY_PIXEL = pytest.mark.claim(
+    "pictures", "grey of every pixel mode by the stated rule; disparities, segments and masks are the numbers in the file")
+
 GREY = np.random.default_rng(0).integers(0, 256, (12, 17), dtype=np.uint8)
 GREY[0, :2] = 0, 255
 FINE = GREY.astype(np.uint16) * 257
@@ -34,6 +37,7 @@ def tiff(path, bits, rows, packed):
     return path
 
 
+@GREY_EVERY_PIXEL
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
 def test_16_bits_of_full_scale_are_8(tmp_path, kind):
     path = saved(tmp_path, FINE, kind)
@@ -54,6 +58,7 @@ def test_a_tiff_of_12_bits_has_its_own_full_scale(tmp_path):
     assert load_grey(tiff(tmp_path / "a.tiff", 12, (1, 4), packed), 8).tolist() == [[0, 128, 255, 1]]
 
 
+@GREY_EVERY_PIXEL
 def test_32_bit_integers(tmp_path):
     assert np.array_equal(load_grey(saved(tmp_path, GREY.astype(np.int32), "TIFF"), 8), GREY)
     assert np.array_equal(load_grey(saved(tmp_path, FINE.astype(np.int32), "TIFF"), 8), GREY)
@@ -70,6 +75,7 @@ def test_32_bit_integers_that_are_no_grey(tmp_path, load, value, said):
     assert "\n" not in str(error.value)
 
 
+@GREY_EVERY_PIXEL
 def test_floats(tmp_path):
     path = saved(tmp_path, GREY.astype(np.float32) - np.where(GREY > 0, 0.25, 0).astype(np.float32), "TIFF")
     assert np.array_equal(load_grey(path, 8), GREY)
@@ -107,6 +113,7 @@ def picture_of(mode):
     return image.convert(mode), GREY
 
 
+@GREY_EVERY_PIXEL
 @pytest.mark.filterwarnings("ignore:'mode' parameter is deprecated:DeprecationWarning")
 @pytest.mark.parametrize(("mode", "kind"), [
     ("1", "PNG"), ("1", "TIFF"), ("L", "PNG"), ("LA", "PNG"), ("P", "PNG"), ("P", "TIFF"), ("RGB", "PNG"), ("RGBA", "PNG"),
@@ -128,6 +135,7 @@ def test_a_mode_that_cannot_be_made_grey(tmp_path):
             load(saved(tmp_path, Image.new("LAB", (4, 4)), "TIFF"))
 
 
+@GREY_EVERY_PIXEL
 @pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.float32])
 def test_masks_are_false_where_black_whatever_the_bits(tmp_path, kind):
     dark = (GREY > 128).astype(kind)  # 1, which is black of 16 bits once it is 8
@@ -139,6 +147,7 @@ def test_a_mask_of_strange_floats(tmp_path):
         load_mask(saved(tmp_path, np.full((3, 3), np.nan, np.float32), "TIFF"))
 
 
+@GREY_EVERY_PIXEL
 @pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
 def test_disparities_and_segments_are_the_numbers_in_the_file(tmp_path, kind):
     """Not scaled as grey is."""

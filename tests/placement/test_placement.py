@@ -11,6 +11,13 @@ from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
 from support.random_problems import random_config, random_placement
 
+TILES_WHOSE_LANES = pytest.mark.claim("ReachAddress",
+    "tiles whose lanes share a site hold all that their labels reach, each lane's word is that of its pixel, and they have no "
+    "switch")
+EVERY_LABEL_FINDS = pytest.mark.claim(
+    "placement", "every label finds its pixel from every site, over edges, patches and padding")
+SINGLETON_REPLICATED = pytest.mark.claim("placement", "singleton 2 is replicated only beyond one tile's reach (Figure 3.11)")
+
 RUN = Run(sweeps=1)
 
 
@@ -37,6 +44,7 @@ def fetched_word(p, patches, tile, row, col, entry):
     return patches[near_row * c.mesh_cols + near_col, int(bank), address]
 
 
+@EVERY_LABEL_FINDS
 @pytest.mark.parametrize("seed", range(12))
 def test_every_label_finds_its_pixel(seed):
     rng = np.random.default_rng(seed)
@@ -58,6 +66,7 @@ def test_every_label_finds_its_pixel(seed):
         assert word == (problem.singleton2[y, x] | 1 << c.data_bits if inside else 0)
 
 
+@pytest.mark.claim("placement", "a site's four neighbours lie in four banks; addresses are distinct")
 @pytest.mark.parametrize("banks", [1, 4])
 def test_addresses_are_distinct_and_neighbours_in_four_banks(banks):
     config = Derived.of(Config(lmem_banks=banks, tile_rows=12, tile_cols=20))
@@ -74,6 +83,7 @@ def test_addresses_are_distinct_and_neighbours_in_four_banks(banks):
         assert all(len(set(four)) == 4 for four in zip(*(n.ravel().tolist() for n in near), strict=True))
 
 
+@TILES_WHOSE_LANES
 @pytest.mark.parametrize("seed", range(8))
 def test_a_tile_of_shared_sites_holds_all_that_its_labels_reach(seed):
     """Every lane's word, by the hardware's arithmetic, in the tile's own memory; also beyond the mesh, where the image goes on."""
@@ -102,6 +112,7 @@ def test_a_tile_of_shared_sites_holds_all_that_its_labels_reach(seed):
         assert found == (second[y, x] | 1 << config.data_bits if inside else 0)
 
 
+@TILES_WHOSE_LANES
 def test_a_reach_is_refused_where_a_tile_cannot_hold_it():
     config = Config(mesh_rows=1, mesh_cols=1, spus=1, lanes=4, tile_rows=8, tile_cols=8, s2_words=128)
     with pytest.raises(ProblemError, match=r"the labels reach 28x8 pixels of a tile's 8x8 sites, 224 singleton-2 words; a tile "
@@ -110,6 +121,7 @@ def test_a_reach_is_refused_where_a_tile_cannot_hold_it():
     assert stereo(8, 8, 9, config=config).replication == 2
 
 
+@SINGLETON_REPLICATED
 def test_replication_only_beyond_one_tile():
     assert stereo(64, 96, 24).replication == 1
     assert stereo(64, 96, 24, first=12).replication == 1  # the second image moves along
@@ -117,6 +129,7 @@ def test_replication_only_beyond_one_tile():
     assert stereo(64, 96, 64).replication == 2
 
 
+@EVERY_LABEL_FINDS
 def test_tiles_round_trip_with_padding():
     p = stereo(61, 93, 4)
     grid = np.arange(61 * 93).reshape(61, 93)
@@ -132,6 +145,7 @@ def test_too_large_an_image(rows, cols, words):
     assert all(word in str(caught.value) for word in words)
 
 
+@SINGLETON_REPLICATED
 def test_too_long_a_reach():
     config = Config(s2_words=1024)
     with pytest.raises(ProblemError, match=r"reach over 2 patches of 768 .* a tile holds 1024: .* s2_words = 1536"):

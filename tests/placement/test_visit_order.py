@@ -23,6 +23,10 @@ from mrfhw.twin.machine import Machine
 from studies.reproduce.performance import quiet_cycles
 from support.random_problems import random_config, random_placement
 
+pytestmark = pytest.mark.claim("placement",
+    "the order of visits: that of plain loops, there and back; every site once a sweep; generators step as it says; evaluations "
+    "are counted")
+
 # Mesh rows, columns, tile rows, columns, lanes a tile.
 SHAPES = [(1, 1, 2, 2, 1), (1, 1, 4, 8, 4), (2, 3, 4, 6, 1), (3, 2, 6, 8, 2), (1, 5, 2, 16, 4)]
 LABELS = 3

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
@@ -23,10 +24,14 @@ from mrfhw.machine.derived import Derived
 from mrfhw.scenes import stereo_scene, write_scene
 from support import rooms
 
+NUMBERS_COMMANDS_LINKS = pytest.mark.claim(
+    "documents", "numbers, commands, links and files of the documents are those of the project")
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+@NUMBERS_COMMANDS_LINKS
 def test_cost_of_the_control_tree():
     config = Derived(mesh_rows=32, mesh_cols=32)
     nodes, bits = config.control_nodes, control_node_bits(config)
@@ -60,6 +65,7 @@ def test_lint_explanations_stand():
     assert all(name in text for name in LINT_EXPLAINED)
 
 
+@NUMBERS_COMMANDS_LINKS
 def test_links_and_files_exist():
     for document in DOCUMENTS:
         text = document.read_text()
@@ -69,6 +75,7 @@ def test_links_and_files_exist():
             assert (ROOT / name).exists(), (document.name, name)
 
 
+@NUMBERS_COMMANDS_LINKS
 def test_commands_and_targets_exist():
     makefile = (ROOT / "Makefile").read_text()
     for document in DOCUMENTS:
@@ -93,6 +100,9 @@ def code_and_commands(document: Path) -> list[tuple[str, str]]:
     return [("python", one[1]) if one[1] else ("mrfhw", one[2].split("   ")[0]) for one in found]
 
 
+@pytest.mark.claim("files",
+    "problems, runs and results come back from files equal and of one digest; what is no such file is one line, and nothing large "
+    "is unpacked")
 def test_own_fields_run_as_the_document_says(tmp_path, monkeypatch):
     """Every block and every command of docs/own-fields.md, the commands after the block whose file they take."""
     monkeypatch.chdir(tmp_path)
@@ -124,6 +134,8 @@ def test_own_fields_names_every_entry():
         assert f"`{name}`" in text or f'"{name}"' in text, name
 
 
+@pytest.mark.claim("Config",
+    "each parameter states its limits, points of the space are machines or refused in one line, the document's table is the code's")
 def test_the_table_of_parameters_is_that_of_the_code():
     """Made by: python -m mrfhw.generation.parameter_table docs/parameters.md"""
     assert (ROOT / "docs" / "parameters.md").read_text() == parameter_table.markdown()

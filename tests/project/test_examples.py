@@ -20,6 +20,9 @@ from click.testing import CliRunner
 import mrfhw
 from mrfhw.cli import main
 
+SITE_BUILDS_WITHOUT = pytest.mark.claim(
+    "documents", "the site builds without a warning, and what its pages show is what the program does")
+
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
 SCRIPTS = ("stereo", "motion", "segment", "denoise")
@@ -53,6 +56,7 @@ def run_commands(block: str) -> str:
     return said
 
 
+@SITE_BUILDS_WITHOUT
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_prints_what_the_page_says(name, tmp_path):
     page = (DOCS / "examples.md").read_text()
@@ -90,6 +94,7 @@ def test_notebook(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "notebook" / "report.html").is_file()
 
 
+@SITE_BUILDS_WITHOUT
 def test_tutorial(tmp_path, monkeypatch):
     """Commands and Python in order. Each output that is shown is that of the block before it, but for the seconds."""
     monkeypatch.chdir(tmp_path)

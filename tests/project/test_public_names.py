@@ -8,7 +8,13 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 import mrfhw
+
+pytestmark = pytest.mark.claim("interface",
+    "what the documents import is public, and each public name exists, is listed once in the docstring and in docs/api.md, and is "
+    "used by a document")
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -17,6 +17,11 @@ import pytest
 
 from support.checkout import tracked
 
+SDIST_HOLDS_GIT = pytest.mark.claim(
+    "house", "the sdist holds all that git tracks but three links, and every test, benches included, is collected in it")
+PYPI_SHOWS_LINK = pytest.mark.claim(
+    "house", "what PyPI shows has no link or picture that is relative; a release with one, or with a placeholder, is refused")
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
 LINKS = {"host", "fpga"}  # into mrfhw/; setuptools packs plain files alone
@@ -62,12 +67,14 @@ def unpacked(sdist: Path) -> Path:
     return folder
 
 
+@SDIST_HOLDS_GIT
 def test_the_sdist_has_all_that_git_tracks(unpacked: Path) -> None:
     packed = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
     assert {name for name in packed if not name.startswith(ADDED)} == set(tracked()) - LINKS
     assert os.access(unpacked / ".ci" / "run", os.X_OK)
 
 
+@SDIST_HOLDS_GIT
 def test_all_tests_are_collected_in_the_sdist(unpacked: Path) -> None:
     """The long ones, too, with the package, the benches and what they share from the sdist. An error ends the command."""
     assert str(unpacked) in call(sys.executable, "-c", "import mrfhw; print(mrfhw.__file__)", cwd=unpacked, path=unpacked)
@@ -77,6 +84,7 @@ def test_all_tests_are_collected_in_the_sdist(unpacked: Path) -> None:
     assert collected == {name for name in tracked("tests") if Path(name).name.startswith("test_")}
 
 
+@PYPI_SHOWS_LINK
 def test_links_of_the_description_are_absolute(release: ModuleType, sdist: Path, unpacked: Path) -> None:
     page = release.absolute((ROOT / "README.md").read_text(), ADDRESS, "1.2.3")
     told = re.findall(rf"\]\({re.escape(ADDRESS)}/(blob|raw)/v1\.2\.3/([^)#]+)", page)
@@ -92,6 +100,7 @@ def test_links_of_the_description_are_absolute(release: ModuleType, sdist: Path,
     assert release.description(sdist).startswith("# mrfhw\n")
 
 
+@PYPI_SHOWS_LINK
 def test_links_that_are_made_absolute(release: ModuleType) -> None:
     page = "[`a`](b.md) ![c](d.PNG) [e](https://f) [g](#h) [i](mailto:j@k) `[l](m)`\n\n```\n[n](o)\n```\n\n[p](q.md#r \"s\")\n"
     made = {"b.md": "blob/v1/b.md", "d.PNG": "raw/v1/d.PNG", "#h": "blob/v1/README.md#h", "q.md#r": "blob/v1/q.md#r"}
@@ -102,12 +111,14 @@ def test_links_that_are_made_absolute(release: ModuleType) -> None:
     assert release.relative_links(page) == list(made)
 
 
+@PYPI_SHOWS_LINK
 @pytest.mark.parametrize("broken", ["[a](docs/b.md)", "![a](b.png)", "[a](#b)", "[a]: docs/b.md", '<img src="docs/demo.png">',
                                     "<a href='docs/b.md'>a</a>"])
 def test_relative_links_are_refused(release: ModuleType, broken: str) -> None:
     assert len(release.relative_links(f"Text\n\n{broken}\n")) == 1
 
 
+@PYPI_SHOWS_LINK
 def test_a_wheel_with_a_relative_link_is_refused(release: ModuleType, tmp_path: Path) -> None:
     for link in ("https://b/c.md", "docs/c.md"):
         with zipfile.ZipFile(tmp_path / "a-1-py3-none-any.whl", "w") as wheel:
@@ -118,11 +129,13 @@ def test_a_wheel_with_a_relative_link_is_refused(release: ModuleType, tmp_path: 
         release.refuse_relative_links(Path(wheel.filename or ""))
 
 
+@PYPI_SHOWS_LINK
 @pytest.mark.parametrize("whole", ["[a](https://b/c.md)", "[a]: https://b", '<img src="https://b/c.png">', "`[a](b)`"])
 def test_absolute_links_are_not(release: ModuleType, whole: str) -> None:
     assert not release.relative_links(f"Text\n\n{whole}\n")
 
 
+@PYPI_SHOWS_LINK
 def test_a_release_waits_for_its_owner(release: ModuleType, tmp_path: Path) -> None:
     """One line for each placeholder, none when all is filled in, and authors that are in both files."""
     project = ('[project]\nauthors = [{{ name = "{}" }}]{}\n[project.urls]\nRepository = "{}"\n').format
@@ -142,6 +155,7 @@ def test_a_release_waits_for_its_owner(release: ModuleType, tmp_path: Path) -> N
         "Ada Lovelace is an author in pyproject.toml, but not in CITATION.cff"]
 
 
+@PYPI_SHOWS_LINK
 def test_nothing_is_built_with_a_placeholder(release: ModuleType, monkeypatch: pytest.MonkeyPatch,
                                               capsys: pytest.CaptureFixture[str]) -> None:
     """--tag ends before the first command that could change something."""
@@ -155,6 +169,7 @@ def test_nothing_is_built_with_a_placeholder(release: ModuleType, monkeypatch: p
     assert "lacking: no address\n" in capsys.readouterr().out
 
 
+@PYPI_SHOWS_LINK
 def test_placeholders_are_found_where_they_are(release: ModuleType) -> None:
     """In the files as they are, each line is there as long as its placeholder is."""
     told = "\n".join(release.unfilled())

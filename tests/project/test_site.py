@@ -16,6 +16,9 @@ import pytest
 import mrfhw
 from mrfhw.report.outputs import ALL_FILES
 
+SITE_BUILDS_WITHOUT = pytest.mark.claim(
+    "documents", "the site builds without a warning, and what its pages show is what the program does")
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -51,6 +54,7 @@ def test_every_page_is_in_the_navigation_once():
     assert nav()[0] == "index.md"
 
 
+@SITE_BUILDS_WITHOUT
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: page.name)
 def test_links_and_anchors(page):
     links = re.findall(r"\]\(([^)\s]+)\)", prose(page))
@@ -97,6 +101,7 @@ def test_docstrings_become_lists():
         "Of two:\n\n- one,\n  of d: 3\n- two\n\nNo list: this.")
 
 
+@SITE_BUILDS_WITHOUT
 def test_names_options_and_short_cells_are_not_broken():
     long = "w" * 41
     html = (f"<td>1 &lt; 2</td>\n<td>{long[1:]}</td><td><a>{long}</a></td><code>a-b</code>"
@@ -107,6 +112,7 @@ def test_names_options_and_short_cells_are_not_broken():
         "<pre><code>mrfhw run stereo LEFT RIGHT --truth ...</code></pre>")
 
 
+@SITE_BUILDS_WITHOUT
 def test_the_site_builds_without_a_warning(tmp_path):
     for module in ("mkdocs", "material", "mkdocstrings"):
         pytest.importorskip(module)

@@ -14,6 +14,8 @@ from mrfhw.cli import main
 DOCUMENT = Path(__file__).parents[2] / "docs" / "softmax.md"
 
 
+@pytest.mark.claim(
+    "applications", "a classifier's probabilities become a segmentation: contrast weights better than none, RTL equals model")
 def test_contrast_is_better_than_none_and_hardware_is_the_model(tmp_path, monkeypatch, capsys):
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)

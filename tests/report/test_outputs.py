@@ -26,6 +26,13 @@ from mrfhw.report.outputs import FILES, write_outputs
 from mrfhw.report.targets import check_folder
 from mrfhw.system.files import check_writable, staged
 
+OTHER_PROGRAMS_READ = pytest.mark.claim("interface", "other programs read the files of an answer")
+RUNS_SEVERAL_CHAINS = pytest.mark.claim(
+    "reports", "what the runs of several chains and windows did is added, that of their links as well")
+RUN_WRITES_OVER = pytest.mark.claim("applications",
+    "a run writes over nothing that it reads, over no other of its outputs and over no file that no run wrote, and removes only "
+    "what an earlier run's report lists")
+
 ROWS, COLS, LABELS = 6, 8, 5
 LAST = Run(sweeps=40, burn_in=10, seed=3, estimate="last")
 
@@ -233,6 +240,9 @@ def test_report_of_rtl(tmp_path):
     assert what["extra"] == {"loading_cycles": 100, "windows": 3, "reconnections": 2, "replication": 1}
 
 
+@RUNS_SEVERAL_CHAINS
+@pytest.mark.claim(
+    "sessions", "every backend is a session of one kind; numbers of visits and chains add up by one stated rule")
 def test_report_of_several_chains(tmp_path):
     second = hardware(1, cycles=3000, stall_cycles=1, gap_cycles=2, messages=None, wall_seconds=1.5,
                       messages_counted=5, loading_cycles=50, windows=3, reconnections=5, replication=2)
@@ -247,6 +257,7 @@ def test_report_of_several_chains(tmp_path):
     assert [chain["log_messages"] for chain in what["chains"]] == [11, 5]
 
 
+@RUNS_SEVERAL_CHAINS
 def test_what_the_links_of_several_chains_did_is_added(tmp_path):
     links = [{"reconnections": 2, "repeated_requests": 7, "damaged_frames": 0, "loading_seconds": 0.5, "replication": 3},
              {"reconnections": 3, "repeated_requests": 1, "damaged_frames": 4, "loading_seconds": 0.25, "replication": 3}]
@@ -352,6 +363,7 @@ def test_no_permission_as_the_system_reports_it(tmp_path, monkeypatch):
 # -- files of other programs
 
 
+@OTHER_PROGRAMS_READ
 def test_disparities_as_other_programs_read_them(tmp_path):
     write(tmp_path)
     cv2 = pytest.importorskip("cv2")
@@ -363,6 +375,7 @@ def test_disparities_as_other_programs_read_them(tmp_path):
     assert np.array_equal(cv2.imread(str(tmp_path / "disparity.png"), cv2.IMREAD_UNCHANGED), np.maximum(1, np.rint(256 * median)))
 
 
+@OTHER_PROGRAMS_READ
 def test_a_pfm_file(tmp_path):
     write(tmp_path)
     head, values = (tmp_path / "disparity.pfm").read_bytes().split(b"-1.0\n", 1)
@@ -389,6 +402,7 @@ def test_classes_have_a_palette(tmp_path):
         assert len(np.unique(colours, axis=0)) == len(np.unique(np.asarray(image)))
 
 
+@RUN_WRITES_OVER
 def test_what_is_not_of_an_earlier_run_stays(tmp_path):
     """Nor is it written over. Of files that this run has no use for, those go that the folder's report lists."""
     (tmp_path / "truth.png").write_text("mine")
@@ -405,12 +419,14 @@ def test_what_is_not_of_an_earlier_run_stays(tmp_path):
     assert (tmp_path / "flow.flo").read_text() == "mine"
 
 
+@RUN_WRITES_OVER
 @pytest.mark.parametrize(("application", "kind"), [("stereo", "scalar"), ("motion", "flow"), ("problem", "classes")])
 def test_what_is_written_is_what_may_be(application, kind, tmp_path):
     what = job(kind, application=application, truth=Truth() if kind == "scalar" else None)
     assert set(write(tmp_path, what)["files"]) <= set(outputs.may_write(what))
 
 
+@RUN_WRITES_OVER
 @pytest.mark.parametrize("name", ["estimate.png", "disparity.pfm", "report.json"])
 def test_what_was_read_is_not_written_over(name, tmp_path):
     (tmp_path / name).write_text("mine")
@@ -422,12 +438,14 @@ def test_what_was_read_is_not_written_over(name, tmp_path):
     assert (tmp_path / name).read_text() == "mine"
 
 
+@RUN_WRITES_OVER
 def test_a_folder_in_the_place_of_a_file_is_found_before_anything_is_made(tmp_path):
     (tmp_path / "labels.npy").mkdir()
     with pytest.raises(IsADirectoryError):
         check_folder(tmp_path, outputs.ALL_FILES, [])
 
 
+@RUN_WRITES_OVER
 def test_kinds_of_saved_files(tmp_path):
     problem = job().problem
     problem.save(tmp_path / "problem.npz")

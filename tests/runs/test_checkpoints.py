@@ -31,7 +31,12 @@ from support.boards import TINY, TINY_OPTIONS, board
 from support.interrupted import SCHEDULES, Stop, assert_same, in_pieces, small_problem, whole
 from support.windowed import PROBLEMS, SMALL
 
+RUN_KILLED_RESUMED = pytest.mark.claim("checkpoints",
+    "a run that is killed and resumed ends with the bits of one that was not: every backend, chains, windows, all schedules "
+    "(boards, cpu, float, events, lanes that share a site, twenty kills: make long)")
 
+
+@RUN_KILLED_RESUMED
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(("backend", "sampler"), [("float", "race"), ("model", "race"), ("model", "cdf")])
 def test_chains_go_on(tmp_path, backend, sampler, schedule):
@@ -63,6 +68,7 @@ def test_a_file_with_the_former_name_of_arrays_goes_on(tmp_path):
     assert_same(sample("model", SMALL, problem, run, keeping=Keeping(resume=path)), wanted, cycles=True)
 
 
+@RUN_KILLED_RESUMED
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_windows_go_on(tmp_path, name):
     """Deaths between the visits of a round, too; a cooling schedule goes on with its own coefficients."""
@@ -100,6 +106,7 @@ def test_cycles_go_on_where_the_log_stalls(tmp_path, saturated):
     assert_same(found, wanted, cycles=True)
 
 
+@RUN_KILLED_RESUMED
 @pytest.mark.parametrize(("schedule", "stops", "chains"), [
     pytest.param("geometric", [2, 3], 1, marks=pytest.mark.long), ("table", [1, 7], 2)])
 def test_the_compiled_chip_goes_on(tmp_path, schedule, stops, chains):
@@ -111,6 +118,7 @@ def test_the_compiled_chip_goes_on(tmp_path, schedule, stops, chains):
     assert_same(found, wanted, cycles=False)
 
 
+@RUN_KILLED_RESUMED
 def test_windows_on_the_compiled_chip_go_on(tmp_path):
     problem, run = PROBLEMS["cooling"], Run(sweeps=7, burn_in=3)
     wanted = sample("model", SMALL, problem, run, visit=3, traced=False)
@@ -141,6 +149,7 @@ def test_pauses_change_nothing(tmp_path):
             assert first_difference(found, wanted) is None
 
 
+@RUN_KILLED_RESUMED
 @pytest.mark.parametrize("windows", [False, True])
 def test_a_board_goes_on(tmp_path, windows):
     problem = small_problem(23 if windows else 16)
@@ -203,6 +212,7 @@ def killed_and_resumed(tmp_path: Path, options: list[str], kills: int, seed: int
     raise AssertionError("the run does not end")
 
 
+@RUN_KILLED_RESUMED
 @pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.long)])
 def test_many_kills(tmp_path, kills):
     save_problem(tmp_path / "field.npz", whole("geometric"), Run(sweeps=150, burn_in=50, seed=6))
@@ -218,6 +228,7 @@ SHARED = ("--lanes", "4", "--lmem-banks", "4")  # lanes that share a site
 WINDOWS = ("--mesh", "1x1")
 
 
+@RUN_KILLED_RESUMED
 @pytest.mark.parametrize(("backend", "more"), [
     ("rtl", ()), ("model", WINDOWS), *(pytest.param(*case, marks=pytest.mark.long) for case in (
         ("tcp", ()), ("cpu", ()), ("model", SHARED), ("float", ()), ("events?cutoff=8&region=3x2", ("--estimate", "last")),
@@ -248,6 +259,7 @@ def kills_equal_one_run(tmp_path: Path, backend: str, kills: int, more: tuple[st
 # -- refusals
 
 
+@RUN_KILLED_RESUMED
 @pytest.mark.parametrize(("changes", "named"), [
     ({"problem": whole("table")}, "problem"), ({"run": Run(sweeps=11, burn_in=4, seed=1)}, "run"),
     ({"config": dataclasses.replace(SMALL, counter_bits=3)}, "machine"), ({"backend": "float"}, "backend"),

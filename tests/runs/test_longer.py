@@ -26,6 +26,10 @@ from support.interrupted import assert_same, in_pieces
 from support.slow_chains import MOST, RUN, SLOW
 from support.windowed import SMALL
 
+CHAINS_WHOSE_ENERGIES = pytest.mark.claim("sessions",
+    "chains whose energies do not agree after the default sweeps go on, with the bits of a longer run from the start: every "
+    "backend that shows sweeps, in windows, killed and resumed, from Python and from the command line")
+
 LONGER = dataclasses.replace(RUN, sweeps=80, burn_in=40)
 WIDE = dataclasses.replace(SLOW, singleton1=np.full((12, 40), 20), clamped=None)  # three windows of SMALL
 
@@ -47,6 +51,7 @@ def assert_the_longer_run(found: Solution, wanted: Solution) -> None:
         assert np.array_equal(getattr(found.trace, name), getattr(wanted.trace, name)), name
 
 
+@CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize("estimate", ["mode", "mean"])
 @pytest.mark.parametrize("add_up", [False, True])
 @pytest.mark.parametrize("backend", ["cpu", "float", "model"])
@@ -62,6 +67,7 @@ def test_bits_are_those_of_the_longer_run(backend, add_up, estimate):
     assert done[-1] == 2 * 80
 
 
+@CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize("backend", ["model", "rtl"])
 def test_windows_go_on(backend):
     """A compiled chip shows its labels after each round of windows."""
@@ -73,6 +79,7 @@ def test_windows_go_on(backend):
     assert found.results[0].rounds == found.longer.sweeps
 
 
+@CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize(("backend", "problem", "visit", "most", "may"), [
     ("model", WIDE, 4, 80, True), ("model", WIDE, 3, 80, False), ("rtl", WIDE, 4, 80, True),  # of 3 the last round is cut short
     ("model", SLOW, 3, 80, True), ("cpu", WIDE, 3, 80, True), ("rtl", SLOW, 4, 80, False), ("cpu", SLOW, 4, 20, False)])
@@ -80,12 +87,14 @@ def test_who_may_go_on(backend, problem, visit, most, may):
     assert may_go_on(Plan.of(backend, SMALL, problem, visit), RUN, most) == may
 
 
+@CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize(("sweeps", "most", "visit"), [
     (200, 0, 11), (200, 200, 11), (200, 800, 10), (500, 2000, 20), (62, 200, 2), (67, 200, 3)])  # 67 has no part of 2 or 3
 def test_visits_are_parts_of_a_run_that_may_go_on(sweeps, most, visit):
     assert visit_of(SMALL, Run(sweeps=sweeps, burn_in=sweeps // 2), 2, most) == visit
 
 
+@CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize("backend", ["cpu", "float", "model"])
 def test_a_run_that_dies_goes_on(tmp_path, backend):
     """Between any sweeps of the first run and the longer ones, and between them."""
@@ -100,6 +109,7 @@ def test_a_run_that_dies_goes_on(tmp_path, backend):
     assert_same(again, wanted, cycles=True)
 
 
+@CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize("changed", [{"length": [40]}, {"length": ["many", 20]}, {"length": 40}, {"begun": []}])
 def test_a_checkpoint_of_other_content_is_refused(tmp_path, changed):
     kept = tmp_path / "kept"
@@ -113,6 +123,7 @@ def test_a_checkpoint_of_other_content_is_refused(tmp_path, changed):
         sample("cpu", SMALL, SLOW, RUN, chains=2, most=40, keeping=Keeping(resume=kept))
 
 
+@CHAINS_WHOSE_ENERGIES
 def test_chains_that_agree_or_cannot_tell_end():
     agreeing = dataclasses.replace(SLOW, doubleton="absolute", beta=1, schedule=Schedule.constant(20.0))
     run = dataclasses.replace(RUN, sweeps=60, burn_in=10)
@@ -123,6 +134,7 @@ def test_chains_that_agree_or_cannot_tell_end():
     assert sample("cpu", SMALL, SLOW, RUN, chains=2, most=MOST, traced=False).longer is None
 
 
+@CHAINS_WHOSE_ENERGIES
 def test_a_great_limit_leaves_the_looks_as_they_are(tmp_path):
     """Of longer runs the looks are as many as a run of their length has, whatever the limit is."""
     found = sample("cpu", SMALL, SLOW, RUN, chains=2, most=2**31 - 1)
@@ -130,6 +142,7 @@ def test_a_great_limit_leaves_the_looks_as_they_are(tmp_path):
     assert np.array_equal(found.trace.sweeps, np.arange(1, found.longer.sweeps + 1))
 
 
+@CHAINS_WHOSE_ENERGIES
 def test_another_limit_is_another_run(tmp_path):
     kept = tmp_path / "kept"
     sample("cpu", SMALL, SLOW, RUN, chains=2, most=MOST, keeping=Keeping(kept, pauses_of("30")))
@@ -144,11 +157,13 @@ def test_progress_of_a_longer_run_that_is_taken_up(tmp_path):
     assert [run.sweeps for run in lengths] == [40, 40, 80]  # again, where it is taken up
 
 
+@CHAINS_WHOSE_ENERGIES
 def test_as_many_as_are_allowed():
     found = sample("cpu", SMALL, SLOW, RUN, chains=2, most=50)
     assert (found.longer.sweeps, found.longer.burn_in) == (50, 40)
 
 
+@CHAINS_WHOSE_ENERGIES
 def test_apart_is_what_diagnostics_say():
     verdicts = set()
     for seed in range(0, 24, 2):
@@ -159,6 +174,7 @@ def test_apart_is_what_diagnostics_say():
     assert len(verdicts) > 1
 
 
+@CHAINS_WHOSE_ENERGIES
 def test_answers_in_python():
     answer = mrfhw.solve(SLOW, sweeps=20, seed=8, backend="cpu", most_sweeps=80)
     wanted = mrfhw.solve(SLOW, sweeps=80, seed=8, backend="cpu")
@@ -171,6 +187,7 @@ def test_answers_in_python():
     assert wanted.notes == ()
 
 
+@CHAINS_WHOSE_ENERGIES
 def test_a_longer_run_that_is_ended_leaves_the_one_before():
     def callback(look: Look) -> bool:
         return look.sweeps > 45
@@ -185,6 +202,7 @@ def test_a_longer_run_that_is_ended_leaves_the_one_before():
     assert answer.report["sweeps_asked"] is None
 
 
+@CHAINS_WHOSE_ENERGIES
 def test_command_says_where_it_went_on(tmp_path):
     SLOW.save(tmp_path / "field.npz", RUN)
     words = ["run", "problem", str(tmp_path / "field.npz"), "--backend", "cpu", "--no-report", "-o"]
@@ -205,6 +223,7 @@ def test_command_says_where_it_went_on(tmp_path):
     assert "Note: most-sweeps is for chains that do not agree; rtl shows no sweeps" in told.output
 
 
+@CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize(("options", "most"), [
     ({}, 2000), ({"sweeps": 30}, 0), ({"burn_in": 30}, 0), ({"anneal": True}, 0), ({"final_temperature": 1.0}, 0),
     ({"estimate": "last"}, 0), ({"estimate": "mean"}, 2000), ({"sweeps": 30, "most_sweeps": 70}, 70), ({"data": "grey"}, 2000)])
@@ -217,6 +236,7 @@ def test_who_goes_on_by_itself(options, most):
     assert job.settings["most_sweeps"] == (most or None)
 
 
+@CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize("verb", ["stereo", "problem"])
 def test_help_lists_the_limit_where_runs_go_on(verb):
     said = {command: CliRunner().invoke(main, [command, verb, "--help"]).output for command in ("run", "verify")}

@@ -22,12 +22,15 @@ from mrfhw.runs.sampling import TRACED_SITES, sample
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.scenes import stereo_scene
 
+CHAINS_RUNS_SEEDS = pytest.mark.claim("runtime", "chains are the runs of their seeds, and a trace is what they did")
+
 CONFIG = Config(mesh_rows=2, mesh_cols=2, tile_rows=16, tile_cols=16)
 SCENE = stereo_scene(30, 28, 6, 1)
 PROBLEM = stereo_problem(SCENE.left >> 2, SCENE.right >> 2, labels=6)
 RUN = Run(sweeps=6, burn_in=2, seed=9)
 
 
+@CHAINS_RUNS_SEEDS
 def test_chains_are_the_runs_of_their_seeds():
     solution = sample("model", CONFIG, PROBLEM, RUN, chains=3)
     alone = [solve("model", CONFIG, PROBLEM, dataclasses.replace(RUN, seed=9 + n)) for n in range(3)]
@@ -37,6 +40,7 @@ def test_chains_are_the_runs_of_their_seeds():
     assert not np.array_equal(alone[0].last, alone[1].last)
 
 
+@CHAINS_RUNS_SEEDS
 @pytest.mark.parametrize(("sweeps", "kind"), [(100, np.uint8), (300, np.uint16)])
 @pytest.mark.parametrize("backend", ["cpu", "model"])
 def test_a_sum_of_histograms_is_as_wide_as_it_must_be(backend, sweeps, kind):
@@ -47,6 +51,7 @@ def test_a_sum_of_histograms_is_as_wide_as_it_must_be(backend, sweeps, kind):
     assert np.array_equal(added.counts, sample(backend, CONFIG, PROBLEM, run, chains=2).counts)
 
 
+@pytest.mark.claim("runtime", "histograms are counted whole, however long a run is, and those of what comes first are let go")
 @pytest.mark.parametrize(("sweeps", "total"), [
     (33_000, 66_000), pytest.param(65_535, 131_070, marks=pytest.mark.long), (65_536, 131_072)])
 def test_long_runs_are_counted_whole(sweeps, total):
@@ -68,6 +73,7 @@ def test_a_wrong_number_of_threads_is_refused_before_the_run(backend, monkeypatc
     assert not done
 
 
+@CHAINS_RUNS_SEEDS
 def test_trace_is_what_the_chain_did():
     solution, (one,) = sample("model", CONFIG, PROBLEM, RUN), sample("model", CONFIG, PROBLEM, RUN).results
     trace = solution.trace
@@ -122,6 +128,7 @@ def test_clamped_sites_are_not_traced():
     assert trace.sites.tolist() == [[3, col] for col in range(4, 9)]
 
 
+@CHAINS_RUNS_SEEDS
 @pytest.mark.parametrize("squared", [False, True])
 def test_field_energy_is_that_of_the_reference(squared):
     rng = np.random.default_rng(1)

@@ -22,6 +22,13 @@ from support.enumerated import chi_square_tail, enumerated
 from support.random_fields import random_field, random_field_machine
 from support.small_grids import GRIDS, Copies, tail
 
+PROCESSOR_SAMPLER = pytest.mark.claim("model",
+    "the processor's sampler equals the same arithmetic site by site, has the enumerated distributions, and its memory of shares "
+    "and its threads change nothing")
+PROCESSOR_SAMPLER_BACKEND = pytest.mark.claim("model",
+    "the processor's sampler is a backend: estimates, states, a machine's temperatures, pictures of any size; it is taken where "
+    "nothing of a machine is given")
+
 FALSE_FAILURE = 1e-6  # of each chi-square test, were its seed drawn anew
 
 
@@ -197,6 +204,7 @@ def hot_case(seed):
 CASES = [(random_case, seed) for seed in range(16)] + [(hot_case, seed) for seed in range(6)]
 
 
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize(("case", "seed"), CASES)
 def test_every_draw_equals_the_same_arithmetic_site_by_site(case, seed):
     problem = case(seed)
@@ -212,6 +220,7 @@ def test_every_draw_equals_the_same_arithmetic_site_by_site(case, seed):
     assert case == random_case or reference.drawn_beyond > 5
 
 
+@PROCESSOR_SAMPLER
 def test_those_fields_have_both_kinds_of_weights():
     rests = [CpuTables(random_case(seed)).weighs(random_case(seed).schedule.coldest) for seed in range(16)]
     assert 2 <= sum(rests) <= 14
@@ -229,6 +238,7 @@ SCHEDULES = {"rests": Schedule.constant(6.0), "cools": Schedule.geometric(30.0, 
              "rises": Schedule.of_table((8.0, 2.0, 9.0, 1.0), 7)}
 
 
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("labels", [2, 16, 40, 256])
 def test_the_memory_of_shares_changes_nothing_but_the_work(labels, schedule):
@@ -244,6 +254,7 @@ def test_the_memory_of_shares_changes_nothing_but_the_work(labels, schedule):
     assert with_it.drawn < without.drawn
 
 
+@PROCESSOR_SAMPLER
 def test_a_cold_field_hardly_draws():
     cold = field(schedule=Schedule.geometric(30.0, 0.8, 0.5))
     chain = CpuChain(cold, Run(sweeps=60, burn_in=50))
@@ -254,6 +265,7 @@ def test_a_cold_field_hardly_draws():
     assert chain.drawn - before < 0.1 * cold.unclamped_sites
 
 
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize("seed", range(16))
 def test_the_energy_followed_is_that_of_the_labels(seed):
     problem = random_case(seed)
@@ -268,12 +280,14 @@ def test_the_energy_followed_is_that_of_the_labels(seed):
     assert chain.energy == energy(chain.labels)
 
 
+@PROCESSOR_SAMPLER
 def test_the_energy_followed_by_threads():
     problem, seen = field(8, (130, 161)), []
     solve(problem, Run(sweeps=6, burn_in=4, seed=9), threads=3, observe=lambda _, labels, found: seen.append((found, labels)))
     assert [found for found, _ in seen] == Energy(problem)(np.array([labels for _, labels in seen])).tolist()
 
 
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize("shape", [(130, 161), (7, 300), (2, 700), (1, 900)])
 def test_threads_change_nothing(shape, monkeypatch):
     for name, value in (("ENTRIES_WORTH_A_THREAD", 500), ("_AT_ONCE", 500), ("_WHILE_HANDED_OVER", 70)):
@@ -287,6 +301,7 @@ def test_threads_change_nothing(shape, monkeypatch):
     assert energies[1] == energies[3]
 
 
+@PROCESSOR_SAMPLER_BACKEND
 @pytest.mark.parametrize("estimate", ESTIMATES)
 def test_what_a_run_keeps_is_what_its_sweeps_say(estimate):
     problem, run = field(12), Run(sweeps=30, burn_in=9, seed=2, estimate=estimate)
@@ -304,6 +319,7 @@ def test_what_a_run_keeps_is_what_its_sweeps_say(estimate):
     assert np.array_equal(result.last, seen[-1])
 
 
+@PROCESSOR_SAMPLER_BACKEND
 @pytest.mark.parametrize("estimate", ESTIMATES)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("pause", [3, 5, 21])
@@ -326,6 +342,7 @@ def test_a_run_goes_on_from_its_state(pause, schedule, estimate):
             assert np.array_equal(getattr(whole, name), getattr(chain, name)) or getattr(whole, name) is None
 
 
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize("cooled", [False, True])
 def test_2x2_grid_has_the_enumerated_distribution(cooled):
     """After cooling and reheating, too, when shares of labels are remembered."""
@@ -342,6 +359,7 @@ def test_2x2_grid_has_the_enumerated_distribution(cooled):
     assert chi_square_tail(counts, runs * probabilities) > FALSE_FAILURE
 
 
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize("grid", list(GRIDS))
 @pytest.mark.parametrize("tables", [False, True])
 def test_copies_of_small_grids_have_the_enumerated_distribution(grid, tables, monkeypatch):
@@ -361,6 +379,7 @@ def test_copies_of_small_grids_have_the_enumerated_distribution(grid, tables, mo
     assert tail(counts, weights / weights.sum()) > FALSE_FAILURE
 
 
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize("seed", range(4))
 def test_a_site_of_many_labels_has_its_conditional_distribution(seed):
     """All white sites are clamped, so that every sweep draws the black ones anew, whatever their labels were."""
@@ -376,6 +395,7 @@ def test_a_site_of_many_labels_has_its_conditional_distribution(seed):
         assert tail(counts[row, col], weights / weights.sum()) > FALSE_FAILURE / 16
 
 
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize("temperature", [0.001, 1e-300])
 def test_huge_energies_and_small_temperatures_stay_finite(temperature):
     problem = Problem(labels=4, singleton1=np.full((3, 3), 63), constants=np.array([0, 1, 62, 63]), alpha=4000,
@@ -383,12 +403,14 @@ def test_huge_energies_and_small_temperatures_stay_finite(temperature):
     assert (solve(problem, Run(sweeps=8)).last == 3).all()
 
 
+@PROCESSOR_SAMPLER
 def test_what_its_sums_cannot_hold_is_refused_in_one_line():
     problem = Problem(labels=2, unary=np.full((2, 2, 2), 1 << 20), alpha=1 << 12, schedule=Schedule.constant(10.0))
     with pytest.raises(ProblemError, match=r"energies go up to 4.29e\+09, temperatures to 10; .* up to 2\^31: give smaller ones"):
         solve(problem, Run(sweeps=1))
 
 
+@PROCESSOR_SAMPLER_BACKEND
 def test_a_machine_gives_its_realized_temperatures_and_refuses_what_does_not_fit():
     problem, config = field(8, schedule=Schedule.constant(0.33)), Config(temperature_bits=12)
     realized = dataclasses.replace(problem, schedule=Schedule.constant(next(temperatures(problem, config))))
@@ -400,6 +422,7 @@ def test_a_machine_gives_its_realized_temperatures_and_refuses_what_does_not_fit
         solve(problem, Run(sweeps=1), config=Config(label_bits=2))
 
 
+@PROCESSOR_SAMPLER_BACKEND
 def test_it_is_a_backend_of_any_size():
     problem, run = field(8, (200, 150)), Run(sweeps=6, burn_in=2)
     config = Config(mesh_rows=1, mesh_cols=1)
@@ -409,6 +432,7 @@ def test_it_is_a_backend_of_any_size():
     assert np.array_equal(result.counts, solve(problem, run, config=config).counts)
 
 
+@PROCESSOR_SAMPLER_BACKEND
 @pytest.mark.parametrize(("given", "chosen"), [
     ((), "cpu"), (("labels", "sweeps", "temperature"), "cpu"), (("spes",), "model"), (("machine",), "model"),
     (("preset",), "model"),

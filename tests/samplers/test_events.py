@@ -15,6 +15,11 @@ from mrfhw.samplers.events import EventChain, Skipping
 from mrfhw.samplers.exact import solve
 from support.enumerated import random_problem
 
+EVENT_DRIVEN_GIBBS = pytest.mark.claim("model",
+    "event-driven Gibbs sampling skips what could not have changed, whatever the regions, and draws what Equation 4.1 leaves")
+EVENT_DRIVEN_SAMPLING = pytest.mark.claim("model",
+    "event-driven sampling is a backend of optimizations, refused where uncertainty is asked for, and goes on from its state")
+
 SCHEDULES = {"cools": Schedule.geometric(40.0, 0.85, 2.0), "rises": Schedule.of_table((20.0, 2.0, 25.0), 8)}
 
 
@@ -34,6 +39,7 @@ def chain_of(problem, sweeps, **options):
     return chain, np.array(seen)
 
 
+@EVENT_DRIVEN_GIBBS
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("cutoff", [1.5, 4, 16])
 @pytest.mark.parametrize("seed", range(4))
@@ -54,6 +60,7 @@ def test_what_is_skipped_could_not_have_changed(seed, cutoff, schedule, monkeypa
     assert every.skipped == 0
 
 
+@EVENT_DRIVEN_GIBBS
 @pytest.mark.parametrize("seed", range(4))
 def test_without_a_cutoff_it_is_the_float_sampler(seed):
     """As long as no label's weight is 0 in float64."""
@@ -63,6 +70,7 @@ def test_without_a_cutoff_it_is_the_float_sampler(seed):
     assert chain.skipped == 0
 
 
+@EVENT_DRIVEN_GIBBS
 @pytest.mark.parametrize("cutoff", [1.5, 4, 16])
 def test_no_label_is_drawn_that_equation_4_1_leaves_out(cutoff):
     problem = larger(1, Schedule.constant(12.0))
@@ -75,6 +83,7 @@ def test_no_label_is_drawn_that_equation_4_1_leaves_out(cutoff):
         assert math.exp((energy[chain.labels[row, col]] - energy.min()) / 12.0) < cutoff * (1 + 1e-12)
 
 
+@EVENT_DRIVEN_GIBBS
 @pytest.mark.parametrize(("options", "message"), [
     ({"cutoff": 1}, "cutoff is 1; .*: give more than 1"), ({"cutoff": math.nan}, "cutoff is nan; .*: give more than 1"),
     ({"cutoff": 4, "region": (0, 8)}, "region is 0x8; .*: give at least 1 of each")])
@@ -83,6 +92,7 @@ def test_mistakes(options, message):
         Skipping(**options)
 
 
+@EVENT_DRIVEN_SAMPLING
 def test_the_backend_is_that_chain():
     problem, run = larger(2, SCHEDULES["cools"]), Run(sweeps=24, seed=3, estimate="last")
     for backend, options in (("events", {}), ("events?cutoff=8", {"cutoff": 8}),
@@ -100,6 +110,7 @@ def test_identities_tell_cutoffs_apart():
     assert EventSession.identity("events") in of
 
 
+@EVENT_DRIVEN_SAMPLING
 @pytest.mark.parametrize("estimate", ["mode", "mean"])
 def test_no_uncertainty_comes_of_it(estimate):
     problem = larger(2, SCHEDULES["cools"])
@@ -107,6 +118,7 @@ def test_no_uncertainty_comes_of_it(estimate):
         backends.solve("events?cutoff=2", Config(), problem, Run(sweeps=4, estimate=estimate))
 
 
+@EVENT_DRIVEN_SAMPLING
 @pytest.mark.parametrize(("backend", "message"), [
     ("events?cutoff=1", "cutoff is 1; .*: give more than 1"), ("events?region=8x0", "region is 8x0; .*: give at least 1 of each"),
     ("events?cutoff=two", r"backend is 'events\?cutoff=two'; cutoff is 'two', no number: give such as events\?cutoff=8&region=8x8"),
@@ -119,6 +131,7 @@ def test_backends_that_there_are_not(backend, message):
         backends.solve(backend, Config(), larger(2, SCHEDULES["cools"]), Run(sweeps=4, estimate="last"))
 
 
+@EVENT_DRIVEN_SAMPLING
 def test_a_chain_goes_on_from_its_state():
     problem, run = larger(1, SCHEDULES["rises"]), Run(sweeps=24, seed=3, estimate="last")
     skipping = Skipping(4.0, (3, 5))

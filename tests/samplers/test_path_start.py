@@ -54,6 +54,8 @@ def in_plain_python(problem: Problem, stiffness: int) -> np.ndarray:
     return np.asarray(total.argmin(-1))
 
 
+@pytest.mark.claim("applications",
+    "census, contrast, matching both ways, first labels and windows of motions are those of plain Python; hidden pixels are found")
 @pytest.mark.parametrize("name", fields(1, 1))
 @pytest.mark.parametrize(("rows", "cols", "entries", "threads"), [(9, 7, 1 << 20, 1), (9, 7, 100, 2), (1, 8, 1, 1), (8, 1, 1, 2),
                                                                   (1, 1, 1, 1)])

@@ -10,6 +10,9 @@ from mrfhw.generation.verilog import verilog_text
 from mrfhw.machine.config import Config
 from sim.support.whole_nets import whole_nets
 
+pytestmark = pytest.mark.claim(
+    "benches", "parts of a net that assignments drive are put together, and nothing else of the text changes")
+
 TEXT = """\
 module top(a, b, y);
   input [3:0] a;

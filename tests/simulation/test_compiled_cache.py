@@ -15,6 +15,9 @@ from mrfhw.generation import generated
 from mrfhw.machine.config import Config
 from mrfhw.simulation import compiled
 
+BEEN_COMPILED_FOUND = pytest.mark.claim("compiled chip",
+    "what has been compiled is found without generating; a byte of source, a parameter or a tool generates again")
+
 SMALL, OTHER = Config.preset("smallest"), Config.preset("smallest", hub_depth=2)
 GATEWARE = ("gateware/unit/spu.py", "generation/verilog.py", "machine/config.py", "machine/registers.py",
             "simulation/axi_memory.py")
@@ -53,6 +56,7 @@ def board(config=SMALL, **changes):
     return compiled.compile_board(config, **{"divisor": 8, **changes})
 
 
+@BEEN_COMPILED_FOUND
 def test_the_second_call_does_not_generate(made):
     for compile_one in (chip, board):
         first = compile_one()
@@ -60,6 +64,7 @@ def test_the_second_call_does_not_generate(made):
     assert len(made["generated"]) == len(made["compiled"]) == 2
 
 
+@BEEN_COMPILED_FOUND
 @pytest.mark.parametrize("name", GATEWARE)
 @pytest.mark.parametrize("compile_one", [chip, board])
 def test_a_byte_of_source_generates_again(made, compile_one, name):
@@ -76,6 +81,7 @@ def test_a_byte_of_source_generates_again(made, compile_one, name):
     assert (len(made["generated"]), len(made["compiled"])) == (3, 2)
 
 
+@BEEN_COMPILED_FOUND
 def test_parameters_and_tools_generate_again(made, monkeypatch):
     chips = {chip(), chip(OTHER), board(), board(divisor=16), board(words=256), board(log_bytes=1024), board(memory_bytes=256)}
     assert len(chips) == 7
@@ -131,6 +137,7 @@ def test_the_sources_are_those_of_the_package():
         assert str(Path(mrfhw.__file__).parent / name) in files
 
 
+@BEEN_COMPILED_FOUND
 @pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
 def test_a_tile_is_verilated_once_and_before_anything_is_compiled(tmp_path, monkeypatch):
     """Twice side by side, as make has it where it is asked for both files, one overwrites what is compiled of the other."""

@@ -12,6 +12,9 @@ from mrfhw.generation.verilog import verilog_text
 from mrfhw.machine.config import Config
 from mrfhw.simulation.memory_content import with_constants
 
+pytestmark = pytest.mark.claim(
+    "compiled chip", "memories' first contents, which the chip's compiler gets as constants, are the same words")
+
 
 def content(memory: str, width: int, values: list[int]) -> str:
     """As the generated Verilog has it, with one run of equal words as a loop."""

@@ -21,6 +21,13 @@ from studies.asic.libraries import LIBRARIES, liberty_text
 from studies.asic.macros import Macro, liberty_of, take_macros, verilog_of
 from studies.asic.report import PUBLISHED, RESULTS, kept, name_of
 
+TILE_SYNTHESIZED_CELL = pytest.mark.claim("standard cells",
+    "a tile synthesized with a cell library equals the model in every bit; its clock, area and energy are what the tools say (make"
+    " long)")
+LARGE_MEMORIES_BECOME = pytest.mark.claim("standard cells",
+    "large memories become macros whose area, time and energy follow a model fitted to CACTI, with its errors; libraries' files "
+    "become one (make long: what a tool said stays where it failed)")
+
 DATA = Path(os.environ.get("MRFHW_DATA", "")) / "liberty"
 
 
@@ -28,6 +35,7 @@ def asic(*arguments: str) -> Any:
     return CliRunner().invoke(main, [*arguments])
 
 
+@TILE_SYNTHESIZED_CELL
 def test_kept_records_beside_the_published(tmp_path: Path) -> None:
     """Every record that is kept; areas and powers of the parts add up to the tile's."""
     result = asic("-o", str(tmp_path / "out"))
@@ -62,6 +70,7 @@ def test_the_document_has_every_record() -> None:
         assert row_of(record) in text
 
 
+@TILE_SYNTHESIZED_CELL
 def test_the_published_tiles_are_as_printed() -> None:
     """24.4k um^2 and 13.2 pJ a label of the tile of two SPUs (Figures 3.15 and 3.16, 3 GHz)."""
     two = PUBLISHED[1]
@@ -69,6 +78,7 @@ def test_the_published_tiles_are_as_printed() -> None:
     assert two["joules_per_label"] == pytest.approx(13.2e-12, rel=0.01)
 
 
+@LARGE_MEMORIES_BECOME
 @pytest.mark.parametrize("micrometres", sorted({library.memory_micrometres for library in LIBRARIES.values()}))
 def test_the_model_of_memories(micrometres: float) -> None:
     """Of memories that it was not fitted to, at most 15 % off in the median."""
@@ -97,6 +107,7 @@ def memory_cell(**changes: Any) -> dict[str, Any]:
     return cell
 
 
+@LARGE_MEMORIES_BECOME
 def test_a_memory_becomes_a_macro() -> None:
     """Each port's wires are its own; whatever a macro has not remains a memory."""
     design = {"modules": {"m": {"cells": {"words": memory_cell()}}}}
@@ -113,6 +124,7 @@ def test_a_memory_becomes_a_macro() -> None:
         assert design["modules"]["m"]["cells"]["words"]["type"] == "$mem_v2"
 
 
+@LARGE_MEMORIES_BECOME
 def test_macros_are_the_model_s() -> None:
     """Area, access and pins in Liberty and Verilog."""
     macro, library = Macro(128, 16, 2), LIBRARIES["asap7"]
@@ -139,6 +151,7 @@ CELLS = "".join(f"  cell ({name}) {{\n    area : 1;\n    pin (A) {{ capacitance 
     "NAND2xp5_ASAP7_75t_R", "BUFx2_ASAP7_75t_R", "BUFx4_ASAP7_75t_R"))
 
 
+@LARGE_MEMORIES_BECOME
 def test_liberty_files_become_one(tmp_path: Path) -> None:
     """Cells of all files but those that are left alone, and each kind of table once; from the folder or the one above it."""
     library_files(tmp_path / "asap7", CELLS)
@@ -149,6 +162,7 @@ def test_liberty_files_become_one(tmp_path: Path) -> None:
         assert text.count("{") == text.count("}")
 
 
+@LARGE_MEMORIES_BECOME
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     """Files of another library, without cells or of too few, records that are none, and numbers out of their limits."""
     library_files(tmp_path / "few", CELLS.replace("BUFx4", "BUFx9"))
@@ -203,6 +217,7 @@ def test_a_tool_that_is_missing_is_said_before_the_synthesis(tmp_path: Path, mon
     assert not (tmp_path / "out").exists()
 
 
+@LARGE_MEMORIES_BECOME
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")
 def test_what_a_tool_said_is_still_there(tmp_path: Path) -> None:
@@ -218,6 +233,7 @@ def test_what_a_tool_said_is_still_there(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@TILE_SYNTHESIZED_CELL
 @pytest.mark.long
 @pytest.mark.skipif(not DATA.is_dir(), reason="MRFHW_DATA has no liberty/")
 @pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")

@@ -19,11 +19,15 @@ from studies.bench.command import command as main
 from studies.bench.numpy_sampler import NumpySampler
 from studies.bench.tables_sampler import TablesSampler
 
+ROWS_THOSE_RECORDS = pytest.mark.claim("python -m studies.bench",
+    "its rows are those of the records and of the publications; its samplers draw from the field's distribution")
+
 
 def bench(*arguments: str):
     return CliRunner().invoke(main, [*arguments])
 
 
+@ROWS_THOSE_RECORDS
 @pytest.mark.parametrize(("sampler", "sweeps"), [(TablesSampler, 20000), (NumpySampler, 5000)])
 def test_a_peer_samples_what_it_should(sampler: type, sweeps: int) -> None:
     """Two sites with their neighbours' say; of nine cells each, beyond 8 sigma once in 1e14 runs, were sweeps independent."""
@@ -37,6 +41,7 @@ def test_a_peer_samples_what_it_should(sampler: type, sweeps: int) -> None:
     assert (np.abs(pairs / sweeps - wanted) < 8 * np.sqrt(wanted / sweeps)).all()  # sweeps are correlated
 
 
+@ROWS_THOSE_RECORDS
 def test_table_and_files(tmp_path: Path) -> None:
     """Every build that is kept, the published machines; labels/s a cell and a multiplier as the records give them."""
     out = tmp_path / "out"
@@ -65,6 +70,7 @@ def test_table_and_files(tmp_path: Path) -> None:
         assert f"| {row.name}" in result.output
 
 
+@ROWS_THOSE_RECORDS
 def test_software_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a small scene; a given record alone beside it."""
     monkeypatch.setattr(software, "SHAPE", (24, 32))

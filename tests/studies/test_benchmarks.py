@@ -23,6 +23,13 @@ from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.twin.machine import solve
 from support.slow_chains import MOST, RUN, SLOW
 
+INTERVALS_DISPARITIES = pytest.mark.claim("applications",
+    "intervals of disparities are those of the histogram as a density; the shares of doubt are found by likelihood, of scenes that"
+    " can be named")
+INTERVALS_MOTIONS = pytest.mark.claim("applications",
+    "intervals of motions are those of the fit's deviation and of a share of the picture's motion, found on scenes that can be "
+    "named")
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -219,6 +226,7 @@ def test_wrong_words_of_the_logs_rate_are_one_line(words, says, tmp_path):
     assert says in done.stderr
 
 
+@INTERVALS_DISPARITIES
 def test_the_doubt_of_most_likelihood_is_the_share_of_pixels_that_have_any_label(monkeypatch, tmp_path):
     """Of truths drawn from it: 20,000 of each kind, whose estimate lies within 0.03: a deviation is less than 0.004."""
     doubt = importlib.import_module("studies.doubt")
@@ -256,6 +264,7 @@ def test_the_doubt_of_motions(monkeypatch, tmp_path):
     assert not np.array_equal(doubt.logarithms(job, doubt.Solution(results=[], total=counts))["DOUBT"], found)
 
 
+@INTERVALS_DISPARITIES
 def test_doubts_by_scene_and_together(tmp_path):
     done = run("doubt.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -290,6 +299,7 @@ def test_a_stereo_pair_is_a_motion_scene(monkeypatch, tmp_path):
     assert np.array_equal(read_flow(flow), np.stack([0 * true, true], -1), equal_nan=True)
 
 
+@INTERVALS_MOTIONS
 def test_scenes_go_on_where_a_benchmark_shows_what_run_does(monkeypatch):
     solved = importlib.import_module("studies.scene_jobs").solved
     job = replace(TASK.job_of({"file": SLOW}), run=RUN, most_sweeps=MOST)
@@ -307,6 +317,7 @@ def test_widths_are_judged_as_reports_judge_them(monkeypatch, tmp_path):
     assert intervals.Fitted.of(words, "cpu").covered(intervals.OF_MOTION).mean() == pytest.approx(wanted)
 
 
+@INTERVALS_MOTIONS
 def test_widths_of_motions_that_hold_what_they_say(monkeypatch, tmp_path):
     intervals = importlib.import_module("studies.motion_intervals")
     rng = np.random.default_rng(5)

@@ -16,6 +16,9 @@ from studies.reproduce.labels_seen import shares
 from studies.reproduce.scenes import SETTINGS, chosen_settings, load_scene
 from studies.reproduce.traces import POLICIES, WAYS, LabelMemories, follow
 
+SIMULATED_LABEL = pytest.mark.claim("reproduction",
+    "the simulated label memories are Algorithm 1 and its generalisations, and the equations are the published ones")
+
 
 def small_problem(rows=12, cols=10, labels=5, temperature=2.0, seed=0):
     rng = np.random.default_rng(seed)
@@ -42,6 +45,7 @@ def brute_force(stream, policy, ways, count_max):
     return sent, count
 
 
+@SIMULATED_LABEL
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("ways", WAYS)
 def test_a_label_memory_does_what_its_rule_says(policy, ways):
@@ -75,6 +79,7 @@ def test_policies_differ_and_more_pairs_send_less():
     assert total["LRP", 1] == total["LFP", 1] == int((drawn[1:] != drawn[:-1]).sum())
 
 
+@SIMULATED_LABEL
 @pytest.mark.parametrize("preset", ["paper-16x2", "default"])
 @pytest.mark.parametrize("burn_in", [0, 9])
 def test_two_pairs_replaced_least_recently_are_the_machines_algorithm_1(preset, burn_in):
@@ -142,6 +147,7 @@ def test_float64_differs_from_race_by_quantization_alone():
 # -- equations, by hand
 
 
+@SIMULATED_LABEL
 def test_links_and_crossbars_by_hand():
     # D = 2, S = 1: four edges between SPEs and two diagonals, each way.
     assert structure.published_links(2, 1) == 2 * (4 * 2 + 2 * 1) == 20
@@ -172,6 +178,7 @@ def test_our_links_are_the_tiles_ports(spus):
     assert structure.our_links(d, spus) == edges * sum(words.values())
 
 
+@SIMULATED_LABEL
 def test_equation_3_5_and_the_memories_by_hand():
     assert label_memory.equation_3_5(0.2, 49) == pytest.approx(2048 / 49 * 0.2 * 32 / 512)
     assert label_memory.equation_3_5(7 / 32, 28) == pytest.approx(1.0)
@@ -186,6 +193,7 @@ def test_equation_3_5_and_the_memories_by_hand():
 # -- cycles
 
 
+@SIMULATED_LABEL
 def test_cycles_without_log_are_the_models():
     problem = small_problem(24, 40, 9)
     for banks in (1, 4):

@@ -26,15 +26,26 @@ from studies.scaling.command import command as main
 from studies.scaling.families import FAMILIES
 from studies.scaling.machines import LANES, machine
 
+RECORD_MACHINES = pytest.mark.claim("python -m studies.scaling",
+    "the record is of the machines that the program would synthesize, and its cells still are what synthesis makes (make long)")
+TILE_SYNTHESIZED_ONCE = pytest.mark.claim("python -m studies.scaling",
+    "a tile synthesized once counts as often as there are tiles, within 5 % of tiles one by one; memories are block RAM, products "
+    "multipliers")
+CYCLES_STALLS_THOSE = pytest.mark.claim("python -m studies.scaling",
+    "cycles and stalls are those of the RTL on meshes of 1 and 4 tiles (12: make long); lanes are idle only where sites pad the "
+    "tiles")
+
 FOUND, YOSYS = logic.read_logic(command.RESULTS / command.LOGIC)
 LOG = cycles.read_log(command.RESULTS / command.LOG)
 
 
+@RECORD_MACHINES
 def test_the_record_has_every_design() -> None:
     assert [one.design for one in FOUND] == list(logic.ALL)
     assert YOSYS
 
 
+@RECORD_MACHINES
 def test_a_machine_of_other_parameters_or_scripts_is_another_record(monkeypatch: pytest.MonkeyPatch) -> None:
     held = json.loads((command.RESULTS / command.LOGIC).read_text())
     assert {**held, **logic.header()} == held
@@ -44,6 +55,7 @@ def test_a_machine_of_other_parameters_or_scripts_is_another_record(monkeypatch:
         logic.read_logic(command.RESULTS / command.LOGIC)
 
 
+@TILE_SYNTHESIZED_ONCE
 @pytest.mark.parametrize("family", FAMILIES)
 def test_memories_are_block_ram_and_products_multipliers(family: str) -> None:
     """Every family has blocks for each tile's memories and a multiplier for each lane, and no memory became flip-flops: those of
@@ -58,6 +70,7 @@ def test_memories_are_block_ram_and_products_multipliers(family: str) -> None:
             assert one.occupied()["ram"] >= one.design.side**2 * tile["ram"]
 
 
+@TILE_SYNTHESIZED_ONCE
 def test_one_tile_for_all_is_near_to_every_tile_by_itself() -> None:
     for one in FOUND:
         if one.design.flat:
@@ -68,6 +81,7 @@ def test_one_tile_for_all_is_near_to_every_tile_by_itself() -> None:
     assert len(tables.flat_lines(FOUND)) == len(FAMILIES)
 
 
+@RECORD_MACHINES
 @pytest.mark.long
 def test_the_smallest_machine_is_as_it_was_recorded(tmp_path: Path) -> None:
     """Within the tolerance of studies/baselines.json; where it grew:
@@ -78,6 +92,7 @@ def test_the_smallest_machine_is_as_it_was_recorded(tmp_path: Path) -> None:
         assert again[kind] == pytest.approx(before, rel=0.05), kind
 
 
+@RECORD_MACHINES
 def test_measuring_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what a record lacks is synthesized, and the record is whole after each."""
     made: list[logic.Design] = []
@@ -108,6 +123,7 @@ def _narrow(rows: int, cols: int, lanes: int) -> Config:
                          counter_bits=1, hub_depth=1, line_bits=32, sampler=Race(uniform_bits=8, fraction_bits=2))
 
 
+@CYCLES_STALLS_THOSE
 @pytest.mark.parametrize(("rows", "cols", "lanes"), [(1, 1, 2), (2, 2, 1), *(
     pytest.param(*shape, marks=pytest.mark.long) for shape in ((1, 1, 1), (2, 2, 2), (3, 4, 1), (3, 4, 2), (3, 4, 4)))])
 def test_the_rtl_takes_the_cycles_and_stalls_of_the_model(rows: int, cols: int, lanes: int) -> None:
@@ -124,6 +140,7 @@ def test_the_rtl_takes_the_cycles_and_stalls_of_the_model(rows: int, cols: int, 
             assert own.stall_cycles > 0 or burn_in or rows * cols == 1
 
 
+@CYCLES_STALLS_THOSE
 def test_cycles_over_tiles() -> None:
     """Tiles of one size take the same cycles, whatever their number; a picture over four times the tiles a quarter of them; lanes
     are idle only where sites pad the tiles."""
@@ -138,6 +155,7 @@ def test_cycles_over_tiles() -> None:
     assert cycles.sweep("1920x1080 sites", 1, 4) is None  # 129,600 sites a tile, of 65,536
 
 
+@CYCLES_STALLS_THOSE
 def test_the_log_s_runs_are_what_the_root_lets_through() -> None:
     """A message a cycle at most; where whole lines pass, as many as a line holds."""
     assert [(run.lanes, run.side, run.line_levels) for run in LOG.runs] == list(cycles.LOGGED)
@@ -149,6 +167,7 @@ def test_the_log_s_runs_are_what_the_root_lets_through() -> None:
         assert run.messages == pytest.approx(LOG.messages_a_site * 192 * 256, rel=0.05)
 
 
+@TILE_SYNTHESIZED_ONCE
 def test_fits_are_counted_as_they_are_said() -> None:
     made = {(fit.family, fit.lanes): fit for fit in tables.fits(FOUND)}
     assert set(made) == {(family, lanes) for family in FAMILIES for lanes in LANES}
@@ -166,6 +185,7 @@ def test_a_record_that_is_not_whole_yet_has_fewer_fits() -> None:
         (1, 2), (1, 4), (2, 4), (4, 2))])] == [(family, 1) for family in FAMILIES]
 
 
+@CYCLES_STALLS_THOSE
 def test_tables_and_files(tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = CliRunner().invoke(main, ["-o", str(out)])
@@ -184,6 +204,7 @@ def test_tables_and_files(tmp_path: Path) -> None:
     assert "not placed or routed" in (out / "scaling.txt").read_text()
 
 
+@CYCLES_STALLS_THOSE
 def test_the_document_has_the_command_s_tables() -> None:
     text = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
     rows = tables.cycles_rows(cycles.sweeps(), LOG)
@@ -193,6 +214,7 @@ def test_the_document_has_the_command_s_tables() -> None:
     assert round(1 / LOG.messages_a_site * cycles.LABELS, -2) == 800  # lanes
 
 
+@RECORD_MACHINES
 @pytest.mark.parametrize(("name", "text", "line"), [
     (command.LOGIC, "{", "is no record of synthesized machines ("), (command.LOGIC, "[]", "is no record of synthesized machines ("),
     (command.LOGIC, None, "it is of other machines or scripts"), (command.LOG, "{}", "is no record of the log ('runs')"),

@@ -18,6 +18,7 @@ def invoke(*arguments):
     return CliRunner().invoke(command, [str(argument) for argument in arguments], prog_name="python -m studies.statistics")
 
 
+@pytest.mark.claim("statistics", "a table of total variation to the exact distribution by sampler, width, shift and T")
 def test_the_table_is_printed_and_written(tmp_path):
     result = invoke("--draws", 2, "-o", tmp_path / "table.csv")
     assert result.exit_code == 0, result.output

@@ -22,6 +22,10 @@ from mrfhw.scenes import stereo_scene
 from mrfhw.system import large_arrays
 from mrfhw.system.large_arrays import as_type, copied, zeros
 
+pytestmark = pytest.mark.claim("runtime",
+    "histograms of large pictures lie in files of which nothing is left, whatever the backend, in memory where the disk has no "
+    "room, and with the same numbers")
+
 SCENE = stereo_scene(30, 28, 6, 1)
 PROBLEM = stereo_problem(SCENE.left >> 2, SCENE.right >> 2, labels=6)
 RUN = Run(sweeps=6, burn_in=2, seed=9)

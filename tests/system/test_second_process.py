@@ -20,6 +20,9 @@ from mrfhw.report.figures import draw
 from mrfhw.system.processors import processors
 from mrfhw.system.second_process import SecondProcess, here
 
+DIAGNOSTICS_FIGURES = pytest.mark.claim("report",
+    "diagnostics and figures are made by a second process, the same bytes; a run needs it for nothing, and it ends with the run")
+
 SECONDS = 60  # of what takes one
 
 
@@ -59,6 +62,7 @@ def test_a_large_array_there_and_back(beside):
     assert (beside.begin(np.negative, array)() == -array).all()
 
 
+@DIAGNOSTICS_FIGURES
 def test_answers_wait_while_arguments_are_sent(beside):
     """Both are larger than what a pipe holds, and nobody takes an answer before all calls are made."""
     array, outcomes = np.random.default_rng(0).random((700, 900)), []
@@ -80,6 +84,7 @@ def test_an_answer_that_is_not_taken_holds_up_no_call(beside, tmp_path):
     assert (large() == -array).all()
 
 
+@DIAGNOSTICS_FIGURES
 def test_what_fails_there_is_done_here(beside):
     assert beside.begin(_fails_beside, os.getpid())() == os.getpid()
     with pytest.raises(ZeroDivisionError):
@@ -89,6 +94,7 @@ def test_what_fails_there_is_done_here(beside):
     assert beside.begin(int, "7")() == 7
 
 
+@DIAGNOSTICS_FIGURES
 def test_a_process_that_is_gone_is_missed_by_nothing():
     beside = SecondProcess()
     before = beside.begin(_ends_beside, os.getpid())
@@ -113,6 +119,7 @@ def _gone(pid: int) -> bool:
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+@DIAGNOSTICS_FIGURES
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_it_ends_with_this_process_and_not_by_control_c(number):
@@ -141,6 +148,7 @@ def test_figures_are_drawn_without_compiled_loops(beside):
     subprocess.run([sys.executable, "-c", program], check=True, timeout=SECONDS)
 
 
+@DIAGNOSTICS_FIGURES
 def test_a_run_leaves_to_the_second_process_what_it_would_do_itself(tmp_path):
     """The command line in a process of its own: diagnostics are the other's, which draws half of the figures, too. With one thread
     there is no second process."""

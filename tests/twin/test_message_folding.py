@@ -13,6 +13,7 @@ from mrfhw.twin import machine
 CONFIG = Config(mesh_rows=1, mesh_cols=2, spus=2, tile_rows=16, tile_cols=16, counter_bits=2)
 
 
+@pytest.mark.claim("model", "a run with more messages than are kept has the same histogram")
 @pytest.mark.parametrize("largest", [large_arrays.LARGE, 0])
 def test_folded_messages_are_counted(monkeypatch, largest):
     """Into a histogram in memory, and into one in a file."""

@@ -21,6 +21,9 @@ from mrfhw.twin.kernel import draw_cdf, draw_race, step
 from mrfhw.twin.machine import Machine
 from support.random_problems import random_config, random_placement
 
+VECTORISED_LOOPS_EQUAL = pytest.mark.claim("model",
+    "the vectorised loops equal the definition of a draw for every type, and nothing depends on the number of threads")
+
 WIDEST = {"energy_bits": 20, "weight_bits": 12, "data_bits": 8, "vector_bits": 6, "temperature_bits": 24}
 WIDEST_SAMPLERS = {"race": Race(uniform_bits=14, fraction_bits=8),
                    "cdf": Cdf(probability_bits=16, exponent_fraction_bits=8, uniform_bits=24)}
@@ -96,6 +99,7 @@ def assert_same(placement, sweeps, threads=None):
     return fast
 
 
+@VECTORISED_LOOPS_EQUAL
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("widest", [False, True])
 def test_fast_loops_equal_the_definition(seed, widest):
@@ -108,6 +112,7 @@ def test_fast_loops_equal_the_definition(seed, widest):
         assert_same(placement, min(placement.run.sweeps, 4))
 
 
+@VECTORISED_LOOPS_EQUAL
 @pytest.mark.parametrize("sampler", ["race", "cdf"])
 def test_largest_energies_and_hottest_temperature(sampler):
     """Where a sum or a key of 32 bits might overflow."""
@@ -130,6 +135,7 @@ def stereo(labels=9, shape=(21, 30), **changes):
         "schedule": Schedule.constant(6.0), **changes})
 
 
+@VECTORISED_LOOPS_EQUAL
 @pytest.mark.parametrize("sampler", ["race", "cdf"])
 def test_nothing_depends_on_the_number_of_threads(sampler, monkeypatch):
     monkeypatch.setattr(machine, "_WORTH_A_THREAD", 1)
@@ -190,6 +196,7 @@ GENEROUS_SAMPLERS = {"race": Race(uniform_bits=8, fraction_bits=8),
                      "cdf": Cdf(probability_bits=16, exponent_fraction_bits=8, uniform_bits=16)}
 
 
+@pytest.mark.claim("model", "float64 draws from the uniforms that the machine draws from")
 @pytest.mark.parametrize("sampler", ["race", "cdf"])
 def test_float_chain_on_the_hardware_s_uniforms(sampler):
     """Generous widths: the float chain and the machine's are one. Default widths: most draws still agree."""

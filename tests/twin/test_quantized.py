@@ -25,6 +25,9 @@ from mrfhw.twin.quantized import (
     total_variation,
 )
 
+ENUMERATED_CONDITIONAL = pytest.mark.claim(
+    "statistics", "the enumerated conditional equals the model's own draw for every uniform number")
+
 NARROW_RACE = Race(uniform_bits=8, fraction_bits=2)
 CDF = [Cdf(uniform_bits=bits, probability_bits=p, floor=floor, exponent_fraction_bits=fraction)
        for bits, p, fraction in ((8, 4, 3), (10, 8, 6), (12, 12, 6)) for floor in ("integer", "power_of_two")]
@@ -59,6 +62,7 @@ def state_that_gives(first, second, bits):
     return np.array([[0, unshift_left(unshift_right(second, 8), 11), first, 0]], np.uint32)
 
 
+@ENUMERATED_CONDITIONAL
 @pytest.mark.parametrize("sampler", CDF)
 def test_cdf_counts_every_uniform_that_the_model_would_draw(sampler):
     config, rng = Derived(sampler=sampler), np.random.default_rng(1)
@@ -75,6 +79,7 @@ def test_cdf_counts_every_uniform_that_the_model_would_draw(sampler):
         assert np.array_equal(conditional(config, one_site(labels), energy, value) * (1 << sampler.uniform_bits), counts)
 
 
+@ENUMERATED_CONDITIONAL
 @pytest.mark.parametrize("energy", [(0, 0), (3, 0), (0, 2), (5, 40), (0, 300)])
 def test_race_counts_every_pair_of_uniforms_that_the_model_would_draw(energy):
     config, energy = Derived(sampler=NARROW_RACE), np.array(energy)
@@ -85,6 +90,7 @@ def test_race_counts_every_pair_of_uniforms_that_the_model_would_draw(energy):
     assert np.array_equal(conditional(config, one_site(2), energy, value) * 2**16, counts)
 
 
+@ENUMERATED_CONDITIONAL
 @pytest.mark.parametrize(("energy", "temperature"), [((4, 0, 2), 4.0), ((0, 0, 0), 1.0), ((1, 9, 0), 0.5)])
 def test_race_of_three_labels_counts_every_triple(energy, temperature):
     config = Derived(sampler=NARROW_RACE)

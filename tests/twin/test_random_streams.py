@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mrfhw.samplers import random as twin
 from mrfhw.twin.kernel import output, step
+
+VALUE_WORD_EQUAL = pytest.mark.claim(
+    "Random", "value and word equal the twin every cycle, under pauses, loads and rotations; published values; jumps")
 
 
 def steps(state: list[int], count: int) -> list[int]:
@@ -17,6 +21,7 @@ def steps(state: list[int], count: int) -> list[int]:
     return [x, y, z, w]
 
 
+@VALUE_WORD_EQUAL
 def test_known_values():
     """The published seed's first outputs (Marsaglia 2003, xor128): 3701687786, 458299110, 2500872618."""
     state = np.array([[123456789, 362436069, 521288629, 88675123]], np.uint32)
@@ -38,6 +43,7 @@ def test_step_and_output_against_plain_integers():
             assert output(state, lane, 12) == (plain[3] + plain[1] & 0xFFFFFFFF) >> 20
 
 
+@VALUE_WORD_EQUAL
 def test_jump_is_the_step_applied_that_often():
     """The jump map is the step's map squared JUMP_LOG2 times: checked where few squarings can be stepped."""
     columns = [twin._step_word(1 << i) for i in range(128)]

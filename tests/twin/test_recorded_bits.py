@@ -12,6 +12,9 @@ import pytest
 
 from support.digests import MACHINES, PROBLEMS, RECORDED, machine_digests, scene_digests
 
+pytestmark = pytest.mark.claim("model",
+    "labels, histogram, LMem, messages and cycles of 2,200 random problems and of built-in scenes are those that were recorded")
+
 TOGETHER = 10  # machines a test
 
 

@@ -22,6 +22,11 @@ from mrfhw.twin.machine import Machine
 from mrfhw.twin.quantized import SweepKernel
 from support.small_grids import GRIDS, Copies, tail
 
+MODEL_SAMPLES = pytest.mark.claim("statistics",
+    "the model samples the stationary distribution of the quantized kernel and moves by it, false-failure rate 1e-6")
+TESTS_SEE_ERROR = pytest.mark.claim(
+    "statistics", "the tests see a 5 % error of T, a wrong tie rule, a wrong comparison and quantization itself")
+
 FALSE_FAILURE = 1e-6
 LIMIT = FALSE_FAILURE / 10
 TILE = {"mesh_rows": 1, "mesh_cols": 1, "spus": 1, "tile_rows": 256, "tile_cols": 256}
@@ -65,6 +70,7 @@ CASES = [pytest.param(widths, grid, marks=[pytest.mark.long] * (grid != CHAIN an
          for widths in WIDTHS for grid in GRIDS]
 
 
+@MODEL_SAMPLES
 @pytest.mark.parametrize(("widths", "grid"), CASES)
 def test_model_samples_the_stationary_distribution(widths, grid):
     counts = model_counts(widths, grid)
@@ -72,6 +78,7 @@ def test_model_samples_the_stationary_distribution(widths, grid):
     assert tail(counts, stationary_of(widths, grid)) > LIMIT
 
 
+@MODEL_SAMPLES
 @pytest.mark.parametrize("widths", WIDTHS)
 def test_model_moves_by_the_kernel(widths):
     """Pairs (before, after one sweep), from uniform random labels: each transition has its probability."""
@@ -88,6 +95,7 @@ def test_model_moves_by_the_kernel(widths):
     assert tail(pairs, kernel.matrix().ravel() / states) > LIMIT
 
 
+@TESTS_SEE_ERROR
 @pytest.mark.parametrize("scale", [0.95, 1.05])
 @pytest.mark.parametrize("widths", ["race 12/6", "race 8/2", "cdf integer 12"])
 @pytest.mark.parametrize("grid", GRIDS)
@@ -110,6 +118,7 @@ def break_the_rules(monkeypatch):
     monkeypatch.setattr(quantized, "_cdf", wrong)
 
 
+@TESTS_SEE_ERROR
 @pytest.mark.parametrize("widths", ["race 8/2", "cdf integer 4"])
 def test_power_a_wrong_rule_for_ties_is_seen(widths, monkeypatch):
     counts = model_counts(widths, CHAIN)
@@ -117,6 +126,7 @@ def test_power_a_wrong_rule_for_ties_is_seen(widths, monkeypatch):
     assert tail(counts, stationary_of(widths, CHAIN)) < LIMIT
 
 
+@TESTS_SEE_ERROR
 def test_power_quantization_itself_is_seen():
     """The power-of-two samples are told from the exact distribution."""
     config, counts = config_of("cdf power of two 8"), model_counts("cdf power of two 8", CHAIN)
@@ -156,6 +166,8 @@ def chip_stationary(sampler, scale=1.0):
     return Copies(GRIDS[CHAIN], (128, 128)).kernel(chip_config(sampler), scale).stationary()
 
 
+@pytest.mark.claim(
+    "statistics", "the RTL samples the stationary distribution of the quantized kernel, false-failure rate 1e-6 (make long)")
 @pytest.mark.long
 @pytest.mark.parametrize("sampler", CHIPS)
 def test_chip_samples_the_stationary_distribution(sampler):
@@ -235,6 +247,8 @@ def difference_and_tolerance(a, b):
     return a.mean() - b.mean(), student.isf(FALSE_FAILURE / 2, freedom) * np.sqrt(shares.sum())
 
 
+@pytest.mark.claim(
+    "statistics", "Ising and 4-label Potts (make long) energies per site agree with float64, false-failure rate 1e-6")
 @pytest.mark.parametrize("sampler", ["race", "cdf"])
 @pytest.mark.parametrize(("labels", "ratio"), POINTS)
 def test_energy_per_site_of_ising_and_potts_is_that_of_float64(labels, ratio, sampler):
