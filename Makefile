@@ -59,7 +59,7 @@ verify: packages $(VENV)/run
 # is tested anyway, a bitstream from end to end, a register stage more in every part and 5,000 random command lines (minutes).
 long: packages $(VENV)/test
 	$(BIN)/pytest --long -m long
-	$(BIN)/pytest tests/fpga/test_synthesis.py tests/sim/test_netlist.py --own-machines --long
+	$(BIN)/pytest tests/studies/test_synthesis.py tests/sim/test_netlist.py --own-machines --long
 	$(BIN)/pytest tests/gateware/test_latency.py --every-stage
 	$(BIN)/pytest tests/commands/test_fuzzed_commands.py --command-lines 5000
 	$(BIN)/pytest tests/gateware/test_random_machines.py tests/gateware/test_bridge.py --machines 48 --problems 200 --bridges 100

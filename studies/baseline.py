@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.cells import cells_of
 from mrfhw.fpga.flow import STATISTICS, Flow
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf, Race
+from studies.cells import cells_of
 
 __all__ = ["BASELINES", "MACHINE", "MACHINES", "changes", "measure"]
 

@@ -3,7 +3,7 @@
     python -m studies.tiles [--preset census] [--machines 16:0,4:0,4:4,2:4] [--family ecp5]
 
 A machine is LANES:SLOTS, with 0 slots for all of them. Printed as CSV: logic cells, flip-flops, block RAMs and multipliers, as
-`mrfhw.fpga.cells` counts what they occupy. Neither placed nor routed.
+`studies.cells` counts what they occupy. Neither placed nor routed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import click
 from tqdm import tqdm
 
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.fpga.cells import RESOURCES, occupied
-from mrfhw.fpga.synthesis import cell_types
 from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.gateware.tile.spe import Spe
 from mrfhw.generation.verilog import component_verilog
 from mrfhw.machine.config import PRESETS, Config
+from studies.cells import RESOURCES, occupied
 from studies.lanes_and_slots import LanesAndSlots
+from studies.synthesis import cell_types
 
 
 def tile_cells(config: Config, family: str) -> dict[str, int]:

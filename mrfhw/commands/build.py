@@ -10,11 +10,15 @@ from typing import Any
 
 import click
 
+from mrfhw.applications.stereo.field import stereo_problem
+from mrfhw.applications.stereo.scene import stereo_scene
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options, of_board
-from mrfhw.cost.devices import device_of, largest, link_memories, too_much
-from mrfhw.cost.rates import workload
-from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
+from mrfhw.cost.cost import Cost
+from mrfhw.cost.devices import device_of
+from mrfhw.cost.rates import Workload
+from mrfhw.fpga.boards import BOARDS, Board, board_named
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.flow import BITSTREAMS, Flow
 from mrfhw.fpga.records import RECORD, record_of
 from mrfhw.fpga.report import critical_path, seed_range
@@ -26,9 +30,10 @@ from mrfhw.machine.manifest import config_from_options
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 
-__all__ = ["command"]
+__all__ = ["command", "stereo_workload"]
 
 MINUTES_MAX = 10_000  # of a seed
+LEAST_SIDE = 16  # of a scene
 
 
 def _write_project(flow: Flow, directory: Path) -> list[str]:
@@ -54,17 +59,36 @@ def _check_room(config: Config, board: Board) -> None:
     """Refuse what is estimated to be more than the board's device has, by more than the estimate may be wrong; say where it is more
     by less."""
     device = device_of(board.device)
-    link = link_memories(board)
-    found = None if device is None else too_much(config, device, link)
-    if device is not None and found is not None:
-        most = largest(config, device, link)
-        room = ("no tile of these parameters fits" if most is None
-                else f"--mesh {most.mesh_rows}x{most.mesh_cols} would fit by count")
-        raise BuildError(f"machine and link take {found}; {room}: give fewer SPEs, smaller tiles or fewer --log-bytes, or "
-                         "--force to try")
-    perhaps = None if device is None else too_much(config, device, link, margin=False, small=True)
-    if perhaps is not None:
-        click.echo(f"machine and link may not fit: {perhaps}", err=True)
+    if device is None:
+        return
+    cost = Cost.of(config, device=device, link=board.link())
+    if cost.refusal is not None:
+        raise BuildError(f"{cost.refusal}, or --force to try")
+    if cost.perhaps_too_much is not None:
+        click.echo(f"machine and link may not fit: {cost.perhaps_too_much}", err=True)
+
+
+def stereo_workload(config: Config) -> Workload:
+    """Of the built-in stereo scene, as large as the machine.
+
+    A machine whose lanes share a site has as many labels as keep them busy, one that evaluates subsets as many as it can have. One
+    that is smaller than the scene's least takes a part of it, one of few labels or small weights fewer or smaller ones.
+    Raises ProblemError for a machine that cannot take the scene all the same.
+    """
+    config = Derived.of(config)
+    rows, cols = config.mesh_rows * config.tile_rows, config.mesh_cols * config.tile_cols
+    labels = max(4, cols // 4)
+    if config.holds_reach:  # with fewer labels a site would take its least cycles with idle lanes
+        labels = max(labels, config.max_labels if config.subset_slots else config.lanes * config.latency.least_interval)
+    labels = min(config.max_labels, labels)
+    scene = stereo_scene(max(LEAST_SIDE, rows), max(LEAST_SIDE, cols, 4 * labels), max(4, labels))
+    shift = max(0, 8 - config.data_bits)
+    left, right = (image[:rows, :cols] >> shift for image in (scene.left, scene.right))
+    problem = stereo_problem(left, right, labels=labels)
+    problem = replace(problem, singleton=config.singletons[0], beta=min(problem.beta, config.weight_max),
+                      alpha=min(problem.channels[0].alpha, config.weight_max),
+                      out_of_range=min(problem.out_of_range, (1 << config.singleton_bits) - 1))
+    return Workload.of(config, problem)
 
 
 def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | None) -> Board:
@@ -123,7 +147,7 @@ def command(name: str, clock: float | None, baud: int | None, ip: str | None, lo
         _check_room(config, board)
     if not no_build:
         with working("measuring utilization with the model"):
-            work = workload(config)  # before anything is written, as it may refuse the machine
+            work = stereo_workload(config)  # before anything is written, as it may refuse the machine
     files = _write_project(flow, directory)
     remember(config)
     click.echo(f"wrote the project of {config.size} at {flow.rates.hz / 1e6:g} MHz to {directory}: "

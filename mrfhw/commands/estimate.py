@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from functools import partial
 from typing import Any
@@ -11,8 +10,9 @@ import click
 import numpy as np
 
 from mrfhw.commands.machine_options import OneLineCommand, machine_options, of_board
-from mrfhw.cost import estimate
-from mrfhw.cost.devices import FAMILIES, Device, device_named, largest, link_memories, needs, too_much
+from mrfhw.cost.cost import Cost
+from mrfhw.cost.devices import FAMILIES, Device, device_named
+from mrfhw.cost.links import BoardLink
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.fpga.boards import board_named
 from mrfhw.machine.config import Config
@@ -53,18 +53,19 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
         raise ProblemError(f"sweeps is {sweeps}; the limits are 1 to 100000: give a number between them")
     problem = Problem(labels=labels, singleton1=np.zeros(shape, np.int64), constants=np.zeros(labels, np.int64),
                       singleton=config.singletons[0], tau=config.doubleton_max)
-    found = estimate.cycles(config, problem, Run(sweeps=sweeps))
-    memories, products = estimate.memory_bits(config), estimate.multipliers(config)
+    cost = Cost.of(config, problem, place, run=Run(sweeps=sweeps), link=link)
+    cycles = {name: getattr(cost.cycles, name) for name in ("running", "loading", "reading")}
+    memories, products = cost.memory_bits, cost.multipliers
     if as_json:
         click.echo(json.dumps({
             "parameters": config.to_dict(), "problem": {"rows": shape[0], "cols": shape[1], "labels": labels, "sweeps": sweeps},
-            "cycles": dataclasses.asdict(found), "memory_bits": memories,
-            **({} if place is None else {"device": _on(machine, place, link)}),
+            "cycles": cycles, "memory_bits": memories,
+            **({} if place is None else {"device": _on(cost)}),
             "multipliers": {use: {"count": count, "bits": [a, b]} for use, (count, a, b) in products.items()}}, indent=1))
         return
-    on_it = None if place is None else _text(machine, place, link)
-    click.echo(f"{shape[1]}x{shape[0]} sites, {labels} labels, {sweeps} sweeps: {found.running} cycles without stalls, "
-               f"{found.loading} to load, {found.reading} to read")
+    on_it = None if place is None else _text(cost)
+    click.echo(f"{shape[1]}x{shape[0]} sites, {labels} labels, {sweeps} sweeps: {cycles['running']} cycles without stalls, "
+               f"{cycles['loading']} to load, {cycles['reading']} to read")
     click.echo(f"memory: {sum(memories.values())} bits")
     for use, bits in memories.items():
         click.echo(f"  {use:18} {bits:>12}")
@@ -76,34 +77,34 @@ def command(labels: int | None, rows: int | None, cols: int | None, sweeps: int,
 
 
 def _place_and_machine(board: str | None, device: str | None,
-                       options: dict[str, Any]) -> tuple[Device | None, Config, list[estimate.Memory]]:
-    """Where the machine is to be, which it is, that of the options or a board's own, and the memories of a board's link."""
+                       options: dict[str, Any]) -> tuple[Device | None, Config, BoardLink | None]:
+    """Where the machine is to be, which it is, that of the options or a board's own, and a board's link."""
     if board is None:
-        return None if device is None else device_named(device), config_from_options(**options), []
+        return None if device is None else device_named(device), config_from_options(**options), None
     if device is not None:
         raise ProblemError("board and device are both given; a machine is estimated on one device: drop one of them")
     found = board_named(board)
-    return device_named(found.device), config_from_options(**of_board(options, found.preset)), link_memories(found)
+    return device_named(found.device), config_from_options(**of_board(options, found.preset)), found.link()
 
 
-def _on(config: Config, device: Device, link: list[estimate.Memory]) -> dict[str, Any]:
-    """What the machine takes of a device, with those memories of a link, for --json."""
-    found, most = needs(config, device, link), largest(config, device, link)
+def _on(cost: Cost) -> dict[str, Any]:
+    """What the machine takes of its device, with the memories of its link, for --json."""
+    needs, most = cost.needs, cost.largest
     return {
-        "name": device.name, "family": device.family,
-        "needed": {kind: {"used": used, "available": there} for kind, (used, there) in found.shares(device).items()},
-        "logic_error": {"median": found.logic.median_error, "largest": found.logic.largest_error},
-        "too_much": too_much(config, device, link), "perhaps_too_much": too_much(config, device, link, margin=False, small=True),
+        "name": needs.device.name, "family": needs.device.family,
+        "needed": {kind: {"used": used, "available": there} for kind, (used, there) in needs.shares.items()},
+        "logic_error": {"median": needs.logic.median_error, "largest": needs.logic.largest_error},
+        "too_much": cost.too_much, "perhaps_too_much": cost.perhaps_too_much,
         "largest_mesh": None if most is None else [most.mesh_rows, most.mesh_cols]}
 
 
 NAMES = {"ff": "flip-flops", "ram": "memory blocks", "dsp": "multipliers"}
 
 
-def _text(config: Config, device: Device, link: list[estimate.Memory]) -> str:
-    found = _on(config, device, link)
-    names = {**NAMES, "lut": FAMILIES[device.family].logic}
-    lines = [f"{device.name}, {'with the memories of the link and without its logic' if link else 'without a link'}:"]
+def _text(cost: Cost) -> str:
+    found, config = _on(cost), cost.config
+    names = {**NAMES, "lut": FAMILIES[found["family"]].logic}
+    lines = [f"{found['name']}, {'with the memories of the link and without its logic' if cost.link else 'without a link'}:"]
     for kind, share in found["needed"].items():
         about = "~" if kind in ("lut", "ff") else " "
         lines.append(f"  {names[kind]:18} {about}{share['used']:>7} of {share['available']:>7}")

@@ -1,25 +1,26 @@
-"""FPGAs: how much they have, and how much of it a machine needs, without synthesis."""
+"""FPGAs: how much they have, and how much of it memories, multipliers and logic need."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mrfhw.cost.estimate import Memory, memories, multipliers
-from mrfhw.cost.logic import Logic, logic_of
-from mrfhw.fpga.boards import Board, BuildError
-from mrfhw.gateware.link.bridge import log_unit
-from mrfhw.machine.config import Config, ConfigError, mesh_shape
+from mrfhw.cost.estimate import Memory, Multipliers
+from mrfhw.cost.logic import Logic
+from mrfhw.field.problem import ProblemError
 
-__all__ = ["DEVICES", "Device", "Needs", "device_named", "device_of", "largest", "link_memories", "needs", "too_much"]
+__all__ = ["DEVICES", "FAMILIES", "Device", "Needs", "device_named", "device_of"]
 
 
 @dataclass(frozen=True)
 class Blocks:
     """Memory blocks and multipliers of a family.
 
-    modes: (width, depth) of a block. least_bits: memories of fewer bits are made of logic. factors: widths of a multiplier's
-    unsigned factors. least_product: narrower products are made of logic. logic: what its units of logic are called.
+    modes: (width, depth) of a block.
+    least_bits: memories of fewer bits are made of logic.
+    factors: widths of a multiplier's unsigned factors.
+    least_product: narrower products are made of logic.
+    logic: what its units of logic are called.
     two_reads: a block can be read twice a cycle, in words of half the width; else each reader has a copy.
     """
 
@@ -46,16 +47,23 @@ FAMILIES: dict[str, Blocks] = {
     "ecp5": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 1536, (18, 18), 9),
     "ice40": Blocks(_modes((16, 256), narrowest=2), 64, (16, 16), 11, two_reads=False),
     "gowin": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 192, (18, 18), 9),
-    "xilinx": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 3072, (24, 17), 10),
     "cyclone5": Blocks(_modes((40, 256), (20, 512), (10, 1024)), 640, (18, 18), 9, "ALMs"),
     "arria10": Blocks(_modes((40, 512), (20, 1024), (10, 2048)), 640, (18, 18), 9, "ALMs"),
+    "xilinx": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 3072, (24, 17), 10),
 }
 
 
 @dataclass(frozen=True)
 class Device:
-    """lut: look-up tables of the size that the family has, or Intel's adaptive logic modules; ff: flip-flops; ram: blocks of
-    `FAMILIES`; dsp: multipliers."""
+    """An FPGA.
+
+    name: its maker's, without package and grade.
+    family: of `FAMILIES`.
+    lut: look-up tables of the size that the family has, or Intel's adaptive logic modules.
+    ff: flip-flops.
+    ram: memory blocks.
+    dsp: multipliers.
+    """
 
     name: str
     family: str
@@ -85,10 +93,10 @@ def device_of(name: str) -> Device | None:
 
 
 def device_named(name: str) -> Device:
-    """The device of that name. Raises BuildError."""
+    """The device of that name. Raises ProblemError."""
     found = device_of(name)
     if found is None:
-        raise BuildError(f"device is {name!r}; those known are {', '.join(DEVICES)}: give one of them, or --board")
+        raise ProblemError(f"device is {name!r}; those known are {', '.join(DEVICES)}: give one of them, or --board")
     return found
 
 
@@ -102,9 +110,9 @@ def _blocks(memory: Memory, blocks: Blocks, least_bits: int) -> int:
                                        if width <= widest)
 
 
-def _multipliers(config: Config, blocks: Blocks) -> int:
+def _multipliers(factors: Multipliers, blocks: Blocks) -> int:
     total = 0
-    for count, a, b in multipliers(config).values():
+    for count, a, b in factors.values():
         if a + b >= blocks.least_product and min(a, b) > 1:
             wide, narrow = max(a, b), min(a, b)
             total += count * -(-wide // max(blocks.factors)) * -(-narrow // min(blocks.factors))
@@ -113,73 +121,52 @@ def _multipliers(config: Config, blocks: Blocks) -> int:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a machine takes of a device: memory blocks, multipliers, and its logic.
+    """What a machine takes of a device, without ports around it.
 
+    device: the device.
+    ram: memory blocks, those of a link included.
     ram_least: without the memories of which some may become logic.
+    dsp: multipliers.
+    logic: of the machine alone.
     """
 
+    device: Device
     ram: int
     ram_least: int
     dsp: int
     logic: Logic
 
-    def shares(self, device: Device) -> dict[str, tuple[int, int]]:
-        """(needed, there) by kind."""
-        cells = self.logic.cells
+    @classmethod
+    def of(cls, device: Device, memories: Iterable[Memory], factors: Multipliers, logic: Logic) -> Needs:
+        """Of memories, multipliers and the logic of the device's family."""
+        blocks, memories = FAMILIES[device.family], tuple(memories)
+        ram, least = (sum(_blocks(memory, blocks, limit) for memory in memories)
+                      for limit in (blocks.least_bits, 4 * blocks.least_bits))
+        return cls(device, ram, least, _multipliers(factors, blocks), logic)
+
+    @property
+    def shares(self) -> dict[str, tuple[int, int]]:
+        """(needed, there) by kind: lut, ff, ram, dsp."""
+        cells, device = self.logic.cells, self.device
         # Gowin's carries are LUTs of their own; those of 7 series stand beside LUTs.
         lut = cells.get("logic", cells["lut"] + (cells["carry"] if device.family == "gowin" else 0))
         return {"lut": (lut, device.lut), "ff": (cells["ff"], device.ff),
                 "ram": (self.ram, device.ram), "dsp": (self.dsp, device.dsp)}
 
+    def too_much(self, surely: bool) -> str | None:
+        """What is needed more of than there is, in words; None where it fits by count.
 
-def link_memories(board: Board) -> list[Memory]:
-    """Of the board's link: its frames', and the ring of log. Those of Ethernet's or USB's own core are not among them."""
-    unit = log_unit(board.ethernet is not None)
-    return [Memory("requests", 1, board.words, 32),
-            Memory("responses", 1, board.words if board.response_words is None else board.response_words, 32),
-            Memory("log ring", 1, board.log_bytes // unit, 8 * unit)]
-
-
-def needs(config: Config, device: Device, link: Sequence[Memory] = ()) -> Needs:
-    """Of the machine without ports around it, and of the memories of a link if they are given."""
-    blocks = FAMILIES[device.family]
-    ram, least = (sum(_blocks(memory, blocks, limit) for memory in (*memories(config), *link))
-                  for limit in (blocks.least_bits, 4 * blocks.least_bits))
-    return Needs(ram, least, _multipliers(config, blocks), logic_of(config, device.family))
-
-
-def too_much(config: Config, device: Device, link: Sequence[Memory] = (), margin: bool = True, small: bool = False) -> str | None:
-    """What a machine, with those memories of a link, needs more of than there is, in words; None where it fits by count.
-
-    Multipliers and small memories that are too many become logic, so that only what is too much for that, too, is meant; small:
-    small memories are blocks. margin: logic counts as too much beyond the model's largest error, else beyond what there is.
-    """
-    found = needs(config, device, link)
-    if (found.ram if small else found.ram_least) > device.ram:
-        return f"{found.ram} memory blocks, and {device.name} has {device.ram}"
-    shares, most = found.shares(device), 1 + found.logic.largest_error * margin
-    for kind, name in (("lut", FAMILIES[device.family].logic), ("ff", "flip-flops")):
-        needed, there = shares[kind]
-        if needed > there * most:
-            return f"about {needed} {name}, and {device.name} has {there}"
-    if found.dsp > 4 * max(1, device.dsp):
-        return f"{found.dsp} multipliers, and {device.name} has {device.dsp}"
-    return None
-
-
-def largest(config: Config, device: Device, link: Sequence[Memory] = ()) -> Config | None:
-    """The machine of these parameters with as many SPEs as are estimated to fit, one after the other; None where none is."""
-    found = None
-    for spes in range(1, 1025):
-        try:
-            rows, cols = mesh_shape(spes)
-        except ConfigError:
-            continue
-        try:
-            machine = config.changed(mesh_rows=rows, mesh_cols=cols)
-        except ConfigError:  # such as addresses that are too narrow for so many sites
-            break
-        if too_much(machine, device, link, margin=False, small=True) is not None:
-            break
-        found = machine
-    return found
+        Multipliers that are too many become logic, so that only what is too much for that, too, is meant.
+        surely: small memories that are too many become logic, too, and logic counts as too much beyond the model's largest error.
+        """
+        device = self.device
+        if (self.ram_least if surely else self.ram) > device.ram:
+            return f"{self.ram} memory blocks, and {device.name} has {device.ram}"
+        most = 1 + self.logic.largest_error * surely
+        for kind, name in (("lut", FAMILIES[device.family].logic), ("ff", "flip-flops")):
+            needed, there = self.shares[kind]
+            if needed > there * most:
+                return f"about {needed} {name}, and {device.name} has {there}"
+        if self.dsp > 4 * max(1, device.dsp):
+            return f"{self.dsp} multipliers, and {device.name} has {device.dsp}"
+        return None

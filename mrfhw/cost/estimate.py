@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-import numpy as np
 from amaranth import Shape
 
 from mrfhw.driver.driver import transfer_cycles
@@ -23,38 +23,77 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS
-from mrfhw.twin.log_timing import LogTiming
 
-__all__ = ["Cycles", "Memory", "cycles", "memories", "memory_bits", "multipliers"]
+__all__ = ["Cycles", "Memory", "Multipliers", "memories", "multipliers"]
+
+Multipliers = dict[str, tuple[int, int, int]]  # how many, bits of one factor, bits of the other, by use
 
 
 @dataclass(frozen=True)
 class Cycles:
-    """running: from start to the last write-back, without stalls of the log, which can add to it.
+    """Cycles of a placed problem on its machine, without stalls of the log, which can add to them.
 
-    loading, reading: of the bus, one access after the other.
+    placement: the problem.
+    sweep: what each further sweep takes.
     """
 
-    running: int
-    loading: int
-    reading: int
+    placement: Placement
+    sweep: int
 
+    @classmethod
+    def of(cls, config: Config, problem: Problem, run: Run) -> Cycles:
+        """Of a problem that fits the machine whole; the data's values do not matter. Raises ProblemError for one that does not."""
+        placement = Placement(config, problem, run)
+        return cls(placement, len(COLOURS) * (cls._groups(placement) + (0 if placement.overlap else cls._ends(placement))))
 
-def cycles(config: Config, problem: Problem, run: Run) -> Cycles:
-    """Of a problem that fits the machine whole; the data's values do not matter. Raises ProblemError for one that does not fit."""
-    config = Derived.of(config)
-    placement = Placement(config, problem, run)
-    timing = LogTiming(config, placement)
-    silence = np.zeros((placement.order.turns, config.units), np.uint8)
-    for _ in range(len(COLOURS) * run.sweeps):
-        timing.colour(silence, False)
-    timing.finish()
-    return Cycles(timing.cycles, *transfer_cycles(placement))
+    @staticmethod
+    def _groups(p: Placement) -> int:
+        """Of a colour's groups: each begins an interval after the last."""
+        return p.order.turns * p.config.interval(p.slots)
+
+    @staticmethod
+    def _ends(p: Placement) -> int:
+        """From a colour's last group to its last write-back, and the cycle after it."""
+        c = p.config
+        return 1 + max(c.interval(p.slots), c.commit_delay(p.slots) + c.spus + c.drain_cycles)
+
+    @property
+    def running(self) -> int:
+        """From the run's start to its last write-back."""
+        return self.of_sweeps(self.placement.run.sweeps)
+
+    def of_sweeps(self, sweeps: int, flushed: bool = False) -> int:
+        """The same of a run of so many sweeps. flushed: the pipeline is emptied after each colour (Section 3.3.3)."""
+        p = self.placement
+        if flushed:
+            return sweeps * len(COLOURS) * (self._groups(p) + self._ends(p))
+        return sweeps * self.sweep + (self._ends(p) if p.overlap else 0)
+
+    @cached_property
+    def _transfers(self) -> tuple[int, int]:
+        return transfer_cycles(self.placement)
+
+    @property
+    def loading(self) -> int:
+        """Of the bus to load the problem, one access after the other."""
+        return self._transfers[0]
+
+    @property
+    def reading(self) -> int:
+        """Of the bus to read the answer, one access after the other."""
+        return self._transfers[1]
 
 
 @dataclass(frozen=True)
 class Memory:
-    """count memories of depth words of width bits, for one use. reads: at a time, beside writes."""
+    """Memories for one use.
+
+    use: what for.
+    count: how many.
+    depth: words of each.
+    width: bits of a word.
+    reads: at a time, beside writes.
+    """
 
     use: str
     count: int
@@ -106,15 +145,7 @@ def memories(config: Config) -> list[Memory]:
             Memory("groups in flight", 1, c.commit_queue_depth, GroupInFlight(c).size)]
 
 
-def memory_bits(config: Config) -> dict[str, int]:
-    """Bits of the machine's memories by use, all copies together, before a device rounds them up to its blocks."""
-    bits: dict[str, int] = {}
-    for memory in memories(config):
-        bits[memory.use] = bits.get(memory.use, 0) + memory.bits
-    return bits
-
-
-def multipliers(config: Config) -> dict[str, tuple[int, int, int]]:
+def multipliers(config: Config) -> Multipliers:
     """(how many, bits of one factor, bits of the other) by use. What a device makes of them depends on its blocks."""
     c = Derived.of(config)
     sampler, n = c.sampler, c.all_lanes

@@ -1,39 +1,32 @@
-"""Label evaluations a second of a built machine, and how many of them its log lets through."""
+"""Label evaluations a second of a machine at a clock, and how many of them its log lets through."""
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
-from mrfhw.applications.stereo.field import stereo_problem
-from mrfhw.applications.stereo.scene import stereo_scene
-from mrfhw.field.problem import Run
-from mrfhw.gateware.board.ethernet_top import ETHERNET_HZ
-from mrfhw.gateware.link.uart import FRAME_BITS
-from mrfhw.gateware.link.usb_core import PACKET_BYTES
+from mrfhw.cost.links import BoardLink, LogMemory
+from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import BUS_BITS, Derived
-from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, HEAD_WORDS, LOG_CHUNK, UDP_BYTES, WIRE_BYTES
 from mrfhw.machine.registers import LMEM_WORDS
 from mrfhw.twin.machine import Machine
 
-__all__ = ["RUN_SWEEPS", "Workload", "ethernet_bytes_per_s", "link_bytes_per_s", "read_out", "usb_bytes_per_s",
-           "workload"]
+__all__ = ["RUN_SWEEPS", "MemoryRate", "Rate", "Workload", "read_out"]
 
-SWEEPS = 60  # of the run that is measured, half of them logged
-USB_PACKETS = 19  # of an endpoint's that USB 2.0 (5.8.4) counts in a millisecond
-ESCAPED = 2 / 256  # of random bytes that are sent as two
-LEAST_SIDE = 16  # of a scene
+SWEEPS = 60  # of the run that is simulated, half of them logged
 RUN_SWEEPS = 200  # of a run whose answer is read out
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What a run of the built-in stereo scene, as large as the machine, takes.
+    """What a run of a problem takes on a machine, log included.
 
-    rows, cols, labels: of the scene. utilization: label evaluations / (lanes x cycles) of a log that is always taken.
-    log_bytes_per_evaluation: bytes of log lines for each label evaluation of a counted sweep. evaluated: labels that a visit
-    evaluates: all, or those of a subset.
+    rows: of the problem.
+    cols: of the problem.
+    labels: of the problem.
+    utilization: label evaluations / (lanes x cycles) of a log that is always taken.
+    log_bytes_per_evaluation: bytes of log lines for each label evaluation of a counted sweep.
+    evaluated: labels that a visit evaluates: all, or those of a subset.
     """
 
     rows: int
@@ -43,64 +36,86 @@ class Workload:
     log_bytes_per_evaluation: float
     evaluated: int
 
+    @classmethod
+    def of(cls, config: Config, problem: Problem) -> Workload:
+        """By the bit-exact model: cycles and log messages of `SWEEPS` sweeps, half of them counted.
 
-def workload(config: Config) -> Workload:
-    """The bit-exact model's cycles and log messages of `SWEEPS` sweeps, half of them counted.
+        Raises ProblemError for a problem that the machine cannot take.
+        """
+        config, run = Derived.of(config), Run(sweeps=SWEEPS, burn_in=SWEEPS // 2)
+        machine = Machine(config, problem, run)
+        for _ in range(SWEEPS):
+            machine.sweep()
+        machine.timing.finish()
+        sweep = machine.placement.order.label_evaluations(problem.sites, 1)
+        lines = machine.log_messages / config.line_messages
+        return cls(*problem.shape, problem.labels, SWEEPS * sweep / (config.all_lanes * machine.timing.cycles),
+                   lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep), sweep // problem.sites)
 
-    A machine whose lanes share a site has as many labels as keep them busy, one that evaluates subsets as many as it can have. One
-    that is smaller than the scene's least takes a part of it, one of few labels or small weights fewer or smaller ones.
-    Raises ProblemError for a machine that cannot take the scene all the same.
+
+@dataclass(frozen=True)
+class MemoryRate:
+    """What a memory outside the FPGA lets through until it is full.
+
+    bytes: it holds.
+    bytes_per_s: it takes, less what is read back at the link's rate.
+    labels_per_s: until it is full.
+    binds: "memory" or "machine".
+    seconds: until then, from empty; None where the link alone keeps up.
     """
-    config = Derived.of(config)
-    rows, cols = config.mesh_rows * config.tile_rows, config.mesh_cols * config.tile_cols
-    labels = max(4, cols // 4)
-    if config.holds_reach:  # with fewer labels a site would take its least cycles with idle lanes
-        labels = max(labels, config.max_labels if config.subset_slots else config.lanes * config.latency.least_interval)
-    labels = min(config.max_labels, labels)
-    scene = stereo_scene(max(LEAST_SIDE, rows), max(LEAST_SIDE, cols, 4 * labels), max(4, labels))
-    run = Run(sweeps=SWEEPS, burn_in=SWEEPS // 2)
-    shift = max(0, 8 - config.data_bits)
-    left, right = (image[:rows, :cols] >> shift for image in (scene.left, scene.right))
-    problem = stereo_problem(left, right, labels=labels)
-    problem = dataclasses.replace(problem, singleton=config.singletons[0], beta=min(problem.beta, config.weight_max),
-                                  alpha=min(problem.channels[0].alpha, config.weight_max),
-                                  out_of_range=min(problem.out_of_range, (1 << config.singleton_bits) - 1))
-    machine = Machine(config, problem, run)
-    for _ in range(SWEEPS):
-        machine.sweep()
-    machine.timing.finish()
-    sweep = machine.placement.order.label_evaluations(rows * cols, 1)
-    lines = machine.log_messages / config.line_messages
-    return Workload(rows, cols, labels, SWEEPS * sweep / (config.all_lanes * machine.timing.cycles),
-                    lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep), sweep // (rows * cols))
+
+    bytes: int
+    bytes_per_s: float
+    labels_per_s: float
+    binds: str
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Label evaluations a second of a machine at a clock.
+
+    labels_per_s: of a log that is always taken.
+    all_slots: those of a machine without subsets for as many visits a second; None of a machine that evaluates every label.
+    log_bytes_per_s: that the log then sends.
+    logged: that the log lets through the link.
+    binds: "link" or "machine".
+    memory: of a log that is held outside the FPGA; None without such a memory.
+    """
+
+    labels_per_s: float
+    all_slots: float | None
+    log_bytes_per_s: float
+    logged: float
+    binds: str
+    memory: MemoryRate | None
+
+    @classmethod
+    def of(cls, config: Config, clock_hz: float, work: Workload, link: BoardLink) -> Rate:
+        """Of a machine's clock, a workload and the link of its log."""
+        config = Derived.of(config)
+        peak = config.all_lanes * clock_hz * work.utilization
+        needed = peak * work.log_bytes_per_evaluation
+        through = link.bytes_per_s / work.log_bytes_per_evaluation if work.log_bytes_per_evaluation else float("inf")
+        every = peak * work.labels / work.evaluated if config.subset_slots else None
+        memory = _into(link.memory, link.bytes_per_s, peak, needed) if link.memory else None
+        return cls(peak, every, needed, min(peak, through), "link" if through < peak else "machine", memory)
+
+
+def _into(memory: LogMemory, link: float, peak: float, needed: float) -> MemoryRate:
+    takes = memory.bytes_per_s - link
+    rate = min(needed, takes)
+    return MemoryRate(memory.bytes, takes, peak * rate / needed if needed else peak, "memory" if takes < needed else "machine",
+                      memory.bytes / (rate - link) if rate > link else None)
 
 
 def read_out(labels_per_s: float, sites: int, labels: float, bytes_per_s: float) -> float:
     """Label evaluations a second of a run of `RUN_SWEEPS` sweeps for the mean, the time to read LMem over the link included.
 
-    labels_per_s: of the machine alone. labels: evaluated at a visit to a site. bytes_per_s: of the link, of the answers to reads as
-    of the log.
+    labels_per_s: of the machine alone.
+    sites: of the field.
+    labels: evaluated at a visit to a site.
+    bytes_per_s: of the link, of the answers to reads as of the log.
     """
     made = RUN_SWEEPS * sites * labels
     return made / (made / labels_per_s + sites * LMEM_WORDS * BUS_BITS / 8 / bytes_per_s)
-
-
-def link_bytes_per_s(baud: int) -> float:
-    """Bytes of log lines that a serial port carries."""
-    return _of_frames(baud / FRAME_BITS)
-
-
-def usb_bytes_per_s() -> float:
-    """The same of full-speed USB that has no other device."""
-    return _of_frames(1000 * USB_PACKETS * PACKET_BYTES)
-
-
-def _of_frames(bytes_per_s: float) -> float:
-    """What frames of `LOG_CHUNK` bytes leave of that: their heads, flags and escapes."""
-    frame = (LOG_CHUNK + 4 * (HEAD_WORDS + 1)) * (1 + ESCAPED) + 1
-    return bytes_per_s * LOG_CHUNK / frame
-
-
-def ethernet_bytes_per_s() -> float:
-    """The same of gigabit Ethernet: frames of `DATAGRAM_LOG_CHUNK` bytes in a datagram each."""
-    return ETHERNET_HZ * DATAGRAM_LOG_CHUNK / (DATAGRAM_LOG_CHUNK + 4 * (HEAD_WORDS + 1) + UDP_BYTES + WIRE_BYTES)

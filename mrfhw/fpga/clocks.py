@@ -11,8 +11,9 @@ from amaranth import ClockDomain, ClockSignal, Const, Elaboratable, Module, Rese
 from amaranth.lib import io
 from amaranth.lib.cdc import ResetSynchronizer
 
-from mrfhw.fpga.boards import Board, BuildError
+from mrfhw.fpga.board import Board
 from mrfhw.fpga.dividers import LIMITS, Pll, pll_for
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.plls import PLLS, gated_clock
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.gateware.board.clock_crossing import MACHINE

@@ -7,7 +7,7 @@ from typing import Any
 from amaranth import ClockDomain, Elaboratable, Module
 from amaranth.lib import io, wiring
 
-from mrfhw.fpga.boards import Board
+from mrfhw.fpga.board import Board
 from mrfhw.fpga.clocks import LATE, MachineClock, Rates
 from mrfhw.fpga.ethernet_pins import EthernetPins
 from mrfhw.fpga.sdram_pins import ADDED_REGISTERS, SdramPins

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mrfhw.fpga.boards import BuildError
+from mrfhw.fpga.errors import BuildError
 from mrfhw.machine.config import CLOCK_HZ
 
 __all__ = ["LIMITS", "TOLERANCE", "Limits", "Pll", "pll_for"]

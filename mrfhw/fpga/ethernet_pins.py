@@ -7,7 +7,7 @@ from typing import Any
 from amaranth import Elaboratable, Module
 from amaranth.lib import io
 
-from mrfhw.gateware.board.ethernet_top import ETHERNET_HZ
+from mrfhw.machine.link_protocol import ETHERNET_HZ
 
 __all__ = ["EthernetPins"]
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from amaranth.hdl import Elaboratable
 
-from mrfhw.fpga.boards import FLOW_OPTION, Board, BuildError
+from mrfhw.fpga.board import FLOW_OPTION, Board
 from mrfhw.fpga.clocks import rates_for
 from mrfhw.fpga.design import BoardDesign
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.floorplan import fix
 from mrfhw.fpga.paths import CriticalPath, clock_name, critical_paths
 from mrfhw.fpga.tools import OutOfTime, Step, Tool, find_tool, run_step

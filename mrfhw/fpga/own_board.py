@@ -11,8 +11,9 @@ from amaranth.build import Platform
 from amaranth.lib.io import SingleEndedPort
 from amaranth.vendor import AlteraPlatform, GowinPlatform, LatticePlatform, SiliconBluePlatform, XilinxPlatform
 
-from mrfhw.cost.devices import device_of
-from mrfhw.fpga.boards import FAMILIES, FLOW_OPTION, Board, BuildError
+from mrfhw.cost.devices import FAMILIES, device_of
+from mrfhw.fpga.board import FLOW_OPTION, Board
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.vendors import QuartusProject
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.config import CLOCK_HZ, PRESETS

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import platform
 from pathlib import Path
 from typing import Any, cast
 
 from mrfhw import __version__
-from mrfhw.cost.rates import Workload, ethernet_bytes_per_s, link_bytes_per_s, usb_bytes_per_s
-from mrfhw.fpga.boards import Board, BuildError
+from mrfhw.cost.cost import Cost
+from mrfhw.cost.rates import Workload
+from mrfhw.fpga.board import Board
 from mrfhw.fpga.clocks import Rates
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.flow import Placed
-from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -30,11 +32,8 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
     config = Derived.of(config)
     fmax, baud, clock_hz = placed.best.machine_hz, rates.baud, rates.hz
     paths = placed.best.paths
-    memory_hz = rates.link_hz if rates.link_post else fmax
-    peak = config.all_lanes * fmax * work.utilization
-    link = ethernet_bytes_per_s() if board.ethernet else usb_bytes_per_s() if board.usb else link_bytes_per_s(baud)
-    through_link = link / work.log_bytes_per_evaluation if work.log_bytes_per_evaluation else float("inf")
-    needed = peak * work.log_bytes_per_evaluation
+    link = board.link(baud, rates.link_hz if rates.link_post else fmax)
+    at_fmax, at_clock = (Cost.of(config, link=link, clock_hz=hz, work=work).rate for hz in (fmax, clock_hz))
     return {
         "mrfhw": __version__, "status": STATUS, "board": board.name, "device": board.device, "design":
         config.size, "digest": circuit_digest(config), "config": config.to_dict(),
@@ -45,36 +44,21 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
         **({"critical_paths": {clock: path.to_dict() for clock, path in paths.items()}} if paths else {}),
         "seeds": [{"seed": a.seed, "fmax_hz": a.fmax_hz, "machine_fmax_hz": a.machine_hz, "timing_met": a.met}
                   for a in placed.attempts],
-        "seed": placed.best.seed, "lanes": config.all_lanes, "utilization": work.utilization, "labels_per_s": peak,
-        "labels_per_s_at_clock": config.all_lanes * clock_hz * work.utilization,
+        "seed": placed.best.seed, "lanes": config.all_lanes, "utilization": work.utilization, "labels_per_s": at_fmax.labels_per_s,
+        "labels_per_s_at_clock": at_clock.labels_per_s,
         "sites": config.sites, "labels": config.max_labels,
         # Of a machine that evaluates every label of a site, for as many visits a second.
-        **({"labels_per_s_of_all_slots": peak * work.labels / work.evaluated} if config.subset_slots else {}),
+        **({} if at_fmax.all_slots is None else {"labels_per_s_of_all_slots": at_fmax.all_slots}),
         "log": {"scene": f"stereo {work.cols}x{work.rows}, {work.labels} labels",
-                "bytes_per_label_evaluation": work.log_bytes_per_evaluation, "link_bytes_per_s": link,
-                "ring_bytes": board.log_bytes,
-                "needed_bytes_per_s": needed, "labels_per_s": min(peak, through_link),
-                "binds": "link" if through_link < peak else "machine",
-                "memory": _memory(memory_hz, needed, link, peak) if board.sdram else None},
+                "bytes_per_label_evaluation": work.log_bytes_per_evaluation, "link_bytes_per_s": link.bytes_per_s,
+                "ring_bytes": link.log_bytes,
+                "needed_bytes_per_s": at_fmax.log_bytes_per_s, "labels_per_s": at_fmax.logged, "binds": at_fmax.binds,
+                "memory": at_fmax.memory and dataclasses.asdict(at_fmax.memory)},
         "tools": {tool.name: tool.version for tool in placed.tools},
         "steps": [{"tool": s.tool, "seconds": round(s.seconds, 1), "peak_bytes": s.peak_bytes} for s in placed.steps],
         "seconds": round(sum(s.seconds for s in placed.steps), 1), "peak_bytes": max(s.peak_bytes for s in placed.steps),
         "machine": f"{platform.machine()}, Python {platform.python_version()}", "bitstream": placed.bitstream.name,
     }
-
-
-def _memory(hz: float, needed: float, link: float, peak: float) -> dict[str, Any]:
-    """What the board's SDRAM lets through until it is full, at its clock of `hz`.
-
-    bytes: it holds. bytes_per_s: it takes, less what is read back at the link's rate. labels_per_s: until it is full.
-    seconds: until then, from empty; None where the link alone keeps up.
-    """
-    timing = SdramTiming()
-    size = 1 << timing.address_bits
-    takes = timing.beats_per_cycle(round(hz)) * hz * DATA_BITS / 8 - link
-    rate = min(needed, takes)
-    return {"bytes": size, "bytes_per_s": takes, "labels_per_s": peak * rate / needed if needed else peak,
-            "binds": "memory" if takes < needed else "machine", "seconds": size / (rate - link) if rate > link else None}
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrfhw.fpga.boards import BuildError
+from mrfhw.fpga.errors import BuildError
 from mrfhw.system.progress import working
 
 __all__ = ["OutOfTime", "Step", "Tool", "find_tool", "run_step"]

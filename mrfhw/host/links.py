@@ -15,9 +15,8 @@ from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from mrfhw.driver.driver import ChipError
-from mrfhw.gateware.board.ethernet_top import ETHERNET_LOG_BYTES
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import UDP_PORT
+from mrfhw.machine.link_protocol import ETHERNET_LOG_BYTES, UDP_PORT
 
 __all__ = [
     "Address", "Link", "LinkError", "SerialLink", "SimEthernetLink", "SimLink", "TcpLink", "UdpLink", "Wire",

@@ -9,7 +9,10 @@ from enum import IntEnum
 
 import numpy as np
 
-__all__ = ["DatagramDecoder", "Decoder", "Frame", "Operation", "Segment", "Status", "datagram", "encode", "is_size", "segments"]
+__all__ = [
+    "DatagramDecoder", "Decoder", "Frame", "Operation", "Segment", "Status", "datagram", "encode", "is_size", "log_unit",
+    "segments",
+]
 
 FLAG, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
 LINK_VERSION = 2
@@ -18,6 +21,11 @@ LOG_CHUNK = 256  # bytes of log in a frame at most
 DATAGRAM_LOG_CHUNK = 1024  # the same in a datagram, which an Ethernet packet has to hold
 DATAGRAM_WORDS = 256  # most words of a memory for requests or responses whose frames are datagrams
 UDP_PORT = 28018  # of a board
+ETHERNET_HZ = 125_000_000  # of the wires' clocks
+ETHERNET_LOG_BYTES = 1 << 15  # of a ring of log that waits for the host
+USB_LOG_BYTES = 1 << 14  # of such a ring: 14 ms, as a host's controller moves data by the millisecond
+PACKET_BYTES = 64  # of a packet of a full-speed bulk endpoint of USB
+FRAME_BITS = 10  # of a serial port's byte: start, eight of data, stop
 UDP_BYTES, WIRE_BYTES = 28, 38  # of IP and UDP beside a frame, and on the wires beside that: addresses, check, preamble, gap
 POSITIONS = 1 << 32  # log positions are counted modulo this
 FRAME_WORDS = (16, 4096)  # least and most of a board's memory for requests, and of that for responses
@@ -46,6 +54,11 @@ class Status(IntEnum):
     BUS_ERROR = 1
     NUMBER = 2
     MALFORMED = 3
+
+
+def log_unit(datagrams: bool) -> int:
+    """Bytes of log that a board stores at once."""
+    return 4 if datagrams else 1
 
 
 def is_size(value: object, limits: tuple[int, int]) -> bool:

@@ -11,9 +11,9 @@ from collections import deque
 import numpy as np
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.gateware.board.ethernet_top import ETHERNET_HZ, ETHERNET_LOG_BYTES
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.config import Config
+from mrfhw.machine.link_protocol import ETHERNET_HZ, ETHERNET_LOG_BYTES
 from mrfhw.simulation.compiled import LINK_HZ, compile_ethernet_board
 from mrfhw.simulation.idle import Idle
 from mrfhw.simulation.library import Compiled, Signatures

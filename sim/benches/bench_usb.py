@@ -13,13 +13,13 @@ from cocotb.utils import get_sim_time
 from mrfhw.gateware.link.usb_core import (
     CONFIGURATION,
     DATA_ENDPOINT,
-    PACKET_BYTES,
     PRODUCT_ID,
     SET_CONTROL_LINE_STATE,
     SET_LINE_CODING,
     STATUS_ENDPOINT,
     VENDOR_ID,
 )
+from mrfhw.machine.link_protocol import PACKET_BYTES
 from sim.support.runner import bench_parameters
 from sim.support.streams import Rhythm
 from sim.support.usb_host import BIT_PS, UsbHost, enumerated, start

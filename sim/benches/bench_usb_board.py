@@ -11,8 +11,9 @@ from cocotb.utils import get_sim_time
 
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import Result, first_difference
-from mrfhw.gateware.link.usb_core import DATA_ENDPOINT, PACKET_BYTES
+from mrfhw.gateware.link.usb_core import DATA_ENDPOINT
 from mrfhw.host.remote import RemoteSession
+from mrfhw.machine.link_protocol import PACKET_BYTES
 from mrfhw.twin import machine
 from sim.support.blocking import blocking
 from sim.support.runner import bench_config, bench_parameters

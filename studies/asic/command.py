@@ -14,7 +14,7 @@ import click
 
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, given_options, machine_options
-from mrfhw.fpga.boards import BuildError
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.report import markdown
 from mrfhw.machine.manifest import config_from_options
 from mrfhw.system.errors import ProblemError

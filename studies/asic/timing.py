@@ -6,7 +6,7 @@ import re
 import shutil
 from dataclasses import dataclass
 
-from mrfhw.fpga.boards import BuildError
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.tools import Tool, run_step
 from studies.asic.activity import Activity
 from studies.asic.synthesis import INSIDE, LIBERTY, MACROS, NETLIST, Netlist

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrfhw.cost.rates import ethernet_bytes_per_s, link_bytes_per_s
+from mrfhw.cost.links import BoardLink
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.gateware.board.sdram import DATA_BITS
 from studies.bench.rows import Row
@@ -17,8 +17,8 @@ assert _BOARD.link_hz is not None
 
 # Bytes of log a second at most: through the link of that board and into its SDRAM, and through two that boards may have, of which
 # the 480 Mbit/s of USB leave so much to what they carry.
-LINKS = {f"serial port of {_BOARD.baud / 1e6:g} Mbaud": link_bytes_per_s(_BOARD.baud), "USB 2.0": 40e6,
-         "gigabit Ethernet": ethernet_bytes_per_s(),
+LINKS = {f"serial port of {_BOARD.baud / 1e6:g} Mbaud": BoardLink(baud=_BOARD.baud).bytes_per_s, "USB 2.0": 40e6,
+         "gigabit Ethernet": BoardLink("ethernet").bytes_per_s,
          f"SDRAM, {DATA_BITS} bits at {_BOARD.link_hz / 1e6:g} MHz": _BOARD.link_hz * DATA_BITS / 8}
 
 

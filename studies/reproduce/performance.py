@@ -9,11 +9,11 @@ import numpy as np
 
 from mrfhw.applications.motion.field import motion_problem
 from mrfhw.applications.stereo.field import stereo_problem
+from mrfhw.cost.cost import Cost
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
-from mrfhw.twin.log_timing import LogTiming
 from mrfhw.twin.machine import Machine
 from studies.report import Report, bars, span
 from studies.reproduce.chains import machine_for, tiles_for
@@ -54,15 +54,7 @@ def ideal_cycles(setting: Setting, lanes: int, iterations: int) -> float:
 
 def quiet_cycles(config: Config, problem: Problem, iterations: int, flushed: bool = False) -> int:
     """Cycles of a run whose log is empty; flushed: the pipeline is emptied after each colour (Section 3.3.3)."""
-    config = Derived.of(config)
-    placement = Placement(config, problem, Run(sweeps=1))
-    timing = LogTiming(config, placement)
-    timing.overlap = timing.overlap and not flushed
-    silence = np.zeros((placement.order.turns, placement.order.units), np.uint8)
-    for _ in range(2 * iterations):
-        timing.colour(silence, False)
-    timing.finish()
-    return timing.cycles
+    return Cost.of(config, problem, run=Run(sweeps=1)).cycles.of_sweeps(iterations, flushed)
 
 
 @dataclasses.dataclass(frozen=True)

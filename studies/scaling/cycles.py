@@ -15,7 +15,7 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.applications.descriptors import census, edge_weights
 from mrfhw.applications.stereo.field import CENSUS_ENERGY, CONTRAST, EDGE, SINGLETON_MAX, SMOOTH, stereo_problem
 from mrfhw.field.problem import Problem, Run
-from mrfhw.fpga.boards import BuildError
+from mrfhw.fpga.errors import BuildError
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.scenes import stereo_scene

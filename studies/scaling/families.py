@@ -13,7 +13,7 @@ __all__ = ["FAMILIES", "Family"]
 class Family:
     """A family, and one device of it.
 
-    logic, ram, dsp: what a unit of each resource is (`mrfhw.fpga.cells.occupied`). has: units of the device by resource.
+    logic, ram, dsp: what a unit of each resource is (`studies.cells.occupied`). has: units of the device by resource.
     source: where that is published.
     """
 

@@ -11,15 +11,15 @@ from typing import Any
 
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-from mrfhw.fpga.boards import BuildError
-from mrfhw.fpga.cells import occupied
-from mrfhw.fpga.synthesis import SCRIPTS, cell_types
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.tools import find_tool
 from mrfhw.generation.verilog import TILE, TOP, verilog_text
 from mrfhw.system.files import replaced
 from mrfhw.system.input_files import read_plain
+from studies.cells import occupied
 from studies.scaling.families import FAMILIES
 from studies.scaling.machines import LANES, PRESET, SIDES, machine
+from studies.synthesis import SCRIPTS, cell_types
 
 __all__ = ["ALL", "MESH", "Design", "Synthesis", "header", "measure_logic", "read_logic", "synthesize", "write_logic"]
 
@@ -63,7 +63,7 @@ class Synthesis:
         return self.design.lanes * self.design.side**2
 
     def occupied(self) -> dict[str, int]:
-        """By resource (`mrfhw.fpga.cells.RESOURCES`)."""
+        """By resource (`studies.cells.RESOURCES`)."""
         return occupied(self.cells, self.design.family)
 
 

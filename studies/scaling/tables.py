@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mrfhw.fpga.cells import RESOURCES, occupied
 from mrfhw.fpga.report import markdown
+from studies.cells import RESOURCES, occupied
 from studies.scaling.cycles import SIDES, STRONG, WEAK, Log, Sweep
 from studies.scaling.families import FAMILIES
 from studies.scaling.logic import MESH, Synthesis

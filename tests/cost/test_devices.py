@@ -12,13 +12,15 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
-from mrfhw.cost import devices
-from mrfhw.cost.devices import DEVICES, device_named, device_of, largest, link_memories, needs, too_much
-from mrfhw.cost.logic import EXAMPLES, GROUPS, MODEL, SAMPLES, fit, logic_of
-from mrfhw.fpga import boards
-from mrfhw.fpga.boards import BOARDS, BuildError
+from mrfhw.cost.cost import Cost
+from mrfhw.cost.devices import DEVICES, FAMILIES, device_named, device_of
+from mrfhw.cost.logic import GROUPS, MODEL, logic_of
+from mrfhw.field.problem import ProblemError
+from mrfhw.fpga.boards import BOARDS
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf
+from studies.logic_fit import EXAMPLES, SAMPLES, fit
 
 DOES_FIT_FPGA = pytest.mark.claim("boards",
     "what does not fit an FPGA by count is refused before anything is written; the estimate's errors are those of synthesized "
@@ -44,7 +46,7 @@ def test_the_model_is_that_of_the_samples() -> None:
 @pytest.mark.parametrize("family", DEVICE_OF)
 def test_blocks_are_near_to_those_of_synthesis(family: str) -> None:
     own = [one for one in json.loads(SAMPLES.read_text()) if one["family"] == family]
-    found = [needs(Config.from_dict(one["parameters"]), DEVICES[DEVICE_OF[family]]) for one in own]
+    found = [Cost.of(Config.from_dict(one["parameters"]), device=DEVICES[DEVICE_OF[family]]).needs for one in own]
     # Yosys has no true dual port of an M10K, and makes two of a table that two lanes read; narrow products it makes of logic there.
     limit = 5 if family == "cyclone5" else 3
     for kind in ("ram", "dsp"):
@@ -59,12 +61,12 @@ def test_kept_builds_fit_by_count(record: Path) -> None:
     config, device = Config.from_dict(held["config"]), device_of(held["device"])
     assert device is not None
     board = BOARDS[held["board"]]
-    link = link_memories(replace(board, log_bytes=held["log"].get("ring_bytes", board.log_bytes)))
-    assert too_much(config, device, link) is None
+    cost = Cost.of(config, device=device, link=replace(board, log_bytes=held["log"].get("ring_bytes", board.log_bytes)).link())
+    assert cost.too_much is None
     used = held["resources"]
     blocks = sum(cell["used"] for name, cell in used.items() if name in ("DP16KD", "ICESTORM_RAM", "BSRAM"))
     # Reader and writer of a log in SDRAM have four.
-    assert -5 <= blocks - needs(config, device, link).ram <= (4 if board.sdram else 0)
+    assert -5 <= blocks - cost.needs.ram <= (4 if board.sdram else 0)
 
 
 @LOGIC_KEPT_BUILDS
@@ -74,9 +76,9 @@ def test_the_logic_of_kept_builds_is_that_of_the_estimate_and_a_link(record: Pat
     held = json.loads(record.read_text())
     device = device_of(held["device"])
     assert device is not None
-    found = needs(Config.from_dict(held["config"]), device)
+    found = Cost.of(Config.from_dict(held["config"]), device=device).needs
     used = next(held["resources"][name]["used"] for name in ("TRELLIS_COMB", "ICESTORM_LC", "LUT4") if name in held["resources"])
-    estimated, margin = found.shares(device)["lut"][0], 1 + found.logic.largest_error
+    estimated, margin = found.shares["lut"][0], 1 + found.logic.largest_error
     assert estimated / margin + 600 < used < estimated * margin + 7500
 
 
@@ -95,7 +97,7 @@ def test_devices_have_what_the_tools_say(record: Path) -> None:
 
 
 @LOGIC_KEPT_BUILDS
-@pytest.mark.parametrize("family", boards.FAMILIES)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_every_machine_has_its_logic(family: str) -> None:
     for preset in ("default", "paper-16x1", "census", "census-subsets"):
         found = logic_of(Config.preset(preset), family)
@@ -108,9 +110,9 @@ def test_arria_10_has_the_logic_of_cyclone_v() -> None:
         assert logic_of(config, "arria10") == logic_of(config, "cyclone5")
 
 
-def test_every_family_of_boards_has_its_blocks() -> None:
-    assert set(devices.FAMILIES) == set(boards.FAMILIES)
-    assert {device.family for device in DEVICES.values()} == set(boards.FAMILIES)
+def test_every_family_has_a_device_and_every_board_a_family() -> None:
+    assert {device.family for device in DEVICES.values()} == set(FAMILIES)
+    assert {board.family for board in BOARDS.values()} == set(FAMILIES)
 
 
 def test_the_log_s_ring_is_counted() -> None:
@@ -118,17 +120,18 @@ def test_the_log_s_ring_is_counted() -> None:
     board = BOARDS["ecpix5-85f"]
     device = device_named(board.device)
     config = Config.preset("census", lanes=8, mesh_rows=12, mesh_cols=1, tile_rows=32)
-    assert too_much(config, device, link_memories(replace(board, log_bytes=1 << 14))) is None
-    assert too_much(config, device, link_memories(board)) == "211 memory blocks, and LFE5UM5G-85F has 208"
+    assert Cost.of(config, device=device, link=replace(board, log_bytes=1 << 14).link()).too_much is None
+    assert Cost.of(config, device=device, link=board.link()).too_much == "211 memory blocks, and LFE5UM5G-85F has 208"
 
 
 def test_every_board_of_ours_fits_its_device() -> None:
     for board in BOARDS.values():
         device = device_of(board.device)
         assert device is not None
-        link = link_memories(board)
-        assert too_much(Config.preset(board.preset), device, link) is None, board.name
-        most = largest(Config.preset(board.preset), device, link)
+        cost = Cost.of(Config.preset(board.preset), device=device, link=board.link())
+        assert cost.too_much is None, board.name
+        assert cost.refusal is None
+        most = cost.largest
         assert most is not None
         assert most.mesh_rows * most.mesh_cols >= Config.preset(board.preset).mesh_rows * Config.preset(board.preset).mesh_cols
 
@@ -158,17 +161,17 @@ def test_what_is_too_much_is_refused_alike(board: list[str], words: str) -> None
 
 def test_more_than_there_is() -> None:
     config = Config(mesh_rows=2, mesh_cols=32)
-    found = too_much(config, DEVICES["xc7a35t"])
+    found = Cost.of(config, device=DEVICES["xc7a35t"]).too_much
     assert found is not None
     assert "and xc7a35t has" in found
-    assert largest(Config(tile_rows=256, tile_cols=256), DEVICES["iCE40UP5K"]) is None
+    assert Cost.of(Config(tile_rows=256, tile_cols=256), device=DEVICES["iCE40UP5K"]).largest is None
     wide = Config.preset("icebreaker", mesh_cols=8, sampler=Cdf(uniform_bits=10), tile_rows=2, tile_cols=4, counter_bits=3)
-    assert re.fullmatch(r"about \d+ LUTs, and iCE40UP5K has 5280", too_much(wide, DEVICES["iCE40UP5K"]) or "")
+    assert re.fullmatch(r"about \d+ LUTs, and iCE40UP5K has 5280", Cost.of(wide, device=DEVICES["iCE40UP5K"]).too_much or "")
 
 
 @pytest.mark.parametrize("preset", ["paper-16x1", "paper-16x2", "tang-nano-9k"])
 def test_what_no_larger_machine_can_have_ends_the_search(preset: str) -> None:
-    most = largest(Config.preset(preset), DEVICES["10AX115"])
+    most = Cost.of(Config.preset(preset), device=DEVICES["10AX115"]).largest
     assert most is not None
 
 
@@ -217,7 +220,7 @@ def test_a_project_has_its_manifest(tmp_path: Path) -> None:
 
 def test_a_device_by_name() -> None:
     assert device_named("lfe5u-85f-6BG381C").name == "LFE5U-85F"
-    with pytest.raises(BuildError):
+    with pytest.raises(ProblemError):
         device_named("")
 
 
@@ -225,7 +228,6 @@ def test_a_device_by_name() -> None:
 def test_the_largest_mesh_fits_by_count(name: str) -> None:
     """As `mrfhw estimate` says of the same mesh."""
     board = BOARDS[name]
-    device, link = device_named(board.device), link_memories(board)
-    most = largest(Config.preset(board.preset), device, link)
-    assert most is not None
-    assert too_much(most, device, link, margin=False, small=True) is None
+    cost = Cost.of(Config.preset(board.preset), device=device_named(board.device), link=board.link())
+    assert cost.largest is not None
+    assert replace(cost, config=Derived.of(cost.largest)).perhaps_too_much is None

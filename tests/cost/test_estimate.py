@@ -15,7 +15,7 @@ from amaranth.hdl._mem import MemoryInstance
 from click.testing import CliRunner
 
 from mrfhw.cli import main
-from mrfhw.cost import estimate
+from mrfhw.cost.cost import Cost
 from mrfhw.field.problem import Problem, Run
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.tile.subset_choice import SubsetChoice
@@ -23,6 +23,7 @@ from mrfhw.gateware.unit.spu import Spu
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.samplers import Race
 from mrfhw.twin import machine
+from mrfhw.twin.log_timing import LogTiming
 from studies.baseline import BASELINES
 from support.random_problems import random_config, random_placement
 
@@ -57,11 +58,11 @@ MACHINES = {
 @pytest.mark.parametrize("name", MACHINES)
 def test_memories_are_those_of_the_circuit(name):
     found = Counter()
-    for memory in estimate.memories(MACHINES[name]):
+    for memory in Cost.of(MACHINES[name]).memories:
         found[memory.depth, memory.width] += memory.count
     assert found == Counter(memories_of(Fragment.get(Accelerator(MACHINES[name]), None)))
     bits = sum(depth * width * count for (depth, width), count in found.items())
-    assert sum(estimate.memory_bits(MACHINES[name]).values()) == bits
+    assert sum(Cost.of(MACHINES[name]).memory_bits.values()) == bits
 
 
 @MEMORIES_PRODUCTS
@@ -70,13 +71,13 @@ def test_multipliers_are_those_of_the_circuit(name):
     config = dataclasses.replace(MACHINES[name], mesh_rows=1, mesh_cols=1, spus=1)
     units = [Spu(config), *([SubsetChoice(config)] if config.subset_slots else [])]
     found = sum(rtlil.convert(unit).count("cell $mul ") for unit in units)
-    assert found == sum(of[0] for of in estimate.multipliers(config).values())
+    assert found == sum(of[0] for of in Cost.of(config).multipliers.values())
 
 
 def test_the_smallest_machine_takes_the_blocks_of_its_baseline():
     """Where no product is wider than a block, one block each."""
     cells = json.loads(BASELINES.read_text())["machines"]["ulx3s-85f"]
-    assert cells["dsp"] == sum(of[0] for of in estimate.multipliers(Config.preset("smallest")).values())
+    assert cells["dsp"] == sum(of[0] for of in Cost.of(Config.preset("smallest")).multipliers.values())
 
 
 @MEMORIES_PRODUCTS
@@ -88,7 +89,7 @@ def test_cycles_are_the_model_s_where_the_log_does_not_stall():
         for _ in range(5):
             p = random_placement(rng, config)
             found = machine.solve(config, p.problem, p.run)
-            wanted = estimate.cycles(config, p.problem, p.run)
+            wanted = Cost.of(config, p.problem, run=p.run).cycles
             if found.stall_cycles == 0:
                 assert wanted.running == found.cycles
                 compared += 1
@@ -97,14 +98,39 @@ def test_cycles_are_the_model_s_where_the_log_does_not_stall():
     assert compared > 20
 
 
+@pytest.mark.parametrize("flushed", [False, True])
+def test_cycles_of_sweeps_are_those_of_the_timetable(flushed):
+    """Of any number of sweeps, also where the pipeline is emptied after each colour, as no machine does."""
+    overlapping = 0
+    for number in range(30):
+        rng = np.random.default_rng([number, 2])
+        p = random_placement(rng, random_config(rng))
+        timing, cycles = LogTiming(p.config, p), Cost.of(p.config, p.problem, run=p.run).cycles
+        overlapping += timing.overlap
+        timing.overlap = timing.overlap and not flushed
+        for _ in range(2 * (number + 1)):
+            timing.colour(np.zeros((p.order.turns, p.config.units), np.uint8), False)
+        timing.finish()
+        assert cycles.of_sweeps(number + 1, flushed) == timing.cycles
+    assert 0 < overlapping < 30
+
+
+def test_what_is_not_known_is_asked_for():
+    cost = Cost.of(Config.preset("smallest"))
+    for name, words in (("cycles", "give one"), ("needs", "give one"), ("rate", "give clock_hz, work and link")):
+        with pytest.raises(ValueError, match=words):
+            getattr(cost, name)
+
+
 def test_the_command(tmp_path):
     arguments = ["estimate", "--preset", "smallest", "--rows", "10", "--cols", "12", "--labels", "5", "--sweeps", "7"]
     result = CliRunner().invoke(main, [*arguments, "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     problem = Problem(labels=5, singleton1=np.zeros((10, 12), int), constants=np.zeros(5, int))
-    assert found["cycles"] == dataclasses.asdict(estimate.cycles(Config.preset("smallest"), problem, Run(sweeps=7)))
-    assert found["memory_bits"] == estimate.memory_bits(Config.preset("smallest"))
+    cost = Cost.of(Config.preset("smallest"), problem, run=Run(sweeps=7))
+    assert found["cycles"] == {name: getattr(cost.cycles, name) for name in ("running", "loading", "reading")}
+    assert found["memory_bits"] == cost.memory_bits
     printed = CliRunner().invoke(main, arguments)
     assert f"{found['cycles']['running']} cycles without stalls" in printed.stdout
     for wrong, words in ((["--rows", "0"], "the grid is 0x12"), (["--labels", "65"], "labels is 65"),

@@ -14,7 +14,9 @@ from click.testing import CliRunner
 
 from mrfhw.cli import main
 from mrfhw.commands.build import missed
-from mrfhw.fpga.boards import BOARDS, FLOW_OPTION, BuildError, board_named
+from mrfhw.fpga.board import FLOW_OPTION
+from mrfhw.fpga.boards import BOARDS, board_named
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.flow import Attempt, Flow, _best
 from mrfhw.fpga.records import RECORD
 from mrfhw.fpga.tools import Step, Tool, find_tool, run_step

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
-from mrfhw.cost.rates import link_bytes_per_s, usb_bytes_per_s, workload
+from mrfhw.commands.build import stereo_workload
+from mrfhw.cost.links import BoardLink
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.report import PUBLISHED, RESULTS, kept_records
 from mrfhw.generation.generated import Verilog
@@ -95,13 +96,13 @@ def test_no_record_is_one_line(tmp_path):
 
 
 def test_link_carries_less_than_its_baud_rate():
-    assert 0.9 * 300_000 < link_bytes_per_s(3_000_000) < 0.96 * 300_000
-    assert 0.9 * 19 * 64_000 < usb_bytes_per_s() < 0.96 * 19 * 64_000
+    assert 0.9 * 300_000 < BoardLink(baud=3_000_000).bytes_per_s < 0.96 * 300_000
+    assert 0.9 * 19 * 64_000 < BoardLink("usb").bytes_per_s < 0.96 * 19 * 64_000
 
 
 @RATE_MACHINE_LOG
 def test_workload_is_the_machine_s():
-    work = workload(Derived.preset("smallest", tile_rows=16, tile_cols=32))
+    work = stereo_workload(Derived.preset("smallest", tile_rows=16, tile_cols=32))
     assert (work.rows, work.cols, work.labels) == (16, 32, 8)
     assert 0.9 < work.utilization <= 1
     assert 0 < work.log_bytes_per_evaluation < 0.2
@@ -113,7 +114,7 @@ def test_workload_is_the_machine_s():
 def test_a_small_machine_has_a_workload_too(least):
     """It is needed for a build's record, at the end of long work."""
     config = Config.preset("smallest", sampler=Race(uniform_bits=8, fraction_bits=2), **least)
-    work = workload(config)
+    work = stereo_workload(config)
     assert (work.rows, work.cols) == (config.tile_rows, config.tile_cols)
     assert work.labels <= 1 << config.label_bits
     assert 0.1 < work.utilization <= 1
@@ -123,6 +124,6 @@ def test_a_small_machine_has_a_workload_too(least):
 def test_workload_has_the_messages_that_are_not_kept(monkeypatch):
     """A long run's are folded into the histogram; the link carries them all the same."""
     config = Config.preset("smallest", tile_rows=16, tile_cols=32)
-    kept = workload(config)
+    kept = stereo_workload(config)
     monkeypatch.setattr(machine, "_KEPT", 100)
-    assert workload(config) == kept
+    assert stereo_workload(config) == kept

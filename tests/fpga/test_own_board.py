@@ -12,7 +12,8 @@ from amaranth.build import Clock, DiffPairs, Resource
 from click.testing import CliRunner
 
 from mrfhw.cli import main
-from mrfhw.fpga.boards import BOARDS, Board, BuildError, board_named
+from mrfhw.fpga.boards import BOARDS, Board, board_named
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.own_board import checked
 from mrfhw.fpga.vendor_boards import ArtyA7With35, De10Nano
 

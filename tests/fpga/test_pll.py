@@ -11,8 +11,9 @@ from amaranth.back import rtlil
 from amaranth.hdl import IOPort
 from amaranth.lib import io
 
-from mrfhw.fpga.boards import BOARDS, BuildError
+from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.dividers import LIMITS, TOLERANCE, Pll, pll_for
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.plls import PLLS
 
 PLL_DIVIDERS_EVERY = pytest.mark.claim("clocks of boards",

@@ -13,15 +13,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mrfhw.cost.rates import ethernet_bytes_per_s
+from mrfhw.cost.links import BoardLink
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
-from mrfhw.gateware.board.ethernet_top import ETHERNET_LOG_BYTES
 from mrfhw.gateware.link.bridge import LOG_WAIT
 from mrfhw.generation.ethernet_core import Ethernet, ethernet_core
 from mrfhw.host.links import Address, LinkError, SimEthernetLink, SimLink, UdpLink
 from mrfhw.host.remote import RemoteSession, connect
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, UDP_PORT, Operation
+from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, ETHERNET_LOG_BYTES, UDP_PORT, Operation
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import place
@@ -159,7 +158,7 @@ def test_a_full_log_fills_the_wire() -> None:
             pass
         seconds, size = link.clock() - began, requests.position - first
         assert size == log_bytes - DATAGRAM_LOG_CHUNK
-    rate, most = size / seconds, ethernet_bytes_per_s()
+    rate, most = size / seconds, BoardLink("ethernet").bytes_per_s
     print(f"{rate / 1e6:.1f} MB/s of log, {rate / LINK_HZ:.2f} bytes a cycle; the wires take {most / 1e6:.1f}")
     assert 0.98 * most < rate < 1.02 * most
 

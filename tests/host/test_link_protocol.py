@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrfhw.cost.rates import ethernet_bytes_per_s
+from mrfhw.cost.links import BoardLink
 from mrfhw.gateware.link.bridge import LOG_WAIT
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.link_protocol import (
@@ -119,4 +119,4 @@ def test_the_document_has_the_numbers_of_datagrams() -> None:
     assert f"at UDP port {UDP_PORT};" in text
     assert f"{Ethernet().ip} by default" in text
     assert f"waited for {LOG_WAIT} cycles" in text
-    assert f"at most {ethernet_bytes_per_s() / 1e6:.1f} MB" in text
+    assert f"at most {BoardLink('ethernet').bytes_per_s / 1e6:.1f} MB" in text

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mrfhw.fpga.boards import BOARDS, BuildError
+from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.clocks import rates_for
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.flow import Flow
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.host.links import SimLink

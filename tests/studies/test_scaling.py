@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.field.problem import Run
-from mrfhw.fpga.boards import BuildError
-from mrfhw.fpga.cells import RESOURCES, occupied
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.tools import find_tool
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -21,6 +20,7 @@ from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
 from mrfhw.twin import machine as model
+from studies.cells import RESOURCES, occupied
 from studies.scaling import command, cycles, logic, tables
 from studies.scaling.command import command as main
 from studies.scaling.families import FAMILIES

@@ -9,13 +9,11 @@ from mrfhw.gateware.board.board_top import LinkedMachine
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import DATAGRAM_WORDS, UDP_PORT
+from mrfhw.machine.link_protocol import DATAGRAM_WORDS, ETHERNET_LOG_BYTES, UDP_PORT
 
-__all__ = ["ETHERNET_CORE", "ETHERNET_HZ", "ETHERNET_LOG_BYTES", "EthernetTop"]
+__all__ = ["ETHERNET_CORE", "EthernetTop"]
 
 ETHERNET_CORE = "mrfhw_ethernet"  # module of `mrfhw.generation.ethernet_core`
-ETHERNET_HZ = 125_000_000  # of the wires' clocks
-ETHERNET_LOG_BYTES = 1 << 15  # of the ring of log that waits for the host
 WHOLE = 0b1000  # of the core's last_be: the last word has all its bytes
 
 

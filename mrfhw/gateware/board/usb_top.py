@@ -12,10 +12,9 @@ from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.link.usb import UsbSerial
 from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.machine.config import Config
+from mrfhw.machine.link_protocol import USB_LOG_BYTES
 
-__all__ = ["USB_LOG_BYTES", "UsbTop"]
-
-USB_LOG_BYTES = 1 << 14  # of the ring of log that waits for the host: 14 ms, as a host's controller moves data by the millisecond
+__all__ = ["UsbTop"]
 
 
 class UsbTop(LinkedMachine):

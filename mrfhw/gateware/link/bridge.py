@@ -25,9 +25,10 @@ from mrfhw.machine.link_protocol import (
     Operation,
     Status,
     is_size,
+    log_unit,
 )
 
-__all__ = ["LOG_WAIT", "Bridge", "LogBuffer", "check_link", "log_unit"]
+__all__ = ["LOG_WAIT", "Bridge", "LogBuffer", "check_link"]
 
 LOG_WAIT = 1023  # cycles that log which fills no datagram waits for more
 
@@ -38,11 +39,6 @@ def check_link(line_bits: int, words: int, log_bytes: int, response_words: int |
         if check_words(name, size) > DATAGRAM_WORDS and datagrams:
             raise ValueError(f"{name} is {size}; a datagram holds a frame of {DATAGRAM_WORDS} words: give {DATAGRAM_WORDS} or less")
     _check_log(line_bits, log_bytes, log_unit(datagrams))
-
-
-def log_unit(datagrams: bool) -> int:
-    """Bytes of log that are stored at once."""
-    return 4 if datagrams else 1
 
 
 def _check_log(line_bits: int, size: int, unit: int) -> None:

@@ -7,10 +7,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.machine.link_protocol import FRAME_BITS
+
 __all__ = ["DIVISOR_LIMITS", "UartReceiver", "UartTransmitter", "check_divisor"]
 
 DIVISOR_LIMITS = (4, 1 << 16)
-FRAME_BITS = 10  # start, eight of data, stop
 
 
 def check_divisor(divisor: int) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 
 from amaranth import Elaboratable, Module, ResetInserter
 
-__all__ = ["PACKET_BYTES", "PRODUCT_ID", "VENDOR_ID", "UsbDevice", "check_core"]
+from mrfhw.machine.link_protocol import PACKET_BYTES
 
-PACKET_BYTES = 64  # of a packet of a full-speed bulk endpoint
+__all__ = ["PRODUCT_ID", "VENDOR_ID", "UsbDevice", "check_core"]
+
 VENDOR_ID, PRODUCT_ID = 0x1209, 0x0001  # pid.codes' for tests; whoever sells boards has one of their own
 MANUFACTURER, PRODUCT = "mrfhw", "mrfhw machine"
 STATUS_ENDPOINT, DATA_ENDPOINT = 1, 2

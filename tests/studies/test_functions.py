@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mrfhw.fpga.functions import FUNCTIONS, measure
 from mrfhw.machine.config import Config
+from studies.functions import FUNCTIONS, measure
 
 
 def test_every_function_is_of_a_machine():

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from mrfhw.fpga.boards import BuildError
+from mrfhw.fpga.errors import BuildError
 
 __all__ = ["KINDS", "RESOURCES", "cells_of", "occupied", "types_of"]
 
@@ -70,6 +70,6 @@ def occupied(cells: Mapping[str, int], family: str) -> dict[str, int]:
         found = [(resource, weight) for resource, row in rows.items() for types, weight in row.items() if re.fullmatch(types, name)]
         if len(found) != 1:
             raise BuildError(f"synthesis made {count} cells {name}, and what they occupy of {family} is not known: name them in "
-                             "mrfhw/fpga/cells.py")
+                             "studies/cells.py")
         total[found[0][0]] += count * found[0][1]
     return {resource: math.ceil(round(total[resource], 6)) for resource in RESOURCES}

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.cells import cells_of, occupied, types_of
 from mrfhw.fpga.tools import find_tool, run_step
+from studies.cells import cells_of, occupied, types_of
 
 __all__ = ["COUNTED", "PACKERS", "SCRIPTS", "cell_types", "packed", "synthesized"]
 
@@ -68,7 +68,7 @@ SCRIPTS = {
 
 
 def synthesized(verilog: str, top: str, family: str, directory: Path) -> dict[str, int]:
-    """Cells by kind (`mrfhw.fpga.cells.KINDS`) of a module. directory: for the tool's files. Raises BuildError."""
+    """Cells by kind (`studies.cells.KINDS`) of a module. directory: for the tool's files. Raises BuildError."""
     return cells_of(_statistics(verilog, top, family, directory))
 
 
@@ -80,7 +80,7 @@ PACKERS = {
 }
 
 
-# Families whose unit of logic several cells share, as `mrfhw.fpga.cells.occupied` counts.
+# Families whose unit of logic several cells share, as `studies.cells.occupied` counts.
 COUNTED = ("cyclone5",)
 
 

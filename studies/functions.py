@@ -1,4 +1,4 @@
-"""`python -m mrfhw.fpga.functions`: what each function of the energy costs, in cells of a lane's pipeline and bits of memory."""
+"""`python -m studies.functions`: what each function of the energy costs, in cells of a lane's pipeline and bits of memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from mrfhw.cost.estimate import memory_bits
-from mrfhw.fpga.cells import KINDS
-from mrfhw.fpga.synthesis import synthesized
+from mrfhw.cost.cost import Cost
 from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.generation.verilog import component_verilog
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
+from studies.cells import KINDS
+from studies.synthesis import synthesized
 
 __all__ = ["FAMILIES", "FUNCTIONS", "measure"]
 
@@ -48,7 +48,7 @@ def measure(config: Config, family: str, directory: Path) -> dict[str, int]:
 def _rows(families: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
     for name, changes in FUNCTIONS.items():
         config = Derived.of(Config(**changes))
-        bits = memory_bits(config)
+        bits = Cost.of(config).memory_bits
         cells = []
         for family in families:
             with tempfile.TemporaryDirectory() as folder:

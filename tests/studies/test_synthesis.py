@@ -6,12 +6,13 @@ import json
 
 import pytest
 
-from mrfhw.fpga.boards import BOARDS, BuildError
-from mrfhw.fpga.cells import KINDS, RESOURCES, cells_of, occupied
+from mrfhw.fpga.boards import BOARDS
+from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.flow import STATISTICS
-from mrfhw.fpga.synthesis import cell_types
 from mrfhw.machine.samplers import Cdf
 from studies.baseline import BASELINES, MACHINES, changes
+from studies.cells import KINDS, RESOURCES, cells_of, occupied
+from studies.synthesis import cell_types
 from support.synthesized import synthesize
 
 TILE_SYNTHESIZED_ONCE = pytest.mark.claim("python -m studies.scaling",

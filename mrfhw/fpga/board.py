@@ -1,0 +1,89 @@
+"""What a board is."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrfhw.cost.links import BoardLink, LogMemory
+from mrfhw.fpga.errors import BuildError
+from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
+from mrfhw.generation.ethernet_core import Ethernet
+
+__all__ = ["FLOW_OPTION", "Board"]
+
+FLOW_OPTION = "script_after_synth"  # of a platform with open tools: the flow's own, which asks for statistics there
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """A board, its FPGA and the machine that it is built with unless told otherwise.
+
+    family: of the FPGA, "ecp5", "ice40", "gowin", "cyclone5", "arria10" or "xilinx" (7 series). device: the FPGA's name.
+    platform: module and class of its Amaranth platform, or what makes one. open_flow: a bitstream can be made with open tools; else
+    the vendor's project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are
+    in docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). link_hz: of the link and the SDRAM at most, where
+    they have a clock of their own, made by the same PLL; None: they have the machine's. words, response_words, log_bytes: of the
+    link's memories (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. ethernet: the link is gigabit
+    Ethernet, through the platform's "eth_rgmii", and baud is not used. usb: it is full-speed USB, through the platform's "usb", and
+    baud is not used either; where the link has a clock of its own, it is that of USB's samples. seed: of place and route, that is
+    tried first.
+    mapping: of Yosys' ways to map logic to tables ("flow", "flow2", "flow3": abc9 tries several and keeps the least) the one that a
+    machine gets whose lanes do not share a site: 3 % fewer tables than the usual one, with which those of several lanes are routed.
+    options: of the tools, by what Amaranth's platform calls them.
+    """
+
+    name: str
+    title: str
+    family: str
+    device: str
+    platform: tuple[str, str] | Callable[[], Any]
+    oscillator_hz: int
+    clock_hz: int
+    baud: int = 3_000_000
+    preset: str = "default"
+    link_hz: int | None = None
+    words: int = 512
+    response_words: int | None = None
+    log_bytes: int = 2048
+    sdram: bool = False
+    seed: int = 1
+    open_flow: bool = True
+    ethernet: Ethernet | None = None
+    usb: bool = False
+    mapping: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def serial(self) -> bool:
+        """The link is a UART's, which has a baud rate."""
+        return self.ethernet is None and not self.usb
+
+    def link(self, baud: int | None = None, memory_hz: float | None = None) -> BoardLink:
+        """What carries the log. baud: of a serial port; None: the board's. memory_hz: clock of the SDRAM, whose rate goes with it;
+        None leaves it out."""
+        timing, memory = SdramTiming(), None
+        if self.sdram and memory_hz is not None:
+            memory = LogMemory(1 << timing.address_bits, timing.beats_per_cycle(round(memory_hz)) * memory_hz * DATA_BITS / 8)
+        kind = "ethernet" if self.ethernet else "usb" if self.usb else "serial"
+        return BoardLink(kind, self.baud if baud is None else baud, self.words, self.response_words, self.log_bytes, memory)
+
+    def script(self, lanes: int) -> str:
+        """What Yosys does first, of a machine of so many lanes a site."""
+        mapping = f"scratchpad -copy abc9.script.{self.mapping} abc9.script\n" if self.mapping and lanes == 1 else ""
+        return mapping + self.options.get("script_after_read", "")
+
+    def make_platform(self) -> Any:
+        """A new platform of Amaranth's. Raises BuildError where amaranth-boards is missing."""
+        if callable(self.platform):
+            return self.platform()
+        module, name = self.platform
+        try:
+            made: Callable[[], Any] = getattr(importlib.import_module(module), name)
+        except ModuleNotFoundError as error:
+            if error.name != "amaranth_boards":
+                raise
+            raise BuildError("boards need amaranth-boards, which is not installed: pip install 'mrfhw[fpga]'") from None
+        return made()
