@@ -11,9 +11,9 @@ from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, is_given, machine_options
 from mrfhw.generation.files import TOPS, WIDTHS, Top, check_folder, generate, left_by_another, stated_top
 from mrfhw.generation.identity import circuit_digest
-from mrfhw.generation.known import remember
 from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.known import remember
 from mrfhw.machine.manifest import config_from_options
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
@@ -33,13 +33,6 @@ def _top(kind: str, prefix: str | None, manifest: str | None, **widths: int | No
         option = WIDTHS[next(iter(given))].replace("_", "-")
         raise ConfigError(f"--{option} is given, and top is chip, which has no AXI memory port: give --top axi, or leave it out")
     return Top(kind, **given, prefix=prefix)
-
-
-def _driver() -> Any:
-    # With the model behind it, whose import takes longer than the Verilog of a small machine.
-    from mrfhw.driver.driver import Driver
-
-    return Driver
 
 
 @click.command("generate", cls=OneLineCommand)
@@ -67,14 +60,14 @@ def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_addre
     directory = output or Path("rtl_out") / f"{config.name}{top.suffix}{f'-{top.prefix}' if top.prefix else ''}"
     check_writable(directory)
     with working("generating"):
-        files = generate(config, top, _driver() if testbench else None)
+        files = generate(config, top, testbench)
     check_folder(directory, files)
     former = left_by_another(directory, files)
     with staged(directory) as scratch:
         write_files(scratch, files)
     for path in former:
         path.unlink(missing_ok=True)
-    remember(config)
+    remember(config, circuit_digest(config))
     click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{config.all_lanes} lane{'s' * (config.all_lanes > 1)}, "
                f"{config.sites} sites, circuit {circuit_digest(config)[:16]}")
 

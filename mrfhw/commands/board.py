@@ -16,8 +16,9 @@ import click
 from mrfhw.commands.machine_options import OneLineCommand, is_given, machine_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.link.uart import check_divisor
-from mrfhw.generation.known import remember
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.host.links import host_and_port, written_host
+from mrfhw.machine.known import remember
 from mrfhw.machine.manifest import config_from_options
 from mrfhw.simulation.board import DIVISOR, CompiledBoard
 from mrfhw.simulation.ethernet_board import CompiledEthernetBoard
@@ -133,12 +134,12 @@ def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options
             signal.signal(number, _ended)
     if scheme == "udp":
         with CompiledEthernetBoard(config, quick=quick) as wired, contextlib.suppress(KeyboardInterrupt):
-            remember(config)
+            remember(config, circuit_digest(config))
             _serve_datagrams(wired, host, port)
     else:
         made = CompiledBoard(config, divisor, quick=quick, memory_bytes=memory_bytes)
         with made as serial, contextlib.suppress(KeyboardInterrupt):
-            remember(config)
+            remember(config, circuit_digest(config))
             if scheme == "pty":
                 _serve_terminal(serial)
             else:

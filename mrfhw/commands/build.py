@@ -23,9 +23,10 @@ from mrfhw.fpga.flow import BITSTREAMS, Flow
 from mrfhw.fpga.records import RECORD, record_of
 from mrfhw.fpga.report import critical_path, seed_range
 from mrfhw.generation.files import MANIFEST, beside, check_folder, left_by_another
-from mrfhw.generation.known import remember
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.known import remember
 from mrfhw.machine.manifest import config_from_options
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
@@ -149,7 +150,7 @@ def command(name: str, clock: float | None, baud: int | None, ip: str | None, lo
         with working("measuring utilization with the model"):
             work = stereo_workload(config)  # before anything is written, as it may refuse the machine
     files = _write_project(flow, directory)
-    remember(config)
+    remember(config, circuit_digest(config))
     click.echo(f"wrote the project of {config.size} at {flow.rates.hz / 1e6:g} MHz to {directory}: "
                f"{', '.join(files)}")
     if no_build:

@@ -14,7 +14,9 @@ from mrfhw.driver.c_files import EXAMPLE, driver_files, with_prefix
 from mrfhw.driver.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES
 from mrfhw.generation.files import Top, stated_top
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.manifest import stated_digest
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
 
@@ -47,8 +49,9 @@ def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None
     top = Top() if manifest is None else stated_top(manifest)
     port, prefix = top.memory_port(task.machine), top.prefix
     with working("generating"):
-        image = load_image(task.machine, task.problem, task.run)
-        texts = {**driver_files(task.machine, port, prefix), **with_prefix({"mrfhw_image.h": c_array(image)}, prefix)}
+        digest = stated_digest(task.machine) or circuit_digest(task.machine)
+        image = load_image(task.machine, digest, task.problem, task.run)
+        texts = {**driver_files(task.machine, digest, port, prefix), **with_prefix({"mrfhw_image.h": c_array(image)}, prefix)}
     files: dict[str, str | bytes] = {**texts, f"{prefix or 'mrfhw'}_image.bin": image}
     # The example is there to be changed, for the addresses of a system.
     mine, example = files[EXAMPLE], output / EXAMPLE

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mrfhw.driver.image import c_constants
-from mrfhw.generation.register_map import MemoryPort, c_header
-from mrfhw.generation.verilog import AXI_TOP, TOP
+from mrfhw.driver.register_map import c_header
 from mrfhw.machine.config import Config
+from mrfhw.machine.ports import AXI_TOP, TOP, MemoryPort
 
 __all__ = ["EXAMPLE", "TEMPLATES", "driver_files", "with_prefix"]
 
@@ -29,15 +29,17 @@ def with_prefix(files: Mapping[str, str], prefix: str | None) -> dict[str, str]:
     return {other(name): other(text) for name, text in files.items()}
 
 
-def driver_files(config: Config, port: MemoryPort | None = None, prefix: str | None = None) -> dict[str, str]:
+def driver_files(config: Config, digest: str, port: MemoryPort | None = None, prefix: str | None = None) -> dict[str, str]:
     """The text of each file by name: driver, example, and the header of registers that `mrfhw generate` writes too.
 
-    port: of a machine with AXI ports, whose log the driver then takes from a ring in memory. prefix: as of `with_prefix`.
+    digest: of the machine's circuit, 64 hexadecimal digits.
+    port: of a machine with AXI ports, whose log the driver then takes from a ring in memory.
+    prefix: as of `with_prefix`.
     """
     usual = TOP if port is None else AXI_TOP
     header = f"{prefix or usual}.h"
     values = {"@HEADER@": header, "@IMAGE@": c_constants()}
-    files = {header: c_header(config, port)}
+    files = {header: c_header(config, digest, port)}
     for name in TEMPLATES:
         text = Path(__file__).with_name(name).read_text()
         for mark, value in values.items():

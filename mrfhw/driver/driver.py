@@ -11,7 +11,6 @@ from typing import Protocol
 import numpy as np
 
 from mrfhw.field.problem import Problem, ProblemError
-from mrfhw.generation.identity import DIGITS, circuit_digest
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import of_channel
@@ -20,6 +19,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import (
     CONTROL_BITS,
     DELTA_WRAPPED,
+    DIGITS,
     DOUBLETON_CODES,
     GROUP_LANES,
     IDENTITY,
@@ -118,22 +118,19 @@ class Driver:
     change. A `load` that keeps the chip's generators writes only words that differ from these; its caller asserts that no other
     program has used the chip meanwhile. Any other load discards the record first.
 
-    digest: of the chip's circuit (manifest.json, build.json); without it the host generates the circuit to compute its digest.
+    config: the machine that the chip is.
+    chip: its bus.
+    digest: of its circuit, hexadecimal, the first DIGITS digits or more (manifest.json, build.json); needed by `check` alone.
     """
 
     def __init__(self, config: Config, chip: Chip, digest: str | None = None):
         config = Derived.of(config)
         self.config, self.chip, self.map = config, chip, AddressMap(config)
-        self._digest = digest
+        self.digest = None if digest is None else digest[:DIGITS]  # what the digest registers must read
         # By word address; pages that are never written take no memory.
         self._held = np.zeros(1 << self.map.address_bits, np.uint32)
         self._known = np.zeros(1 << self.map.address_bits, np.bool_)
         self._written = 0  # words of the load under way
-
-    @property
-    def digest(self) -> str:
-        """What the chip's digest registers must read, hexadecimal."""
-        return (self._digest or circuit_digest(self.config))[:DIGITS]
 
     def forget(self) -> None:
         """Discard the record of written words: another program used the chip, it was switched off, or its link was reconnected."""
@@ -165,7 +162,9 @@ class Driver:
         return dict(zip(COUNTERS, self.get(*COUNTERS), strict=True))
 
     def check(self) -> None:
-        """Raise ChipError unless the chip has the circuit that this program generates from this configuration."""
+        """Raise ChipError unless the chip has the circuit of the digest. ValueError where the driver was given none."""
+        if self.digest is None:
+            raise ValueError("digest is None; a chip is checked by its circuit's: give Driver that")
         identity, version, *digest = self.get("identity", "version", *(f"digest_{i}" for i in range(4)))
         if identity != IDENTITY:
             raise ChipError(f"the identity register reads {identity:#010x}, not {IDENTITY:#010x}: no such chip on this link")

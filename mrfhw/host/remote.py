@@ -16,7 +16,7 @@ from mrfhw.driver.readout import Done, carried, check_counters, check_sweep, mos
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.host.answers import Greeting
+from mrfhw.host.circuits import digest_of
 from mrfhw.host.links import Address, Link, LinkError, open_link
 from mrfhw.host.reconnecting import Reconnecting
 from mrfhw.host.requests import Limits, Requests
@@ -185,7 +185,12 @@ class RemoteSession(BaseSession):
     requests, damaged frames and reconnections since the last result.
     """
 
-    def __init__(self, config: Config, open_: Callable[[], Link], limits: Limits | None = None):
+    def __init__(self, config: Config, open_: Callable[[], Link], limits: Limits | None = None, digest: str | None = None):
+        """config: the machine that the board was built with.
+        open_: makes the link.
+        limits: of waiting.
+        digest: of the machine's circuit; None for `digest_of` it.
+        """
         self.config, limits = config, limits or Limits()
         self._running: RemoteRun | None = None
         self._unread: deque[RemoteRun] = deque()  # finished runs whose log has not arrived completely, in order
@@ -195,8 +200,9 @@ class RemoteSession(BaseSession):
         self._loaded_over = 0  # reconnections before the last load
         self.requests = Requests(self._link, limits)
         try:
-            self.driver = Driver(config, RemoteChip(self.requests))
-            self.greeting = self._greet()
+            self.greeting = self.requests.hello()  # where no board answers, no circuit is generated
+            self.driver = Driver(config, RemoteChip(self.requests), digest or digest_of(config))
+            self._check()
         except BaseException:
             self.close()
             raise
@@ -209,13 +215,11 @@ class RemoteSession(BaseSession):
         """Close the link; the board keeps its state."""
         self.requests.link.close()
 
-    def _greet(self) -> Greeting:
-        greeting = self.requests.hello()
+    def _check(self) -> None:
         self.driver.check()
-        if greeting.line_bytes != self.config.line_bits // 8:
-            raise ChipError(f"the board's log has lines of {8 * greeting.line_bytes} bits, not {self.config.line_bits}: give the "
-                            "parameters that the chip was built with, or build it again")
-        return greeting
+        if self.greeting.line_bytes != self.config.line_bits // 8:
+            raise ChipError(f"the board's log has lines of {8 * self.greeting.line_bytes} bits, not {self.config.line_bits}: give "
+                            "the parameters that the chip was built with, or build it again")
 
     # -- a run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,21 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.input_files import read_plain
 
-__all__ = ["AUTO", "DEFAULTS", "MANIFEST_HINT", "MESH_FIELDS", "NAMES", "PLACING", "chosen_backend", "config_from_options",
-           "machine_in", "read_manifest", "split_options"]
+__all__ = [
+    "AUTO",
+    "DEFAULTS",
+    "MANIFEST_HINT",
+    "MESH_FIELDS",
+    "NAMES",
+    "PLACING",
+    "Stated",
+    "chosen_backend",
+    "config_from_options",
+    "machine_in",
+    "read_manifest",
+    "split_options",
+    "stated_digest",
+]
 
 # Fields given by --spes and --mesh.
 MESH_FIELDS = ("mesh_rows", "mesh_cols")
@@ -28,6 +42,20 @@ PLACING = ("spes", "mesh", "spus", "lanes", "subset_slots", "tile_rows", "tile_c
            "s2_words", "hub_fan_in", "hub_depth", "line_levels", "line_bits")
 MANIFEST_BYTES = 1 << 20
 MANIFEST_HINT = "give a manifest.json that mrfhw generate or mrfhw build has written"
+
+
+class Stated(Config):
+    """A machine that a manifest states, equal to the `Config` that it is of.
+
+    circuit: the digest of its circuit, 64 hexadecimal digits; None where the manifest states none.
+    """
+
+    circuit: str | None = None
+
+
+def stated_digest(config: Config) -> str | None:
+    """The digest of a machine's circuit, where a manifest states it."""
+    return config.circuit if isinstance(config, Stated) else None
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -56,7 +84,7 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     return held
 
 
-def machine_in(path: str | Path) -> Config:
+def machine_in(path: str | Path) -> Stated:
     """The machine that a manifest states.
 
     Raises ConfigError for what is no manifest, and for one of another interface, whose registers would be read wrongly.
@@ -67,7 +95,7 @@ def machine_in(path: str | Path) -> Config:
         raise ConfigError(f"{path} has interface {interface!s:.40}; this version of mrfhw has {INTERFACE_VERSION}: generate the "
                           "machine anew, or use the version of mrfhw that generated it")
     try:
-        config = Config.from_dict(parameters)
+        config = Stated.from_dict(parameters)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     except (TypeError, ValueError, AttributeError, KeyError):
@@ -75,6 +103,10 @@ def machine_in(path: str | Path) -> Config:
     if Derived.of(config).digest != digest:
         raise ConfigError(f"{path} has parameters with another digest than it states, so that it was changed by hand: generate the "
                           "machine anew")
+    circuit = held.get("digest")
+    if circuit is not None and not re.fullmatch("[0-9a-f]{64}", str(circuit)):
+        raise ConfigError(f"{path} has a digest of no circuit: {MANIFEST_HINT}")
+    object.__setattr__(config, "circuit", circuit)
     return config
 
 

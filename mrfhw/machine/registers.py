@@ -14,6 +14,7 @@ from mrfhw.machine.address_space import REGION_BITS
 __all__ = [
     "CONTROL_BITS",
     "DELTA_WRAPPED",
+    "DIGITS",
     "GROUP_LANES",
     "LMEM_WORDS",
     "MODE_BITS",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 IDENTITY = int.from_bytes(b"MRFH", "big")
+DIGITS = 32  # hexadecimal, of a circuit's digest, that the registers hold
 INTERFACE_VERSION = 11  # raised with every change of a circuit (rtl_out/golden/history.json)
 
 TEMPERATURE_TABLE = 0x400

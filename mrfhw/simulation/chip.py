@@ -13,6 +13,7 @@ from mrfhw.backends.chip_run import ChipRun, DrivenSession
 from mrfhw.backends.session import Pauses, Progress
 from mrfhw.driver.driver import ChipError, Driver
 from mrfhw.field.result import Result
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.compiled import compile_chip
@@ -114,7 +115,7 @@ class ChipSession(DrivenSession):
     backend = "rtl"
 
     def __init__(self, chip: CompiledChip, patience: int = 1 << 40):
-        super().__init__(chip.config, Driver(chip.config, chip))
+        super().__init__(chip.config, Driver(chip.config, chip, circuit_digest(chip.config)))
         self.chip, self.patience = chip, patience
 
     @classmethod

@@ -25,10 +25,10 @@ from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.generation.files import Top
 from mrfhw.generation.files import manifest as generated_manifest
 from mrfhw.generation.identity import circuit_digest
-from mrfhw.generation.register_map import MemoryPort
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.ports import MemoryPort
 from mrfhw.machine.registers import CONTROL_BITS, LmemWord, Region, register
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement
@@ -93,11 +93,11 @@ def test_compiles_freestanding(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
     config = smallest()
-    image = load_image(config, denoising(config, 1), denoising(config, 1).run)
+    image = load_image(config, circuit_digest(config), denoising(config, 1), denoising(config, 1).run)
     for port in (None, MemoryPort(64, 32, 128)):
         directory = tmp_path / ("chip" if port is None else "axi")
         directory.mkdir()
-        for name, text in {**driver_files(config, port), "mrfhw_image.h": c_array(image)}.items():
+        for name, text in {**driver_files(config, circuit_digest(config), port), "mrfhw_image.h": c_array(image)}.items():
             (directory / name).write_text(text)
         for source in ("mrfhw_driver.c", "example.c"):
             for bits in (8, 16, 32):
@@ -121,7 +121,7 @@ def test_image_is_the_load_of_the_driver() -> None:
     """The words that the driver in Python writes, each once; LMem's last and in raster order."""
     config = Config(mesh_rows=2, mesh_cols=2, spus=2, tile_rows=8, tile_cols=8, hub_fan_in=2, lmem_banks=4)
     p = stereo(config, 3, (13, 15), clamped=True)
-    image = np.frombuffer(load_image(config, p, p.run), "<u4")
+    image = np.frombuffer(load_image(config, circuit_digest(config), p, p.run), "<u4")
     assert [image[name] for name in (ImageWord.ROWS, ImageWord.COLS, ImageWord.LABELS, ImageWord.SWEEPS, ImageWord.BURN_IN)] == [
         13, 15, 5, 12, 3]
     assert image[ImageWord.WORDS] == len(image)
@@ -154,7 +154,8 @@ def test_export_command(tmp_path: Path) -> None:
         out = tmp_path / str(number)
         assert "15x13 sites, 6 labels, 9 sweeps, image of " in export(*words, "-o", str(out))
         image = image_of(p)
-        wanted = {name: text.encode() for name, text in {**driver_files(smallest(), port), "mrfhw_image.h": c_array(image)}.items()}
+        texts = {**driver_files(smallest(), circuit_digest(smallest()), port), "mrfhw_image.h": c_array(image)}
+        wanted = {name: text.encode() for name, text in texts.items()}
         assert {path.name: path.read_bytes() for path in out.iterdir()} == {**wanted, "mrfhw_image.bin": image}
         subprocess.run([*STRICT, "-c", "mrfhw_driver.c", "example.c"], cwd=out, check=True)
     example = tmp_path / "0" / "example.c"
@@ -166,12 +167,12 @@ def test_export_command(tmp_path: Path) -> None:
     run = Run(sweeps=40, burn_in=3, seed=8, initial="minimum")
     export("--preset", "smallest", "-o", str(tmp_path / "mean"), "--estimate", "mean")
     mean = dataclasses.replace(p.run, estimate="mean")
-    assert (tmp_path / "mean" / "mrfhw_image.bin").read_bytes() == load_image(p.config, p.problem, mean)
+    assert (tmp_path / "mean" / "mrfhw_image.bin").read_bytes() == load_image(p.config, circuit_digest(p.config), p.problem, mean)
     long = "--estimate", "mean", "--sweeps", "1000", "--burn-in", "0"
     assert ("the run counts 1000 sweeps; LMem holds the sums of 51 sweeps of 6 labels, and the driver in C does not clear them: "
             "give fewer sweeps, or a machine of more counter_bits") in export(
                 "--preset", "smallest", "--label-bits", "4", "--counter-bits", "2", "-o", str(tmp_path / "none"), *long)
-    assert (tmp_path / "seed" / "mrfhw_image.bin").read_bytes() == load_image(p.config, p.problem, run)
+    assert (tmp_path / "seed" / "mrfhw_image.bin").read_bytes() == load_image(p.config, circuit_digest(p.config), p.problem, run)
     manifest.write_text(json.dumps(held | {"memory_port": {"data_bits": "32"}}))
     for words, said in ((("--machine", str(manifest)), "has a memory port of no machine: give a manifest.json"),
                         (("--preset", "smallest", "--sweeps", "0"), "sweeps is 0"), (("--label-bits", "9"), "label_bits is 9"),
@@ -337,7 +338,7 @@ def test_buffers_that_are_too_small(machine: Machine, tmp_path: Path) -> None:
     narrow = Machine(build(tmp_path, smallest(), count_bits=8), machine.chip, machine.log)
     assert narrow.open() == "OK"
     for sweeps, wanted in ((257, "OK"), (258, "COUNT_BITS")):
-        long = load_image(p.config, p.problem, Run(sweeps=sweeps, burn_in=2))
+        long = load_image(p.config, circuit_digest(p.config), p.problem, Run(sweeps=sweeps, burn_in=2))
         assert narrow.load(long, *buffers(p, np.uint8)) == wanted
 
 
@@ -410,7 +411,7 @@ def test_functions_out_of_order(machine: Machine) -> None:
 def test_a_run_left_behind(machine: Machine) -> None:
     """The machine is busy; settled, it takes the next problem."""
     p = denoising(smallest(), 1)
-    long = load_image(p.config, p.problem, Run(sweeps=100_000, seed=3))
+    long = load_image(p.config, circuit_digest(p.config), p.problem, Run(sweeps=100_000, seed=3))
     assert machine.load(long, *buffers(p)) == "OK"
     assert machine.call("start") == "OK"
     for _ in range(3):
@@ -443,7 +444,7 @@ def test_impossible_registers(machine: Machine) -> None:
 def test_a_stopped_run(machine: Machine) -> None:
     """Stopped by somebody else: the run ends where it should not."""
     p = denoising(smallest(), 1)
-    assert machine.load(load_image(p.config, p.problem, Run(sweeps=1000)), *buffers(p)) == "OK"
+    assert machine.load(load_image(p.config, circuit_digest(p.config), p.problem, Run(sweeps=1000)), *buffers(p)) == "OK"
     assert machine.call("start") == "OK"
     machine.chip.write(np.array([register("control")], np.uint32), np.array([1 << CONTROL_BITS["stop"]], np.uint32))
     while (found := machine.poll()) == ("OK", False):

@@ -14,8 +14,9 @@ from mrfhw.driver.c_files import driver_files
 from mrfhw.driver.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES, Problem, Run, Schedule
 from mrfhw.field.result import Result
-from mrfhw.generation.register_map import MemoryPort
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
+from mrfhw.machine.ports import MemoryPort
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip
 from mrfhw.twin.machine import solve
@@ -65,13 +66,14 @@ def test_a_program_gives_the_model_s_bits(compiler: tuple[str, ...], runner: tup
     for tool in (compiler[0], *runner[:1]):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    rng = np.random.default_rng(5)
+    rng, digest = np.random.default_rng(5), circuit_digest(CONFIG)
     problem = Problem(labels=6, singleton1=rng.integers(0, 64, (7, 8)), constants=np.arange(6) * 11, alpha=2, beta=5,
                       schedule=Schedule.constant(40.0), clamped=rng.random((7, 8)) < 0.2)
     with CompiledChip(CONFIG, quick=True) as chip:
         for estimate in ESTIMATES:
             p = Placement(CONFIG, problem, Run(sweeps=9, burn_in=2, seed=4, estimate=estimate))
-            for name, text in {**driver_files(CONFIG, None), "mrfhw_image.h": c_array(load_image(CONFIG, p, p.run))}.items():
+            image = c_array(load_image(CONFIG, digest, p, p.run))
+            for name, text in {**driver_files(CONFIG, digest), "mrfhw_image.h": image}.items():
                 (tmp_path / name).write_text(text)
             subprocess.run([*compiler, *HOSTED, "-I", str(tmp_path), "-o", "program", str(SOURCE), "mrfhw_driver.c"],
                            cwd=tmp_path, check=True)
@@ -86,8 +88,8 @@ def test_barriers_of_the_example(tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     p = Placement(CONFIG, Problem(labels=2, unary=np.zeros((3, 4, 2), int), schedule=Schedule.constant(9.0)), Run(sweeps=2))
-    image = c_array(load_image(CONFIG, p, p.run))
-    for name, text in {**driver_files(CONFIG, MemoryPort(64, 32, 128)), "mrfhw_image.h": image}.items():
+    image = c_array(load_image(CONFIG, circuit_digest(CONFIG), p, p.run))
+    for name, text in {**driver_files(CONFIG, circuit_digest(CONFIG), MemoryPort(64, 32, 128)), "mrfhw_image.h": image}.items():
         (tmp_path / name).write_text(text)
 
     def barriers(*more: str) -> int:

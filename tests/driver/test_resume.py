@@ -10,6 +10,7 @@ import pytest
 from mrfhw.driver.driver import ChipError, Driver, unpack_lines
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import histogram
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
@@ -108,6 +109,7 @@ def test_tile_memory_is_refused_while_running(chip: CompiledChip):
 
 @TILE_MEMORIES_REFUSED
 def test_another_configuration_is_refused(chip: CompiledChip):
-    other = Driver(dataclasses.replace(CONFIG, counter_bits=3), chip)
+    wrong = dataclasses.replace(CONFIG, counter_bits=3)
+    other = Driver(wrong, chip, circuit_digest(wrong))
     with pytest.raises(ChipError, match="the chip's circuit is"):
         other.check()

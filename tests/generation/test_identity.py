@@ -13,12 +13,13 @@ import pytest
 
 from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.mesh.accelerator import Accelerator
-from mrfhw.generation import identity
+from mrfhw.generation import generated, identity
 from mrfhw.generation.files import Top
-from mrfhw.generation.identity import DIGITS, circuit_digest
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.verilog import board_text, verilog_text
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import DIGITS
 
 DIGEST_REGISTERS_HOLD = pytest.mark.claim("Identity",
     "the digest registers hold the digest of the circuit in every top; a changed circuit needs another interface version")
@@ -78,6 +79,22 @@ def test_a_digest_is_kept_for_later_processes(fresh):
            "print(circuit_digest(Config.preset('smallest')), 'amaranth' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.split() == [digest, "False"]
+
+
+@pytest.mark.parametrize(("module", "make"), [
+    ("mrfhw.generation.identity", "from mrfhw.generation.identity import circuit; circuit(Config.preset('smallest'))"),
+    ("mrfhw.simulation.compiled", "from mrfhw.simulation import compiled; compiled.BoardWithMemory; "
+                                  "compiled.verilog_text(Config.preset('smallest'))")])
+def test_a_circuit_is_made_from_its_sources(fresh, module, make):
+    """Whatever is loaded when a circuit is made is among them, so that an edit of it makes the circuit anew; no other room is."""
+    ask = f"import sys; from mrfhw.machine.config import Config; {make}; print(*(name for name in sys.modules if 'mrfhw' in name))"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, env=os.environ)
+    root = generated.ROOT.parent
+    sources = {".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+               for path in generated.source_files(module)}
+    assert {*done.stdout.split()} <= sources
+    rooms = {name.split(".")[1] for name in sources if "." in name}
+    assert rooms <= {"field", "gateware", "generation", "machine", "simulation", "system"}
 
 
 def test_a_cache_that_cannot_be_written_costs_time_alone(fresh, monkeypatch):

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from mrfhw.driver.driver import Driver
 from mrfhw.field.problem import ProblemError
 from mrfhw.generate import command
 from mrfhw.generation import testbench_problems
@@ -101,7 +100,7 @@ def simulated(files: dict[str, str], directory: Path, name: str, clean: bool = T
 
 @pytest.fixture(scope="module")
 def smallest() -> dict[str, str]:
-    return generate(SMALLEST, Top(prefix="tiny"), driver=Driver)
+    return generate(SMALLEST, Top(prefix="tiny"), tested=True)
 
 
 @GENERATED_FIT_OTHER
@@ -120,7 +119,7 @@ def test_a_machine_of_too_few_words_has_no_testbench(words: int, needed: int) ->
     with pytest.raises(ProblemError, match=r"^this machine has no testbench, whose problems it does not hold \(the labels reach .* "
                                            rf"or s2_words = {needed} or more\): leave --testbench out, or give a machine "
                                            r"that does$"):
-        generate(Config.preset("smallest", s2_words=words), driver=Driver)
+        generate(Config.preset("smallest", s2_words=words), tested=True)
 
 
 def test_nor_has_one_that_does_not_hold_the_general_problems(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +133,7 @@ def test_nor_has_one_that_does_not_hold_the_general_problems(monkeypatch: pytest
 @pytest.mark.parametrize("machine", cases(MACHINES, lambda name: name not in (AS_IT_IS, WHOLE)))
 def test_machines_pass_on_icarus(machine: str, tmp_path: Path):
     need("iverilog")
-    done = simulated(generate(MACHINES[machine], driver=Driver), tmp_path, "mrfhw_top", whole=machine == WHOLE)
+    done = simulated(generate(MACHINES[machine], tested=True), tmp_path, "mrfhw_top", whole=machine == WHOLE)
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
@@ -348,7 +347,7 @@ def test_vectors_differ_by_every_number(bits: int):
 
 
 def test_the_same_bytes_again(smallest: dict[str, str]):
-    assert generate(SMALLEST, Top(prefix="tiny"), driver=Driver) == smallest
+    assert generate(SMALLEST, Top(prefix="tiny"), tested=True) == smallest
 
 
 def test_core_has_the_target(smallest: dict[str, str], tmp_path: Path):
@@ -415,7 +414,7 @@ AXI_MUTATIONS = {
 
 @pytest.fixture(scope="module")
 def with_axi() -> dict[str, str]:
-    return generate(Config.preset("smallest", sampler=SHORT), AXI, driver=Driver)
+    return generate(Config.preset("smallest", sampler=SHORT), AXI, tested=True)
 
 
 @GENERATED_FIT_OTHER
@@ -432,7 +431,7 @@ def test_axi_ports_pass_on_icarus(with_axi: dict[str, str], tmp_path: Path):
     ids=lambda top: top.suffix)
 def test_logs_are_longer_than_the_ring(top: Top):
     """At every width of the memory port, so that addresses pass the ring's end."""
-    files = generate(Config.preset("smallest", line_bits=max(SMALLEST.line_bits, top.data_bits)), top, driver=Driver)
+    files = generate(Config.preset("smallest", line_bits=max(SMALLEST.line_bits, top.data_bits)), top, tested=True)
     text, = (text for name, text in files.items() if name.endswith("_tb.v"))
     size, = (int(found) for found in re.findall(r"if \(position == (\d+)\) position = 0;", text))
     steps = [int(step, 16) for step in re.findall(r"= 67'h([0-9a-f]+);", text)]
@@ -445,7 +444,7 @@ def test_logs_are_longer_than_the_ring(top: Top):
 @pytest.mark.parametrize("top", [Top("axi", 8, 12), Top("axi", 32, 32), Top("axi", 1024, 64)], ids=lambda top: top.suffix)
 def test_other_axi_ports_pass_on_icarus(top: Top, tmp_path: Path):
     need("iverilog")
-    done = simulated(generate(Config.preset("smallest", line_bits=1024), top, driver=Driver), tmp_path, "mrfhw_axi_top")
+    done = simulated(generate(Config.preset("smallest", line_bits=1024), top, tested=True), tmp_path, "mrfhw_axi_top")
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +21,7 @@ from mrfhw.cli import main
 from mrfhw.driver.driver import ChipError
 from mrfhw.field.problem import Run
 from mrfhw.generation.files import manifest
-from mrfhw.generation.identity import DIGITS, circuit_digest
-from mrfhw.generation.known import known, remember
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.host import connect
 from mrfhw.host import diagnosis as diagnosing
 from mrfhw.host.identity import machine_at
@@ -29,7 +30,8 @@ from mrfhw.host.remote import RemoteChip
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import Region
+from mrfhw.machine.known import known, remember
+from mrfhw.machine.registers import DIGITS, Region
 from mrfhw.placement.placement import Placement
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.simulation.idle import Idle
@@ -106,11 +108,32 @@ def test_a_board_that_was_generated_here_needs_no_options(tiny, tmp_path) -> Non
     assert CliRunner().invoke(main, ["diagnose", tiny.address, "--every", "50", "--machine", str(path)]).output == result.output
 
 
+def test_a_manifest_drives_a_board_without_the_generator(tiny, tmp_path, monkeypatch) -> None:
+    """The digest that it states is what the board must have; another one is refused."""
+    monkeypatch.setenv("MRFHW_CACHE", str(tmp_path / "empty"))
+    field, path = tmp_path / "field.npz", tmp_path / "manifest.json"
+    tiny_problem(1)[0].save(field)
+    words = ["run", "problem", str(field), "--machine", str(path), "--backend", tiny.address, "--sweeps", "6", "-o", str(tmp_path)]
+    ask = ("import sys; from mrfhw.cli import main; code = main(sys.argv[1:], standalone_mode=False); print(); "
+           "print(*{name.partition('.')[0] for name in sys.modules}, *(name for name in sys.modules if 'mrfhw.gen' in name))")
+    stated = manifest(TINY, {})
+    path.write_text(json.dumps(stated))
+    done = subprocess.run([sys.executable, "-c", ask, *words], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "mrfhw" in loaded
+    assert not {"amaranth", "wasmtime", "mrfhw.generation"} & {*loaded}
+    path.write_text(json.dumps({**stated, "digest": stated["digest"][::-1]}))
+    result = CliRunner().invoke(main, words)
+    assert f"the chip's circuit is {stated['digest'][:DIGITS]}, not {stated['digest'][::-1][:DIGITS]}: give" in result.output
+    path.write_text(json.dumps({**stated, "digest": "none"}))
+    assert "has a digest of no circuit: give a manifest.json" in CliRunner().invoke(main, words).output
+
+
 def test_a_board_that_is_not_known_is_no_machine(tiny, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("MRFHW_CACHE", str(tmp_path))
     assert machine_at(tiny.address) is None
     assert known("0" * DIGITS) is None
-    remember(Config.preset("smallest"))
+    remember(Config.preset("smallest"), circuit_digest(Config.preset("smallest")))
     assert machine_at(tiny.address) is None
     record = tmp_path / "machines" / f"{circuit_digest(TINY)[:DIGITS]}.json"
     other = (tmp_path / "machines" / f"{circuit_digest(Config.preset('smallest'))[:DIGITS]}.json").read_text()

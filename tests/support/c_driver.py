@@ -17,8 +17,9 @@ from mrfhw.driver.c_files import driver_files
 from mrfhw.driver.driver import Chip, ChipError
 from mrfhw.driver.image import load_image
 from mrfhw.field.result import Result
-from mrfhw.generation.register_map import MemoryPort
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
+from mrfhw.machine.ports import MemoryPort
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip
 
@@ -64,7 +65,7 @@ def build(directory: Path, config: Config, port: MemoryPort | None = None, count
     """The driver of a machine as a library of this process."""
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
-    for name, text in {**driver_files(config, port), "glue.c": GLUE}.items():
+    for name, text in {**driver_files(config, circuit_digest(config), port), "glue.c": GLUE}.items():
         (directory / name).write_text(text)
     subprocess.run([*STRICT, f"-DMRFHW_COUNT_BITS={count_bits}", "-fPIC", "-shared", "-fno-builtin", "-o", "driver.so",
                     "mrfhw_driver.c", "glue.c"], cwd=directory, check=True)
@@ -197,7 +198,7 @@ def buffers(p: Placement, dtype: type = np.uint32) -> tuple[np.ndarray, np.ndarr
 def same_bits(machine: Machine, p: Placement, wanted: Result, dtype: type = np.uint32) -> None:
     """Run a problem by the driver in C; labels, histogram and what the machine counted must be `wanted`."""
     counts, last = buffers(p, dtype)
-    assert machine.load(load_image(p.config, p, p.run), counts, last) == "OK"
+    assert machine.load(load_image(p.config, circuit_digest(p.config), p, p.run), counts, last) == "OK"
     assert machine.run() == "OK"
     np.testing.assert_array_equal(last, wanted.last)
     assert counts.size == 0 or np.array_equal(counts, wanted.counts if wanted.sums is None else wanted.sums[..., 0])
@@ -208,4 +209,4 @@ def same_bits(machine: Machine, p: Placement, wanted: Result, dtype: type = np.u
 
 
 def image_of(p: Placement) -> bytes:
-    return load_image(p.config, p, p.run)
+    return load_image(p.config, circuit_digest(p.config), p, p.run)
