@@ -15,8 +15,8 @@ __all__ = ["LAZY", "main"]
 # `command` or what is named.
 LAZY = {"board": "mrfhw.commands.board", "build": "mrfhw.commands.build", "demo-scene": "mrfhw.commands.demo_scene",
         "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate", "export": "mrfhw.commands.export",
-        "generate": "mrfhw.generate", "report": "mrfhw.commands.report", "run": "mrfhw.commands.applications:run",
-        "verify": "mrfhw.commands.applications:verify"}
+        "generate": "mrfhw.generate", "help": "mrfhw.commands.help", "report": "mrfhw.commands.report",
+        "run": "mrfhw.commands.applications:run", "verify": "mrfhw.commands.applications:verify"}
 
 
 class MainGroup(OneLineGroup):

@@ -39,7 +39,7 @@ __all__ = ["denoise", "motion", "segment", "solve", "stereo"]
 
 BESIDE_ALL = (*BESIDE, "callback", "every")  # what every call takes beside the options of its application
 # Options that are text on the command line, and may be numbers here.
-_SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling_table": ","}
+_SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling": ",", "cooling_table": ","}
 
 
 def _checked(name: str, value: Any, kind: type | None) -> Any:

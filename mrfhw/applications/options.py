@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.applications.descriptors import edge_weights
-from mrfhw.field.given import NUMBER_MAX, whole_number
+from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, Problem, ProblemError, Run, check_labels
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.job import Cooling, energy_settings
@@ -47,6 +47,7 @@ class CommonOptions:
     initial: str = "random"
     estimate: str | None = None
     anneal: bool = False
+    cooling: str | None = None
     final_temperature: float | None = None
     cooling_ratio: float | None = None
     cooling_table: str | None = None
@@ -89,6 +90,36 @@ def schedule_from_options(*, sweeps: int, burn_in: int, temperature: float, fina
         steps = burn_in if burn_in > 0 and not anneal else max(1, sweeps - 1)
         cooling_ratio = min(1.0, (final_temperature / temperature) ** (1 / steps))
     return Schedule.geometric(temperature, cooling_ratio, final_temperature)
+
+
+def cooling_from_text(text: str) -> dict[str, Any]:
+    """The options of `schedule_from_options` that a cooling stands for: "FINAL", "FINAL:RATIO", "T,T,..." or "T,T,.../SWEEPS".
+
+    Raises ProblemError for another text.
+    """
+    try:
+        if "," in text or "/" in text:
+            table, slash, stride = text.partition("/")
+            for temperature in table.split(","):
+                float(temperature)
+            return {"cooling_table": table, "cooling_stride": int(stride) if slash else 1}
+        final, colon, ratio = text.partition(":")
+        return {"final_temperature": float(final), "cooling_ratio": float(ratio) if colon else None}
+    except ValueError:
+        raise ProblemError(f"cooling is {short(repr(text))}; it is a last temperature, with a ratio or without, or a list of them: "
+                           "give such as 2, 2:0.95, 8,4,2 or 8,4,2/10") from None
+
+
+def _with_cooling(options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with what `cooling` stands for. Raises ProblemError where one of those is given as well."""
+    if options["cooling"] is None:
+        return options
+    found = cooling_from_text(options["cooling"])
+    for name in ("final_temperature", "cooling_ratio", "cooling_table", "cooling_stride"):
+        if options[name] != COMMON[name]:
+            raise ProblemError(f"cooling is {options['cooling']}, and {name.replace('_', '-')} is given too; cooling says all of "
+                               "it: drop one")
+    return {**options, **found}
 
 
 def most_sweeps(sweeps: int, most: int | None, *, default: bool, cooled: bool, last: bool) -> int:
@@ -135,6 +166,7 @@ class Common:
         and the machine is not that of a manifest, a preset or a board (MACHINE_GIVEN).
         """
         machine, options = split_options(options)
+        options = _with_cooling(options)
         if not machine_is_given(given):
             machine |= {name: value for name, value in (needed or {}).items() if machine.get(name) is None}
         config = config_from_options(**machine)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.analysis.convergence import apart
@@ -21,7 +20,16 @@ from mrfhw.applications.options import with_board
 from mrfhw.applications.task import Task
 from mrfhw.backends import plan as backends
 from mrfhw.commands.folder import Folder
-from mrfhw.commands.machine_options import OneLineCommand, backend_address, board_machine, clock_hz, given_options, machine_options
+from mrfhw.commands.machine_options import (
+    OneLineCommand,
+    Rare,
+    as_given,
+    backend_address,
+    board_machine,
+    clock_hz,
+    given_options,
+    machine_options,
+)
 from mrfhw.commands.options import common_options
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result, first_difference
@@ -63,7 +71,7 @@ class Application:
         return function
 
 
-VISIT = click.option("--visit", type=int, metavar="K",
+VISIT = click.option("--visit", cls=Rare, type=int, metavar="K",
                      help="Sweeps of a window at a time, where the picture is larger than the machine.  "
                      f"[default: {backends.VISIT}, or fewer where the diagnostics need more looks or a run may go on]")
 
@@ -119,11 +127,11 @@ def _summary(report: dict[str, Any], directory: Path, labels_found: str) -> str:
 def _command_line() -> str:
     """The command as it was given, for a shell: arguments and options, without what was left to the defaults."""
     context = click.get_current_context()
-    words = context.command_path.split()
+    words, given = context.command_path.split(), as_given()
     for parameter in context.command.params:
-        if context.get_parameter_source(parameter.name or "") != ParameterSource.COMMANDLINE:
+        if parameter.name not in given:
             continue
-        value = context.params[parameter.name or ""]
+        value = given[parameter.name]
         option = [] if isinstance(parameter, click.Argument) else [parameter.opts[-1]]
         if isinstance(parameter, click.Option) and parameter.is_flag:
             words += option
@@ -194,15 +202,17 @@ def run_command(app: Application) -> click.Command:
         click.option("--chains", type=int, metavar="N",
                      help="Independent chains.  [default: 2; 1 where the last labels are the answer]"),
         VISIT,
-        click.option("--clock", type=float, metavar="MHZ", help="Clock at which report.html has the machine's cycles as time."),
+        click.option("--clock", cls=Rare, type=float, metavar="MHZ",
+                     help="Clock at which report.html has the machine's cycles as time."),
         click.option("-o", "--output", type=Folder(), default=Path("out") / app.verb, show_default=True,
                      metavar="DIR", help="Directory for the files; made where it is missing."),
-        click.option("--no-report", is_flag=True, help="Write numbers and arrays alone, without figures and report.html."),
-        click.option("--save-problem", type=click.Path(path_type=Path), metavar="FILE",
+        click.option("--no-report", cls=Rare, is_flag=True,
+                     help="Write numbers and arrays alone, without figures and report.html."),
+        click.option("--save-problem", cls=Rare, type=click.Path(path_type=Path), metavar="FILE",
                      help="Write the field as well, with its sweeps and seed, for run problem."),
         click.option("--checkpoint", type=click.Path(path_type=Path), metavar="FILE",
                      help="Keep the run in FILE while it lasts, so that --resume can go on with it."),
-        click.option("--checkpoint-every", metavar="TIME",
+        click.option("--checkpoint-every", cls=Rare, metavar="TIME",
                      help=f"How often: seconds such as 60s, or sweeps such as 100.  [default: {EVERY}]"),
         click.option("--resume", type=click.Path(path_type=Path), metavar="FILE",
                      help="Go on from a checkpoint, with the options that it was written with."),

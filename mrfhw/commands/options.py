@@ -10,6 +10,7 @@ import click
 from mrfhw.applications.matching import DATA
 from mrfhw.applications.options import COMMON, MORE
 from mrfhw.applications.task import Task
+from mrfhw.commands.machine_options import Rare
 from mrfhw.field.problem import ESTIMATES
 
 __all__ = ["MOST_HELP", "SEED_HELP", "common_options", "matching_data", "own_option", "picture_options"]
@@ -20,6 +21,10 @@ SEED_HELP = ("Seed of all random numbers. Each further chain has the next seed, 
              "--chains apart.")
 MOST_HELP = ("Where the energy's R-hat is not that of a converged run after the sweeps, go on to twice as many, and so on up to N, "
              "with all sweeps before as burn-in.")
+COOLING_HELP = ("FINAL: T falls to it by the end of the burn-in, or with --anneal of the run; FINAL:RATIO, by RATIO a sweep. "
+                "T,T,...: each for a sweep; T,T,.../N, each for N.")
+EARLIER_COOLING = {"final_temperature": float, "cooling_ratio": float, "cooling_table": str, "cooling_stride": int}
+RARE_ENERGIES = ("alpha", "singleton", "doubleton", "out_of_range", "energy_shift")
 ENERGY_HELP = {
     "alpha": "Weight of the singleton.",
     "beta": "Weight of the doubletons.",
@@ -40,8 +45,9 @@ def _energy_options(task: Task) -> list[Decorator]:
         if name == "temperature":
             origin = f"{origin or task.held_temperature}; with --anneal, a multiple of it"
         options.append(click.option(
-            "--" + name.replace("_", "-"), name, type=task.types[name], default=standard,
-            show_default=standard is not None, help=ENERGY_HELP[name] + (f"  [default: {origin}]" if origin else "")))
+            "--" + name.replace("_", "-"), name, cls=Rare if name in RARE_ENERGIES else None, type=task.types[name],
+            default=standard, show_default=standard is not None,
+            help=ENERGY_HELP[name] + (f"  [default: {origin}]" if origin else "")))
     return options
 
 
@@ -52,22 +58,20 @@ def common_options(task: Task) -> list[Decorator]:
         click.option("--sweeps", type=int, help=f"Sweeps of a chain, burn-in included.  [default: {task.found['sweeps']}]"),
         click.option("--burn-in", type=int, help="First sweeps, which are not counted.  [default: half of the sweeps; "
                                                  "with --anneal, nine tenths]"),
-        click.option("--most-sweeps", type=int, metavar="N", help=MOST_HELP + f"  [default: {MORE} times the default sweeps; with "
+        click.option("--most-sweeps", cls=Rare, type=int, metavar="N",
+                     help=MOST_HELP + f"  [default: {MORE} times the default sweeps; with "
                      "--sweeps, --burn-in, a changing temperature or --estimate last, no more]"),
         click.option("--seed", type=int, default=COMMON["seed"], show_default=True, help=SEED_HELP),
-        click.option("--initial", default=COMMON["initial"], help="Labels to start from: random or minimum.  "
+        click.option("--initial", cls=Rare, default=COMMON["initial"], help="Labels to start from: random or minimum.  "
                      f"[default: {task.found.get('initial', COMMON['initial'])}]"),
         *_energy_options(task),
         click.option("--estimate", type=click.Choice(ESTIMATES),
                      help="What is made of the samples: mode, the most frequent label, by a histogram that also gives the "
                           "uncertainty; mean of the counted labels; or the last ones.  [default: mode; with --anneal, last]"),
         click.option("--anneal", is_flag=True, help="Cool over the whole run, and give the last sample unless told otherwise."),
-        click.option("--final-temperature", type=float,
-                     help="Cool down to this T: by the end of the burn-in, or with --anneal by the last sweep."),
-        click.option("--cooling-ratio", type=float, help="Cool by this ratio a sweep, to the final temperature."),
-        click.option("--cooling-table", metavar="T,T,...", help="Temperatures instead, one after the other."),
-        click.option("--cooling-stride", type=int, default=COMMON["cooling_stride"], show_default=True,
-                     help="Sweeps of each of the table's."),
+        click.option("--cooling", metavar="FINAL|T,T,...", help=COOLING_HELP),
+        *(click.option("--" + name.replace("_", "-"), name, type=kind, default=COMMON[name], hidden=True)
+          for name, kind in EARLIER_COOLING.items()),
     ]
 
 
@@ -90,8 +94,8 @@ def matching_data(task: Task) -> Decorator:
 def picture_options() -> list[Decorator]:
     """The options that say how the greys of the pictures are read."""
     return [
-        click.option("--depth", type=int, metavar="BITS", help="Bits of a grey value in the pictures, 1 to 16: 2^BITS - 1 is "
-                                                                "white.  [default: as the files say]"),
-        click.option("--stretch", is_flag=True, help="Make the least grey of the pictures black and the greatest white, "
-                                                     "by the same map for all of them."),
+        click.option("--depth", cls=Rare, type=int, metavar="BITS",
+                     help="Bits of a grey value in the pictures, 1 to 16: 2^BITS - 1 is white.  [default: as the files say]"),
+        click.option("--stretch", cls=Rare, is_flag=True,
+                     help="Make the least grey of the pictures black and the greatest white, by the same map for all of them."),
     ]

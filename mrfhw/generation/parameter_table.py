@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mrfhw.machine.config import Config
 from mrfhw.machine.constraints import CONSTRAINTS
+from mrfhw.machine.manifest import MESH_FIELDS
 from mrfhw.machine.parameters import Parameter
 from mrfhw.machine.samplers import SAMPLERS
 
@@ -18,8 +19,9 @@ __all__ = ["markdown"]
 
 _HEAD = """# Parameters of a machine
 
-What `mrfhw.machine.config.Config` takes in Python, and the commands as options; made by
-`python -m mrfhw.generation.parameter_table`. What follows from them is in `mrfhw.machine.derived.Derived`.
+What `mrfhw.machine.config.Config` takes in Python, and the commands by `--set FIELD=VALUE`; `mrfhw help machine NAME` prints them
+with the values of a named machine. What follows from them is in `mrfhw.machine.derived.Derived`. This page is made by
+`python -m mrfhw.generation.parameter_table`.
 """
 
 _BETWEEN = """
@@ -29,21 +31,24 @@ Each is a function of `mrfhw.machine.constraints.CONSTRAINTS`; `Config.space` li
 """
 
 
+def _assigned(parameter: Parameter) -> str:
+    return "mesh" if parameter.name in MESH_FIELDS else parameter.name
+
+
 def _table(parameters: Iterable[Parameter]) -> list[str]:
-    return ["", "| parameter | option | values | default | meaning |", "| --- | --- | --- | --- | --- |",
-            *(f"| `{p.field}` | `--{p.name.replace('_', '-')}` | {p.limits} | {p.default} | {p.text} |" for p in parameters)]
+    return ["", "| parameter | field of `--set` | values | default | meaning |", "| --- | --- | --- | --- | --- |",
+            *(f"| `{p.field}` | `{_assigned(p)}` | {p.limits} | {p.default} | {p.text} |" for p in parameters)]
 
 
 def markdown() -> str:
     """The document."""
     space = Config.space()
-    lines = [_HEAD, "`mesh_rows` and `mesh_cols` are given by `--mesh ROWSxCOLS` or `--spes N` on the command line."]
-    lines += [line.replace("`--mesh-rows`", "`--mesh`").replace("`--mesh-cols`", "`--mesh`")
-              for line in _table(p for p in space if not p.sampler)]
+    lines = [_HEAD, "On the command line `mesh_rows` and `mesh_cols` are given by `--mesh ROWSxCOLS` or `--spes N`."]
+    lines += _table(p for p in space if not p.sampler)
     for name, cls in SAMPLERS.items():
         first = (cls.__doc__ or "").splitlines()[0]
         lines += ["", f"## The sampler `{name}`: `{cls.__name__}`", "",
-                  f"{first} These options need a machine with `--sampler {name}`.", *_table(p for p in space if p.sampler == name)]
+                  f"{first} They need a machine with `--set sampler={name}`.", *_table(p for p in space if p.sampler == name)]
     lines += [_BETWEEN, *(f"- {(check.__doc__ or '').strip()}" for check in CONSTRAINTS)]
     return "\n".join(lines) + "\n"
 

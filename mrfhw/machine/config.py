@@ -11,7 +11,7 @@ from mrfhw.machine.latency import Latency
 from mrfhw.machine.parameters import ConfigError, Parameter, check, choice, described, parameters, whole
 from mrfhw.machine.samplers import SAMPLERS, Cdf, Race, Sampler, sampler_of, sampler_parameters
 
-__all__ = ["CLOCK_HZ", "PRESETS", "WORDS_MAX", "Config", "ConfigError", "mesh_shape"]
+__all__ = ["CLOCK_HZ", "MESH_SIDE", "PRESETS", "WORDS_MAX", "Config", "ConfigError", "mesh_shape"]
 
 CLOCK_HZ = 1_000_000, 1_000_000_000  # of a machine or a board, least and most
 MESH_SIDE = 64  # rows or columns of a mesh at most

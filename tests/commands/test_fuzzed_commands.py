@@ -72,6 +72,9 @@ WORDS = {
     "listen": ["pty", "tcp://127.0.0.1:0", "tcp://127.0.0.1:99999", "tcp://[::1", "tcp://:x", "udp://a:1"],
     "name": ["icebreaker", "ulx3s-85f", "arty-a7-35", "tang-nano-9k", "spartan"],
     "kind": ["chip", "axi"], "application": ["stereo", "motion", "segment", "denoise"], "what": [*reproduce.FIGURES, "all"],
+    "assignments": ["label_bits=8", "lanes=2", "mesh=1x1", "spes=2", "label_bits=" + "9" * 5000, "=", "label_bit=8", "sampler=cdf"],
+    "cooling": ["1", "1:0.9", "8,4,2/2", "1e999", ":", "8,4/99999999999999999999", "0", "4" + ",4" * 300],
+    "topic": ["run", "board"],
     "scenes": ["teddy", "venus", "none"], "data": ["here", "missing", "left.png", "\0", ""],
 }
 # A short line that is right, for each command.
@@ -81,7 +84,7 @@ RIGHT = {
     ("demo-scene",): ["stereo", "--rows", "16", "--cols", "24", "--labels", "5", "-o", "new"],
     ("generate",): ["--preset", "smallest"], ("export",): ["field.npz", "--machine", "machine.json", "-o", "new"],
     ("asic",): [], ("estimate",): ["--preset", "smallest"],
-    ("report",): [],
+    ("report",): [], ("help",): ["machine"],
     ("reproduce",): ["table-3.2", "--scene", "teddy"], ("scaling",): [], ("statistics",): ["--draws", "1"],
     **{(group, verb): [*given, *SHORT] for group in ("run", "verify") for verb, given in (
         ("stereo", ["left.png", "right.png", "--labels", "5"]), ("motion", ["left.png", "right.png", "--vectors", "3x3"]),
