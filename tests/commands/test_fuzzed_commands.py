@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from mrfhw import generate
 from mrfhw.applications.stereo.field import stereo_problem
 from mrfhw.backends.windows import WindowPlan
-from mrfhw.cli import main
+from mrfhw.cli import MainGroup
 from mrfhw.commands import application, board, build, export
 from mrfhw.field.problem import Run
 from mrfhw.generation.files import manifest
@@ -32,6 +32,7 @@ from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.simulation import compiled
 from studies import statistics as statistics_table
+from studies.asic import command as asic
 from studies.bench import command as bench
 from studies.reproduce import command as reproduce
 from studies.scaling import command as scaling
@@ -43,7 +44,8 @@ SECONDS = 30  # of a line; more is a hang
 WORTH = 200_000  # label evaluations that are done in earnest, where asked for
 
 # What is not drawn, and why.
-SKIPPED = {("diagnose",): "all that it takes beside the machine is an address, whose faults test_mistakes.py and link's tests have"}
+SKIPPED = {("diagnose",): "all that it takes beside the machine is an address, whose faults test_mistakes.py and link's tests have",
+           ("help",): "it takes words alone, which test_options.py has"}
 
 INTEGERS = ["-1", "0", "1", "2", "3", "7", "8", "16", "63", "64", "255", "2147483647", "2147483648", "-2147483649", "4294967296",
             "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551615", "18446744073709551616",
@@ -74,7 +76,6 @@ WORDS = {
     "kind": ["chip", "axi"], "application": ["stereo", "motion", "segment", "denoise"], "what": [*reproduce.FIGURES, "all"],
     "assignments": ["label_bits=8", "lanes=2", "mesh=1x1", "spes=2", "label_bits=" + "9" * 5000, "=", "label_bit=8", "sampler=cdf"],
     "cooling": ["1", "1:0.9", "8,4,2/2", "1e999", ":", "8,4/99999999999999999999", "0", "4" + ",4" * 300],
-    "topic": ["run", "board"],
     "scenes": ["teddy", "venus", "none"], "data": ["here", "missing", "left.png", "\0", ""],
 }
 # A short line that is right, for each command.
@@ -84,13 +85,29 @@ RIGHT = {
     ("demo-scene",): ["stereo", "--rows", "16", "--cols", "24", "--labels", "5", "-o", "new"],
     ("generate",): ["--preset", "smallest"], ("export",): ["field.npz", "--machine", "machine.json", "-o", "new"],
     ("asic",): [], ("estimate",): ["--preset", "smallest"],
-    ("report",): [], ("help",): ["machine"],
+    ("report",): [],
     ("reproduce",): ["table-3.2", "--scene", "teddy"], ("scaling",): [], ("statistics",): ["--draws", "1"],
     **{(group, verb): [*given, *SHORT] for group in ("run", "verify") for verb, given in (
         ("stereo", ["left.png", "right.png", "--labels", "5"]), ("motion", ["left.png", "right.png", "--vectors", "3x3"]),
         ("segment", ["left.png"]), ("denoise", ["left.png", "--levels", "8"]),
         ("problem", ["field.npz"]))},
 }
+
+
+class Everything(MainGroup):
+    """The program's commands, and those of the studies of a checkout."""
+
+    STUDIES = {"asic": asic.command, "bench": bench.command, "reproduce": reproduce.command, "scaling": scaling.command,
+               "statistics": statistics_table.command}
+
+    def list_commands(self, ctx):
+        return [*super().list_commands(ctx), *self.STUDIES]
+
+    def get_command(self, ctx, cmd_name):
+        return self.STUDIES.get(cmd_name) or super().get_command(ctx, cmd_name)
+
+
+main = Everything("mrfhw")
 
 
 def commands(group=main, path=()):
