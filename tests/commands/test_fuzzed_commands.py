@@ -94,17 +94,18 @@ RIGHT = {
 }
 
 
+STUDIES = {"asic": asic.command, "bench": bench.command, "reproduce": reproduce.command, "scaling": scaling.command,
+           "statistics": statistics_table.command}
+
+
 class Everything(MainGroup):
     """The program's commands, and those of the studies of a checkout."""
 
-    STUDIES = {"asic": asic.command, "bench": bench.command, "reproduce": reproduce.command, "scaling": scaling.command,
-               "statistics": statistics_table.command}
-
     def list_commands(self, ctx):
-        return [*super().list_commands(ctx), *self.STUDIES]
+        return [*super().list_commands(ctx), *STUDIES]
 
     def get_command(self, ctx, cmd_name):
-        return self.STUDIES.get(cmd_name) or super().get_command(ctx, cmd_name)
+        return STUDIES.get(cmd_name) or super().get_command(ctx, cmd_name)
 
 
 main = Everything("mrfhw")
