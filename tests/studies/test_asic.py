@@ -184,7 +184,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
             (("--goal", "0"), "goal is 0 MHz; the limits are 1 to 10000: give a number between them"),
             (("--spes", "99999"), "--spes is given, but no --liberty, and records are shown as they are: give --liberty DIR, or "
                                   "leave it out"),
-            (("--machine", "missing"), "--machine is given, but no --liberty"),
+            (("--machine", "missing.json"), "--machine is given, but no --liberty"),
             (("--label-bits", "4", "--preset", "none"), "--label-bits is given, but no --liberty"),
             (("--goal", "500", "--labels", "32"), "--goal is given, but no --liberty"),
             (("--library", "asap7"), "--library is given, but no --liberty"),
