@@ -81,7 +81,7 @@ def __dir__() -> list[str]:
 # Public modules by the names that they had before; programs that import them go on.
 _FORMER = {
     "mrfhw.apps.descriptors": "mrfhw.applications.descriptors", "mrfhw.apps.images": "mrfhw.pictures.images",
-    "mrfhw.apps.stereo": "mrfhw.applications.stereo.field", "mrfhw.model.exact": "mrfhw.samplers.exact",
+    "mrfhw.apps.stereo": "mrfhw.applications.stereo.field", "mrfhw.model.exact": "mrfhw.twin.paired",
     "mrfhw.sessions.windows": "mrfhw.backends.windows",
 }
 

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from mrfhw.samplers.random import lane_states
-from mrfhw.twin.kernel import output, step
+from mrfhw.samplers.random_kernel import output, step
 
 STEPS = 1 << 20
 

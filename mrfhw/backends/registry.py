@@ -11,13 +11,12 @@ import importlib
 from mrfhw.backends.session import BaseSession
 from mrfhw.field.problem import ProblemError
 from mrfhw.machine.manifest import AUTO
+from mrfhw.samplers.chain import SAMPLERS, chain_type
 
 __all__ = ["BACKENDS", "SCHEMES", "session_type"]
 
-_NAMES = {"cpu": "mrfhw.backends.chain_session:CpuSession", "float": "mrfhw.backends.chain_session:FloatSession",
-          "events": "mrfhw.backends.chain_session:EventSession", "model": "mrfhw.backends.model_session:ModelSession",
-          "rtl": "mrfhw.simulation.chip:ChipSession"}
-_TAKE_MORE = ("events",)  # behind a question mark
+_NAMES = {**dict.fromkeys(SAMPLERS, "mrfhw.backends.chain_session:ChainSession"),
+          "model": "mrfhw.backends.model_session:ModelSession", "rtl": "mrfhw.simulation.chip:ChipSession"}
 _BOARDS = "mrfhw.host.remote:RemoteSession"
 SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
 BACKENDS = tuple(_NAMES)
@@ -31,9 +30,11 @@ def session_type(backend: str) -> type[BaseSession]:
     scheme, separator, _ = backend.partition("://")
     # An invalid board address is refused by the host's own code, which states the valid forms.
     name, more, _ = backend.partition("?")
-    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(name if not more or name in _TAKE_MORE else backend)
+    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(name if not more or name in SAMPLERS else backend)
     if place is None:
         raise ProblemError(f"backend is {backend!r}; it must be {AUTO}, or one of {', '.join(BACKENDS)}: choose one")
+    if name in SAMPLERS:
+        chain_type(backend)  # which checks its options
     module, name = place.split(":")
     found: type[BaseSession] = getattr(importlib.import_module(module), name)
     return found

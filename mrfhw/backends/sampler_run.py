@@ -9,7 +9,7 @@ import numpy as np
 
 from mrfhw.backends.session import Observe, Pauses, Progress
 from mrfhw.field.state import RunState
-from mrfhw.samplers.sweeps import Sampler, advance
+from mrfhw.samplers.chain import Sampler, advance
 
 __all__ = ["SamplerRun"]
 

@@ -14,7 +14,7 @@ from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
-from mrfhw.samplers.sweeps import Observe
+from mrfhw.samplers.chain import Observe
 
 __all__ = ["ActiveRun", "BaseSession", "Fresh", "Observe", "Pauses", "Progress", "Session"]
 

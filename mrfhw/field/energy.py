@@ -1,8 +1,8 @@
 """The energy of a field, in NumPy: what Equation 3.1 says, for any number of configurations at once.
 
-Stated here and, compiled for whole sweeps, in `mrfhw.samplers.energy_kernel` and `kernel`; everything else calls one of the two,
-and a test compares them with each other and with a third in plain Python. `mrfhw.samplers.cpu_kernel` only adds their tables up,
-in the order that its speed needs (tests/samplers/test_cpu.py compares).
+Stated here and, compiled for whole sweeps, in `mrfhw.samplers.energy_kernel` and `sites_kernel`; everything else calls one of
+these, and a test compares them with each other and with a third in plain Python. `mrfhw.samplers.cpu_kernel` only adds their
+tables up, in the order that its speed needs (tests/samplers/test_cpu.py compares).
 """
 
 from __future__ import annotations

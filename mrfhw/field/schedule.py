@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mrfhw.field.given import finite, short, whole_number
@@ -76,3 +77,13 @@ class Schedule:
         if self.kind == "table":
             return min(self.table)
         return self.limit if self.kind == "geometric" else self.start
+
+    def temperatures(self) -> Iterator[float]:
+        """T of sweep 0, 1, 2, ... without end."""
+        for sweep in itertools.count():
+            if self.kind == "table":
+                yield self.table[min(sweep // self.stride, len(self.table) - 1)]
+            elif self.kind == "geometric":
+                yield max(self.start * self.ratio**sweep, self.limit)
+            else:
+                yield self.start

@@ -17,7 +17,6 @@ from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.machine.config import Config
 from mrfhw.pictures.restored import Restoring
 from mrfhw.placement.temperature import coefficients
-from mrfhw.samplers.exact import temperatures
 
 __all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Truth", "energy_settings"]
 
@@ -173,7 +172,7 @@ class Job:
 
     def _temperatures(self) -> Iterator[float]:
         """Of sweep 0, 1, 2, ... without end, or what a machine holds of them."""
-        return temperatures(self.problem) if self.config is None else coefficients(self.config, self.problem)
+        return self.problem.schedule.temperatures() if self.config is None else coefficients(self.config, self.problem)
 
     @property
     def cooled(self) -> bool:

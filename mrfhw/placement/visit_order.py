@@ -1,7 +1,6 @@
 """The order of visits: the unit and the time at which each site is drawn, and the numbers of the unit's generators for it.
 
-The order is stated only here. The gateware implements it and is tested against it; the model, the float sampler, the timetable
-and the windows use it.
+The order is stated only here. The gateware implements it and is tested against it; the model, the timetable and the windows use it.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ from functools import cached_property
 
 import numpy as np
 
+from mrfhw.field.colours import COLOURS
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.label_groups import LabelGroups
 
 __all__ = ["COLOURS", "Group", "VisitOrder"]
-
-COLOURS = (0, 1)  # of a sweep, in order: black sites (row + column even), then white ones
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,10 @@ class Group:
 class VisitOrder:
     """All tiles in lockstep: a colour after the other, in each a group of every tile's sampling units at each turn.
 
-    mesh_rows, mesh_cols: tiles. tile_rows, tile_cols: sites of a tile that are in use; an even number of each on a machine.
+    mesh_rows, mesh_cols: tiles. tile_rows, tile_cols: sites of a tile that are in use; an even number of each.
     tile_units: units a tile, whose sites of a turn are two columns apart. groups: which labels a unit's lanes evaluate together.
     number_a_label: a lane's generator steps once a slot (race), else the unit's only one once a turn (cdf).
     numbers_a_step: uniform numbers that a step of a generator gives, each to a lane of its own.
-    row_advance: rows by which a colour starts below the one before it.
 
     Units are numbered tile by tile in raster order. A site has a *place*, the position of its group in the tile (row after
     row, the same for all units and in all sweeps), and in each sweep a *turn*, the time at which that group is drawn.
@@ -70,19 +67,12 @@ class VisitOrder:
     groups: LabelGroups
     number_a_label: bool
     numbers_a_step: int = 1
-    row_advance: int = 1
 
     @classmethod
     def of_machine(cls, config: Config, tile_rows: int, tile_cols: int, groups: LabelGroups) -> VisitOrder:
         """The order of a machine of `config` that uses tile_rows x tile_cols sites of each tile."""
         return cls(config.mesh_rows, config.mesh_cols, tile_rows, tile_cols, config.spus, groups, isinstance(config.sampler, Race),
                    Derived.of(config).numbers_a_step)
-
-    @classmethod
-    def raster(cls, shape: tuple[int, int], labels: int) -> VisitOrder:
-        """A grid (H, W) as one tile of one unit: a colour's sites in raster order in every sweep."""
-        rows, cols = shape
-        return cls(1, 1, rows, cols + cols % 2, 1, LabelGroups.filled(labels), False, row_advance=0)
 
     # -- counts
 
@@ -134,8 +124,8 @@ class VisitOrder:
     # -- from turns to sites
 
     def first_row(self, sweep: int, colour: int) -> int:
-        """The local row at which a colour starts."""
-        return self.row_advance * (len(COLOURS) * sweep + colour) % self.tile_rows
+        """The local row at which a colour starts: one below that of the colour before it."""
+        return (len(COLOURS) * sweep + colour) % self.tile_rows
 
     def places(self, sweep: int, colour: int) -> np.ndarray:
         """(turns,) int64: the place of each turn of a colour."""

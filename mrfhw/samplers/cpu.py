@@ -15,28 +15,26 @@ from left to right: threads do not change a chain, nor does the processor.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mrfhw.field.initial import initial_labels
+from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.machine.config import Config
-from mrfhw.placement.visit_order import COLOURS
+from mrfhw.samplers.chain import Observe, advance
 from mrfhw.samplers.cpu_kernel import LANES, QUARTER, STEEPEST, fill_site_weights, sweep_sites
 from mrfhw.samplers.data import doubles, singles
-from mrfhw.samplers.exact import RasterSites, temperatures
+from mrfhw.samplers.field_chain import FieldChain
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.samplers.random import lane_states
-from mrfhw.samplers.sweeps import Observe, advance
-from mrfhw.system.large_arrays import copied, zeros
+from mrfhw.samplers.sites import FieldSites
 from mrfhw.system.progress import compiling
 from mrfhw.system.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 
@@ -88,15 +86,14 @@ class PairWeights:
         return cls(held, (blocks << np.arange(blocks.shape[1], dtype=np.uint64)).sum(1, dtype=np.uint64), far)
 
 
-class CpuTables(RasterSites):
-    """`problem` checked and in tables, for one `CpuChain` after the other.
-
-    Takes 2 or 4 bytes a site and label, and 4 to 5 more where T rests, if these are at most a gibibyte. Labels count as the next
-    multiple of 16. threads: as of `solve`, to make them.
+class CpuTables(FieldSites):
+    """Takes 2 or 4 bytes a site and label, and 4 to 5 more where T rests, if these are at most a gibibyte. Labels count as the next
+    multiple of 16.
     """
 
-    def __init__(self, problem: Problem, config: Config | None = None, threads: int | None = None) -> None:
-        super().__init__(problem, config)
+    def __init__(self, problem: Problem, threads: int | None = None) -> None:
+        """threads: as of `solve`. Raises ProblemError where 31 bits do not hold the energies and their span of temperatures."""
+        super().__init__(problem, threads)
         self._threads = threads_of(threads)
         self.size = -(-problem.labels // LANES) * LANES
         heaviest = 1 if not self.edges.size else int(self.edges.max())
@@ -113,7 +110,8 @@ class CpuTables(RasterSites):
         self.kind = np.int16 if beyond + self._deepest < 1 << 15 else np.int32
         self.energies = [self._singletons(sites, self.kind, beyond) for sites in self.sites]
         self.pairs = pairs.astype(self.kind)
-        self.starts = [np.searchsorted(rows, np.arange(problem.shape[0] + 1)) for rows, _ in self.row_col]
+        first = np.arange(problem.shape[0] + 1) * problem.shape[1]
+        self.starts = [np.searchsorted(sites, first) for sites in self.sites]
         self._temperature = math.nan
         self._weights: list[SiteWeights] = []
         no_row = np.zeros(0, np.float32)
@@ -161,29 +159,33 @@ class CpuTables(RasterSites):
         return self._weights, self._pair_weights
 
 
-class CpuChain:
-    """A chain of `problem`, advanced sweep by sweep. Arguments: as of `solve`; tables: those of another chain of it.
+class CpuChain(FieldChain):
+    """A chain by the processor's vectors.
 
-    cached: whether shares of labels are kept; nothing but the speed depends on it. drawn: sites drawn by weights so far.
-    labels: (H, W) uint8, the sample. energy: of the field, of Equation 3.1 without shift; followed from its first reading on.
+    drawn: sites drawn by weights so far.
+    energy: of the field, of Equation 3.1 without shift; followed from its first reading on.
     """
 
-    def __init__(self, problem: Problem, run: Run, *, config: Config | None = None, tables: CpuTables | None = None,
-                 threads: int | None = None, cached: bool = True):
-        self.tables = CpuTables(problem, config, threads) if tables is None else tables
-        self.problem, self.run, self.config, self.sweeps, self.drawn = problem, run, config, 0, 0
+    name = "cpu"
+    tables_type = CpuTables
+    tables: CpuTables
+
+    def __init__(self, problem: Problem, run: Run, *, tables: CpuTables | None = None, threads: int | None = None,
+                 cached: bool = True):
+        """tables, threads: as of `FieldChain`; threads of sweeps, too. cached: whether shares of labels are kept; nothing but the
+        speed depends on it."""
+        super().__init__(problem, run, tables=tables, threads=threads)
+        self.drawn = 0
         self._cached, self._threads = cached, threads_of(threads)
-        self.initial = initial_labels(problem, run)
-        self.labels = np.ascontiguousarray(self.initial).copy()
         self._state = lane_states(run.seed, problem.shape[0])
         self._bounds = np.zeros(problem.sites, np.uint32)
-        kind = np.uint16 if run.after_burn_in < 1 << 16 else np.uint32
-        self._counts = zeros((problem.sites, problem.labels if run.estimate == "mode" else 0), kind)
-        self._sums = np.zeros((problem.sites, 2 if run.estimate == "mean" else 0), np.int64)
         self._since = np.full(problem.sites, run.counts_from, np.int64)
-        self._temperatures = temperatures(problem, config)
         self._last, self._rests = math.inf, 0
         self._energy: int | None = None
+
+    @staticmethod
+    def _count_type(run: Run) -> type[np.unsignedinteger[Any]]:
+        return np.uint16 if run.after_burn_in < 1 << 16 else np.uint32
 
     @property
     def energy(self) -> int:
@@ -203,7 +205,8 @@ class CpuChain:
     def sweep(self) -> None:
         """Update every site once: black, then white."""
         t, temperature = self.tables, self._temperature()
-        rows, cols = self.problem.shape
+        (rows, cols), sites = self.problem.shape, self.problem.sites
+        counts, sums = self._counts.reshape(sites, -1), self._sums.reshape(sites, -1)
         rests = self._rests >= RESTING and t.weighs(temperature)
         own, doubles = t.at(temperature, rests)
         scale = np.float32(min(1 / (temperature * math.log(2)), _STEEP))
@@ -213,7 +216,7 @@ class CpuChain:
             return sweep_sites(
                 first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour].own, own[colour].block_sums,
                 doubles.pairs, doubles.near, doubles.far, t.edges, t.flags.reshape(-1), self.labels.reshape(-1), self._bounds,
-                self._state, self._counts, self._sums, self._since, now, self._cached, t.energies[colour], t.pairs,
+                self._state, counts, sums, self._since, now, self._cached, t.energies[colour], t.pairs,
                 self._energy is not None)
 
         black, white = COLOURS
@@ -235,84 +238,42 @@ class CpuChain:
             self._energy += sum(gained for _, gained in done)
         self.sweeps += 1
 
-    def _count_held(self) -> None:
+    def _settle(self) -> None:
         """Count the labels that sites still have, which `sweep_sites` counts when they change."""
         sites = np.concatenate(self.tables.sites)
         held, lasted = self.labels.reshape(-1)[sites], np.maximum(self.sweeps - self._since[sites], 0)
         if self._counts.size:
-            self._counts[sites, held] += lasted.astype(self._counts.dtype)
+            self._counts.reshape(self.problem.sites, -1)[sites, held] += lasted.astype(self._counts.dtype)
         if self._sums.size:
-            self._sums[sites] += np.stack([lasted * held, lasted], -1)
+            self._sums.reshape(-1, 2)[sites] += np.stack([lasted * held, lasted], -1)
         self._since.fill(max(self.sweeps, self.run.counts_from))
 
-    @property
-    def counts(self) -> np.ndarray | None:
-        """(H, W, L) uint16 or uint32, the histogram so far, in which later sweeps go on; None where the run's estimate is not the
-        mode."""
-        if not self._counts.size:
-            return None
-        self._count_held()
-        return self._counts.reshape(*self.problem.shape, -1)
-
-    @property
-    def sums(self) -> np.ndarray | None:
-        """(H, W, 2) int64, the sums of labels and their numbers so far, in which later sweeps go on; None where the run's estimate
-        is not the mean."""
-        if not self._sums.size:
-            return None
-        self._count_held()
-        return self._sums.reshape(*self.problem.shape, 2)
-
-    @property
-    def sample(self) -> np.ndarray:
-        """(H, W) uint8, a copy."""
-        return self.labels.copy()
-
-    def result(self, wall: float) -> Result:
-        """The result of the chain so far, after `wall` seconds."""
-        made = self.tables.order.label_evaluations(self.problem.unclamped_sites, self.sweeps)
-        return Result(backend="cpu", counts=self.counts, sums=self.sums, last=self.sample, initial=self.initial, wall_seconds=wall,
-                      label_evaluations=made)
-
-    def state(self, wall: float = 0.0, counted: bool = True) -> RunState:
-        """The state of the chain, as a copy that later sweeps do not change; without its counts, `RunState.uncounted`."""
-        found = self.result(wall)
-        if counted:
-            found = dataclasses.replace(found, counts=copied(found.counts), sums=copied(found.sums))
-        state = RunState(sweeps=self.sweeps, so_far=found, generators=self._state.copy())
-        return state if counted else state.uncounted()
+    def _own_state(self) -> dict[str, Any]:
+        return {"generators": self._state.copy()}
 
     def restore(self, state: RunState) -> None:
-        """Continue from the state of a chain with the same problem and run."""
-        found = state.so_far
+        super().restore(state)
         assert state.generators is not None
-        self.initial, self.sweeps = found.initial, state.sweeps
-        self.labels[...] = found.last
-        if found.counts is not None:
-            self._counts[...] = found.counts.reshape(self._counts.shape)
-        if found.sums is not None:
-            self._sums[...] = found.sums.reshape(self._sums.shape)
         self._since.fill(max(self.sweeps, self.run.counts_from))
         self._state[...] = state.generators
-        self._temperatures, self._last, self._rests = temperatures(self.problem, self.config), math.inf, 0
+        self._temperatures, self._last, self._rests = self.temperatures(), math.inf, 0
         for _ in range(self.sweeps):
             self._temperature()
         self._bounds.fill(0)
         self._energy = None
 
 
-def solve(problem: Problem, run: Run, *, config: Config | None = None, threads: int | None = None,
+def solve(problem: Problem, run: Run, *, threads: int | None = None,
           progress: Callable[[int], object] | None = None,
           observe: Observe | None = None) -> Result:
     """Sample `problem` for `run.sweeps` sweeps.
 
-    config: the machine whose realized temperatures are used and whose words the problem must fit (ProblemError where it does not);
-    None uses the schedule as it stands. threads: cores to use at most; None for the environment's MRFHW_THREADS or, without it, all
-    that the process may use. progress: called after each sweep with the number of finished sweeps. observe: with that number, a
-    copy of the labels (H, W) uint8 and the field's energy.
-    Result: backend "cpu"; no messages, cycles or lanes.
+    threads: cores to use at most; None for the environment's MRFHW_THREADS or, without it, all that the process may use.
+    progress: called after each sweep with the number of finished sweeps.
+    observe: called with that number, a copy of the labels (H, W) uint8 and the field's energy.
+    Result: backend "cpu"; no messages, cycles or lanes. Raises ProblemError.
     """
     began = time.perf_counter()
-    chain = CpuChain(problem, run, config=config, threads=threads)
+    chain = CpuChain(problem, run, threads=threads)
     advance(chain, progress, observe)
     return chain.result(time.perf_counter() - began)

@@ -1,8 +1,6 @@
 """The compiled loop of `mrfhw.samplers.cpu`, and a site's weights by vector instructions, which LLVM's own vectorizer does not
 find.
 
-They stand in one file because numba's cache notices changes of a function's own file alone.
-
 Vectors have LANES elements, of which LLVM makes what the processor has. Each operation rounds by itself, so that every processor
 gives the same bits. Weights are float32, an array of a multiple of LANES: blocks of labels. With them come SUMS sums, by which a
 label is found in three short steps: the first QUARTER of the labels with the same l mod QUARTER; then LANES of those with the same
@@ -23,8 +21,9 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
-from mrfhw.system.numba_alone import numba
-from mrfhw.twin.kernel import DOWN, LEFT, RIGHT, UP, step
+from mrfhw.samplers.random_kernel import step
+from mrfhw.samplers.sites_kernel import DOWN, LEFT, RIGHT, UP, U
+from mrfhw.system.numba_alone import njit
 
 __all__ = ["LANES", "POINT_BITS", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "fill_site_weights", "sweep_sites"]
 
@@ -40,7 +39,6 @@ AT_ONCE = 8  # sites
 POINT_BITS = 24  # of the uniform number that chooses a label: those of a float32
 _SURE = 1.0 - 2.0**-18  # of a bound: more than rounding can take away
 _LEAST = np.float32(2.0**-32)  # of the sum of weights: labels below are never drawn
-U = np.uint64
 Int = Any  # a Python or NumPy integer
 Value = Any  # an ir.Value
 Pointers = dict[int, Value]  # to the elements of an array, by its argument's place
@@ -344,7 +342,7 @@ def _weigh_of_kind(own: Any, at: Any, pairs: Any, up: Any, down: Any, left: Any,
     return products if own.dtype == types.float32 else powers
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fill_site_weights(weights: np.ndarray, block_sums: np.ndarray, energies: np.ndarray, labels: int, table: np.ndarray) -> None:
     """weights (n, size) float32, of `labels` labels of each site: table's entry of the energy above the least one, or its last.
 
@@ -364,7 +362,7 @@ def fill_site_weights(weights: np.ndarray, block_sums: np.ndarray, energies: np.
             block_sums[site, block] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _around(site: Any, flag: Any, stride: Any, labels: np.ndarray, edges: np.ndarray, sides: Any, weights: Any, rows: Any) -> Any:
     """The rows of `pairs`, flat, of the neighbours above, below, to the left and to the right; its last where there is none."""
     none, one = rows - U(1), U(1)
@@ -379,7 +377,7 @@ def _around(site: Any, flag: Any, stride: Any, labels: np.ndarray, edges: np.nda
     return above * rows + up, (other + below) * rows + down, before * rows + left, (other + behind) * rows + right
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _of_near(weights: np.ndarray, place: Any, parts: np.ndarray, parts_at: Any, blocks: Any, point: Any) -> Any:
     """The label of `blocks` until which their weights, summed up as `parts` has them, are more than `point`; and its weight."""
     quarter, point = pass_three(parts, parts_at, point)
@@ -394,7 +392,7 @@ def _of_near(weights: np.ndarray, place: Any, parts: np.ndarray, parts_at: Any, 
     return label + U(LANES) * lowest_bit(blocks), weights[stored]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _of_others(own: np.ndarray, at: Any, sums: np.ndarray, sums_at: Any, blocks: Any, every: Any, point: Any) -> Any:
     """The first label outside `blocks` until which the weights of `own` are more than `point`, or the last that has a weight."""
     rest, found = every & ~blocks, U(0)
@@ -416,7 +414,7 @@ def _of_others(own: np.ndarray, at: Any, sums: np.ndarray, sums_at: Any, blocks:
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, stride: Int, scale: np.float32, rests: bool,
                 own: np.ndarray, block_sums: np.ndarray, pairs: np.ndarray, near: np.ndarray, far: np.ndarray, edges: np.ndarray,
                 flags: np.ndarray, labels: np.ndarray, bounds: np.ndarray, state: np.ndarray, counts: np.ndarray, sums: np.ndarray,
@@ -429,7 +427,7 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     starts: (H + 1,) where each row's sites begin in `sites`, flat indices. own: (n, size), of each site's labels, and pairs:
     (sides, weights of edges, L + 1, size), by the neighbour's label and the site's, size a multiple of LANES: weights, float32; or
     energies, int16 or int32, which `scale` makes octaves. The last row is that of a neighbour that does not exist. sides: 1, or 2
-    where the neighbours below and to the right have others. edges: (sites, 4), as in `mrfhw.twin.kernel.site_energies`, or of
+    where the neighbours below and to the right have others. edges: (sites, 4), as of `sites_kernel.site_energies`, or of
     size 0. rests: T does not change from here on until `bounds` are cleared; then there are block_sums: (n, blocks up to a multiple
     of QUARTER) float32, of `own`; and of each row of `pairs` near: uint64, bits of blocks whose labels do not all have the weight
     far: float32. flags, labels: (H x W,). bounds: (H x W,) uint32, a number of 32 bits below it keeps the label. state: (H, 4)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.field.terms import SINGLETONS
-from mrfhw.system.numba_alone import numba
+from mrfhw.system.numba_alone import njit
 
 __all__ = ["field_energy", "fill_singles", "least_of_rows"]
 
@@ -16,7 +16,7 @@ U = np.uint64
 Int = Any  # a Python or NumPy integer
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def channel_energy(first: Int, second: Int, kind: int, most: int) -> Int:
     """E_singleton of one channel (`mrfhw.field.terms.Channel`). kind: index in SINGLETONS. most: its limit, negative for none."""
     energy = np.int64(first) ^ np.int64(second) if kind == HAMMING else abs(np.int64(first) - np.int64(second))
@@ -31,7 +31,7 @@ def channel_energy(first: Int, second: Int, kind: int, most: int) -> Int:
     return energy if most < 0 else min(energy, most)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np.ndarray, shape: tuple[int, int], s1: np.ndarray,
                  s2: np.ndarray, offsets: np.ndarray, constants: np.ndarray, unary: np.ndarray, observed: np.ndarray,
                  channels: np.ndarray, out_of_range: int) -> None:
@@ -72,14 +72,14 @@ def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np
             singles[n, at] = energy
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _distances(energies: np.ndarray, one: np.ndarray, other: np.ndarray, alpha: int, most: int) -> None:
     """energies (n,): alpha times the Hamming distance of one and other (n,), up to `most`, in vector instructions."""
     for at in range(len(energies)):
         energies[at] = alpha * min(channel_energy(one[at], other[at], HAMMING, -1), most)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _energies_of_row(energies: np.ndarray, row: int, chosen: np.ndarray, shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray,
                      offsets: np.ndarray, constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, channels: np.ndarray,
                      out_of_range: int) -> None:
@@ -99,7 +99,7 @@ def _energies_of_row(energies: np.ndarray, row: int, chosen: np.ndarray, shape: 
     _distances(energies[begin:end], one[row, begin:end], other[there, begin + along:end + along], channels[0, 0], most)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def least_of_rows(out: np.ndarray, least: np.ndarray, first: int, last: int, labels: int, window: np.ndarray,
                   shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray, offsets: np.ndarray,
                   constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, channels: np.ndarray, out_of_range: int) -> None:
@@ -138,7 +138,7 @@ def least_of_rows(out: np.ndarray, least: np.ndarray, first: int, last: int, lab
                     lowest[col], found[col] = totals[col], label
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def field_energy(labels: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray) -> Int:
     """Energy of a configuration (H, W) uint8: each site's alpha E_singleton, each edge's beta E_doubleton once; int64.
 

@@ -7,19 +7,20 @@ whole if one of their sites is to be. What is drawn has another distribution tha
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 
-from mrfhw.field.initial import initial_labels
+from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import Problem, ProblemError, Run
-from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.machine.config import Config
-from mrfhw.placement.visit_order import COLOURS
 from mrfhw.samplers.events_kernel import sweep_active
-from mrfhw.samplers.exact import FloatTables, temperatures
+from mrfhw.samplers.exact import FloatTables
+from mrfhw.samplers.field_chain import FieldChain
 from mrfhw.system.progress import compiling
 
 __all__ = ["EventChain", "Skipping"]
@@ -29,7 +30,12 @@ _WEIGHTS = 1 << 16  # energies above the least that have a weight
 
 @dataclass(frozen=True)
 class Skipping:
-    """What is left out. cutoff: C of Equation 4.1, above 1. region: rows and columns of the regions. Raises ProblemError."""
+    """What is left out. Raises ProblemError.
+
+    cutoff: C of Equation 4.1, above 1; infinity draws every label, and skips nothing but where one label has all the probability
+    that float64 knows.
+    region: rows and columns of the regions.
+    """
 
     cutoff: float = 4.0
     region: tuple[int, int] = (1, 1)
@@ -41,38 +47,65 @@ class Skipping:
         if min(self.region) < 1:
             raise ProblemError(f"region is {self.region[0]}x{self.region[1]}; it has rows and columns: give at least 1 of each")
 
+    @classmethod
+    def of(cls, text: str) -> Skipping:
+        """What "cutoff=8&region=8x8" says, or a part of it. Raises ProblemError."""
+        def wrong(what: str) -> ProblemError:
+            return ProblemError(f"backend is {f'events?{text}'!r}; {what}: give such as events?cutoff=8&region=8x8")
 
-class EventChain:
-    """A chain of `problem` in float64, advanced sweep by sweep.
+        found: dict[str, Any] = {}
+        for name, value in parse_qsl(text, keep_blank_values=True):
+            if name not in ("cutoff", "region") or name in found:
+                raise wrong(f"it has one cutoff and one region, and no other {name!r}")
+            try:
+                if name == "cutoff":
+                    found[name] = float(value)
+                else:
+                    rows, columns = value.split("x")
+                    found[name] = int(rows), int(columns)
+            except ValueError:
+                raise wrong(f"{name} is {value!r}, no {'number' if name == 'cutoff' else 'rows and columns'}") from None
+        return cls(**found)
 
-    skipping: the cut-off C, of which infinity draws every label, and skips nothing but where one label has all the probability
-    that float64 knows; and the regions. config: the machine whose temperatures are taken. tables: those of another chain of the
-    problem. labels: (H, W) uint8. drawn, changes: sites drawn so far, and those whose label changed.
-    Raises ProblemError where the run estimates more than its last labels.
+
+class EventChain(FieldChain):
+    """A chain in float64. It estimates no more than its last labels.
+
+    drawn: sites drawn so far.
+    changes: those whose label changed.
     """
 
-    energy: int | None = None
+    name = "events"
+    tables_type = FloatTables
+    tables: FloatTables
 
-    def __init__(self, problem: Problem, run: Run, *, skipping: Skipping, config: Config | None = None,
-                 tables: FloatTables | None = None):
+    def __init__(self, problem: Problem, run: Run, *, skipping: Skipping, tables: FloatTables | None = None,
+                 threads: int | None = None):
+        """skipping: what is left out. tables, threads: as of `FieldChain`. Raises ProblemError for another estimate, too."""
         if run.estimate != "last":
             raise ProblemError(f"estimate is {run.estimate}; event-driven sampling never draws unlikely labels, so its samples say "
                                "nothing of uncertainty: give estimate last, or another backend than events")
-        self._tables = FloatTables(problem, config) if tables is None else tables
-        self.problem, self.run, self.config, self.sweeps, self.drawn, self.changes = problem, run, config, 0, 0, 0
+        super().__init__(problem, run, tables=tables, threads=threads)
+        self.drawn, self.changes = 0, 0
         self.cutoff, region = skipping.cutoff, skipping.region
         self._rng = np.random.Generator(np.random.PCG64([run.seed, 2]))
-        self.initial = initial_labels(problem, run)
-        self.labels = np.ascontiguousarray(self.initial).copy()
         rows, cols = (np.arange(size) // min(step, size) for size, step in zip(problem.shape, region, strict=True))
         self._regions = (rows[:, None] * (cols[-1] + 1) + cols).reshape(-1)
         self._active = np.ones((len(COLOURS), self._regions[-1] + 1), np.uint8)
-        self._temperatures, self._last = temperatures(problem, config), math.inf
-        self._weights = np.empty(0)
+        self._last, self._weights = math.inf, np.empty(0)
+
+    @classmethod
+    def options(cls, text: str) -> dict[str, Any]:
+        return {"skipping": Skipping.of(text)}
+
+    @classmethod
+    def identity(cls, **options: Any) -> str:
+        skipping = options["skipping"]
+        return f"{cls.name}?cutoff={skipping.cutoff!r}&region={skipping.region[0]}x{skipping.region[1]}"
 
     def sweep(self) -> None:
         """Black sites in active regions, then white ones."""
-        t, temperature = self._tables, next(self._temperatures)
+        t, temperature = self.tables, next(self._temperatures)
         if temperature > self._last:
             self._active.fill(1)
         if temperature != self._last or not self._weights.size:
@@ -92,31 +125,23 @@ class EventChain:
         self.sweeps += 1
 
     @property
-    def sample(self) -> np.ndarray:
-        """(H, W) uint8, a copy."""
-        return self.labels.copy()
+    def label_evaluations(self) -> int:
+        """Those that were not skipped."""
+        return self.drawn * self.problem.labels
 
-    def result(self, wall: float) -> Result:
-        """The result of the chain so far, after `wall` seconds; its label evaluations are those that were not skipped."""
-        return Result(backend="events", last=self.sample, initial=self.initial, wall_seconds=wall,
-                      label_evaluations=self.drawn * self.problem.labels)
-
-    def state(self, wall: float = 0.0, counted: bool = True) -> RunState:
-        """The state of the chain, as a copy that later sweeps do not change. Nothing is counted."""
-        return RunState(sweeps=self.sweeps, so_far=self.result(wall), random=self._rng.bit_generator.state,
-                        more={"active": self._active.copy(), "changes": np.array(self.changes)})
+    def _own_state(self) -> dict[str, Any]:
+        return {"random": self._rng.bit_generator.state,
+                "more": {"active": self._active.copy(), "changes": np.array(self.changes)}}
 
     def restore(self, state: RunState) -> None:
-        """Continue from the state of a chain with the same problem, run and skipping."""
-        found = state.so_far
+        super().restore(state)
         assert state.random is not None
-        self.initial, self.sweeps, self.changes = found.initial, state.sweeps, int(state.more["changes"])
-        self.drawn = found.label_evaluations // self.problem.labels
-        self.labels[...], self._active[...] = found.last, state.more["active"]
+        self.drawn, self.changes = state.so_far.label_evaluations // self.problem.labels, int(state.more["changes"])
+        self._active[...] = state.more["active"]
         self._rng.bit_generator.state = state.random
-        self._temperatures, self._last, self._weights = temperatures(self.problem, self.config), math.inf, np.empty(0)
-        for _ in range(self.sweeps):
-            self._last = next(self._temperatures)
+        self._last, self._weights = math.inf, np.empty(0)
+        for temperature in itertools.islice(self.temperatures(), self.sweeps):
+            self._last = temperature
 
     @property
     def skipped(self) -> float:

@@ -1,4 +1,4 @@
-"""The compiled loop of `mrfhw.samplers.events`. In a file of its own because numba's cache notices changes of that alone."""
+"""The compiled loop of `mrfhw.samplers.events`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.system.numba_alone import numba
-from mrfhw.twin.kernel import DOWN, LEFT, RIGHT, UP, site_energies
+from mrfhw.samplers.sites_kernel import DOWN, LEFT, RIGHT, UP, U, site_energies
+from mrfhw.system.numba_alone import njit
 
 __all__ = ["sweep_active"]
 
-U = np.uint64
 Int = Any  # a Python or NumPy integer
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sweep_active(sites: np.ndarray, stride: Int, weights: np.ndarray, least_weight: float, singles: np.ndarray, doubles: np.ndarray,
                  edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray, regions: np.ndarray,
                  active: np.ndarray, own: np.ndarray, others: np.ndarray) -> tuple[int, int]:
     """Draw those of `sites` (n,) whose region is `active`; returns how many that were, and how many of them changed their label.
 
     weights: exp(-d / T) of the energies d above the least, the last 0. least_weight: labels of this weight or less are not drawn.
-    singles: (n, L). doubles, edges: as in `mrfhw.twin.kernel.site_energies`. flags, labels: (H x W,). uniforms: (n,) float64.
+    singles: (n, L). doubles, edges: as in `site_energies`. flags, labels: (H x W,). uniforms: (n,) float64.
     regions: (H x W,) the number of each site's region. active, own, others: (regions,) uint8: to be drawn now; and, set here, in
     this colour's next turn, because a site has more than one label left, and in the other colour's, because a neighbour changed.
     """

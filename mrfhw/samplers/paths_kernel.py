@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.system.numba_alone import numba
+from mrfhw.system.numba_alone import njit
 
 __all__ = ["add_paths"]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def add_paths(sums: np.ndarray, own: np.ndarray, states: np.ndarray, weights: np.ndarray, offsets: np.ndarray, costs: np.ndarray,
               far: np.floating, first: int, last: int, line_stride: int, steps: int, stride: int) -> None:
     """The least energies with which paths, one of each line from `first` to before `last`, come to each site with each label.

@@ -1,4 +1,4 @@
-"""The streams of a machine's generators: the state that each starts from. A step of one is `mrfhw.twin.kernel.step`.
+"""The streams of generators: the state that each starts from. A step of one is `mrfhw.samplers.random_kernel.step`.
 
 It does without numba, which a host of boards need not import.
 """

@@ -1,9 +1,6 @@
-"""The compiled loops of the model: generator, energies, samplers and the sweep of a colour.
+"""The compiled loops of a machine: its draws, its label memory, and the sweep of a colour.
 
-They stand in one file because numba's cache notices changes of a function's own file alone; what takes the data alone is in
-`mrfhw.samplers.energy_kernel`.
-
-`step`, `output`, `draw_race` and `draw_cdf` are the definition of a draw, one site at a time. `sweep_race` and
+`draw_race` and `draw_cdf` are the definition of a draw, one site at a time. `sweep_race` and
 `sweep_cdf` are the same arithmetic arranged so that LLVM makes vector instructions of it: energies of a site
 with its labels side by side, in 16 bits where they fit; the generators of a block of lanes side by side; and
 what depends on the temperature alone in tables, refilled when it changes. Indices are unsigned (`U`) in inner
@@ -12,63 +9,22 @@ loops, because numba tests signed ones for being negative.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from mrfhw.system.numba_alone import numba
+from mrfhw.samplers.random_kernel import output, step
+from mrfhw.samplers.sites_kernel import CLAMPED, EXISTS, UP, U, around, site_energies
+from mrfhw.system.numba_alone import njit
 
-__all__ = [
-    "BLOCK",
-    "CLAMPED",
-    "EXISTS",
-    "choose_slots",
-    "count_labels",
-    "draw_cdf",
-    "draw_race",
-    "fill_flags",
-    "fill_noise",
-    "fill_uniforms",
-    "fill_weights",
-    "float_cdf",
-    "float_race",
-    "near_slots",
-    "output",
-    "step",
-    "sweep_cdf",
-    "sweep_race",
-    "sweep_subsets",
-    "write_label",
-]
-
+__all__ = ["BLOCK", "choose_slots", "draw_cdf", "draw_race", "fill_noise", "fill_uniforms", "fill_weights", "float_race",
+           "near_slots", "sweep_cdf", "sweep_race", "sweep_subsets", "write_label"]
 
 BLOCK = 16  # generators that step together
-EXISTS, CLAMPED, UP, DOWN, LEFT, RIGHT = (1 << bit for bit in range(6))  # flags of a site; the last four: its neighbours
-U = np.uint64
 Int = Any  # a Python or NumPy integer
 
 
-@numba.njit(cache=True, inline="always")
-def step(state: np.ndarray, lane: Int) -> None:
-    """One step of lane `lane` of a (lanes, 4) uint32 state."""
-    x = state[lane, 0]
-    w = state[lane, 3]
-    t = x ^ np.uint32(x << np.uint32(11))  # numba widens shifts to 64 bits
-    state[lane, 0] = state[lane, 1]
-    state[lane, 1] = state[lane, 2]
-    state[lane, 2] = w
-    state[lane, 3] = w ^ (w >> np.uint32(19)) ^ t ^ (t >> np.uint32(8))
-
-
-@numba.njit(cache=True, inline="always")
-def output(state: np.ndarray, lane: Int, bits: int) -> int:
-    """The value that goes with a state: the top `bits` of (w + y) mod 2^32."""
-    total = np.uint32(state[lane, 3] + state[lane, 1])
-    return int(np.int64(total) >> (32 - bits))
-
-
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def draw_race(energy: np.ndarray, labels: int, temperature: int, state: np.ndarray, lane: int, bits: int,
                table: np.ndarray, fraction: int, temperature_fraction: int) -> int:
     """Gumbel-max: least E - T G, the lowest label on ties; steps the generator once a label."""
@@ -84,7 +40,7 @@ def draw_race(energy: np.ndarray, labels: int, temperature: int, state: np.ndarr
     return winner
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def draw_cdf(energy: np.ndarray, labels: int, temperature: int, state: np.ndarray, lane: int, bits: int,
               table: np.ndarray, fraction: int, temperature_fraction: int, sums: np.ndarray) -> int:
     """Inverse transform (Equations 3.2-3.4); steps the generator once."""
@@ -111,7 +67,7 @@ def draw_cdf(energy: np.ndarray, labels: int, temperature: int, state: np.ndarra
     return drawn
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def write_label(site: Int, new: Int, old: int, count_max: Int, mrp_count: np.ndarray, lrp_label: np.ndarray,
                 lrp_count: np.ndarray) -> tuple[Int, Int]:
     """Algorithm 1 for a counted draw of `new` where `old` was the label; the message (label, count), count 0 for none.
@@ -129,7 +85,7 @@ def write_label(site: Int, new: Int, old: int, count_max: Int, mrp_count: np.nda
     return new if hit else other, held if full or not hit else 0
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def settle(site: Int, drawn: Int, counted: bool, turn: Int, lane: Int, sent: Int, count_max: Int, labels: np.ndarray,
            mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray, events: np.ndarray, messages: np.ndarray) -> Int:
     """Write a site's draw back and, where it is counted, send what that displaces; returns the number of messages so far."""
@@ -144,7 +100,7 @@ def settle(site: Int, drawn: Int, counted: bool, turn: Int, lane: Int, sent: Int
     return sent
 
 
-@numba.njit(cache=True)
+@njit()
 def fill_uniforms(uniforms: np.ndarray, state: np.ndarray, bits: int) -> None:
     """uniforms (generators, n, parts): the numbers of the next n steps of each generator, that of the top bits first."""
     parts = uniforms.shape[2]
@@ -159,14 +115,14 @@ def fill_uniforms(uniforms: np.ndarray, state: np.ndarray, bits: int) -> None:
 # -- tables
 
 
-@numba.njit(cache=True)
+@njit()
 def fill_noise(noise: np.ndarray, table: np.ndarray, temperature: int, temperature_fraction: int, label_bits: int) -> None:
     """noise[u] = (T G(u) >> t) 2^label_bits, the term of each uniform in a label's key: 2^label_bits score + label."""
     for u in range(len(table)):
         noise[u] = ((table[u] * temperature) >> temperature_fraction) << label_bits
 
 
-@numba.njit(cache=True)
+@njit()
 def fill_weights(weights: np.ndarray, table: np.ndarray, temperature: int, fraction: int, temperature_fraction: int) -> None:
     """weights[d]: P (Equation 3.4, or its integer floor) of a label whose energy is d above the least; uint16."""
     mask = (1 << fraction) - 1
@@ -179,56 +135,10 @@ def fill_weights(weights: np.ndarray, table: np.ndarray, temperature: int, fract
         weights[d] = table[exponent & mask] >> octaves
 
 
-@numba.njit(cache=True)
-def fill_flags(flags: np.ndarray, rows: int, cols: Int) -> None:
-    """Add to flags (padded) which neighbours of the image's sites exist."""
-    for row in range(rows):
-        for col in range(cols):
-            flags[row, col] |= ((UP if row > 0 else 0) | (DOWN if row + 1 < rows else 0) | (LEFT if col > 0 else 0)
-                                | (RIGHT if col + 1 < cols else 0))
-
-
-# -- energies
-
-
-@numba.njit(cache=True, inline="always")
-def around(labels: np.ndarray, flags: Int, site: Int, stride: Int, none: Int) -> tuple[Int, Int, Int, Int]:
-    """Labels of the neighbours above, below, to the left and to the right; `none` for one that does not exist."""
-    return (np.uint64(labels[site - stride]) if flags & UP else none, np.uint64(labels[site + stride]) if flags & DOWN else none,
-            np.uint64(labels[site - U(1)]) if flags & LEFT else none, np.uint64(labels[site + U(1)]) if flags & RIGHT else none)
-
-
-@numba.njit(cache=True, inline="always")
-def site_energies(energy: np.ndarray, singles: np.ndarray, at: Int, doubles: np.ndarray, edges: np.ndarray, flags: Int,
-                  labels: np.ndarray, site: Int, stride: Int, none: Int, shift: Int, e_max: Int, narrow: bool) -> None:
-    """E(l) of the site with flat index `site` (Equation 3.1), its labels side by side.
-
-    energy: (L,), of the type of singles or wider. at: its row of singles. doubles: (1 or 2, L + 1, L) beta E_doubleton by the
-    neighbour's label and the site's: of the neighbour above or to the left, and of the other two where they differ. The last row,
-    `none`, is zeros, for a neighbour that does not exist. edges: (sites, 4) weights of the edges up, down, left and right, or of
-    size 0 where all are 1. narrow: shift and e_max change something.
-    """
-    up, down, left, right = around(labels, flags, site, stride, none)
-    after = U(doubles.shape[0] - 1)
-    if edges.size > 0:
-        above, below = energy.dtype.type(edges[site, 0]), energy.dtype.type(edges[site, 1])
-        before, behind = energy.dtype.type(edges[site, 2]), energy.dtype.type(edges[site, 3])
-        for label in range(none):
-            energy[label] = (singles[at, label] + above * doubles[0, up, label] + below * doubles[after, down, label]
-                             + before * doubles[0, left, label] + behind * doubles[after, right, label])
-    else:
-        for label in range(none):
-            energy[label] = (singles[at, label] + doubles[0, up, label] + doubles[after, down, label] + doubles[0, left, label]
-                             + doubles[after, right, label])
-    if narrow:
-        for label in range(none):
-            energy[label] = min(energy[label] >> shift, e_max)
-
-
 # -- the machine's sweep of a colour
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
               weights: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray,
               flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray,
@@ -277,7 +187,7 @@ def sweep_cdf(first_block: Int, blocks: int, colour: int, places: np.ndarray, co
     return sent
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def block_noise(sequence: np.ndarray, uniforms: np.ndarray, noise: np.ndarray, table: np.ndarray, numbers: np.ndarray, steps: Int,
                 parts: Int, vector: Int, bits: Int, units: Int, stride: Int) -> None:
     """`steps` steps of a block's generators, and the table's values at their outputs.
@@ -313,7 +223,7 @@ def block_noise(sequence: np.ndarray, uniforms: np.ndarray, noise: np.ndarray, t
         sequence[i] = sequence[U(steps * BLOCK) + i]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
                table: np.ndarray, numbers: np.ndarray, sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
                edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray,
@@ -363,7 +273,7 @@ def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, c
     return sent
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def near_slots(near: np.ndarray, slot: np.ndarray, most: Int, labels: np.ndarray, flags: Int, site: Int, stride: Int) -> Int:
     """near (5,): the slots of the neighbours' labels, rising, each once, the first `most` of them; their number. slot: (L,)."""
     count = 0
@@ -383,7 +293,7 @@ def near_slots(near: np.ndarray, slot: np.ndarray, most: Int, labels: np.ndarray
     return min(count, most)
 
 
-@numba.njit(cache=True, inline="always")
+@njit(inline="always")
 def choose_slots(chosen: np.ndarray, near: np.ndarray, count: Int, own: Int, size: Int, others: Int, number: Int,
                  bits: Int) -> None:
     """chosen (size,): a subset's slots (`mrfhw.placement.subsets`), the window of size - count others first, then the near ones.
@@ -409,7 +319,7 @@ def choose_slots(chosen: np.ndarray, near: np.ndarray, count: Int, own: Int, siz
         chosen[window + n] = near[n]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray, counted: bool, stride: Int, widths: np.ndarray,
                   table: np.ndarray, firsts: np.ndarray, slot: np.ndarray, others: np.ndarray, weights: np.ndarray,
                   sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray, flags: np.ndarray,
@@ -474,37 +384,16 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
     return sent
 
 
-# -- the float sampler's sweep of a colour
+# -- float64 with a machine's uniforms
 
 
-@numba.njit(cache=True, nogil=True)
-def float_cdf(sites: np.ndarray, stride: Int, temperature: float, weights: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
-              edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
-    """Draw each of `sites` (n,): the first label whose running sum of weights exceeds uniform x total.
-
-    weights: exp(-d / T) of the energies d above the least; above the table it is computed. singles: (n, L). doubles,
-    edges: as in `site_energies`. flags, labels: (H x W,). uniforms: (n,) float64.
-    """
-    count = singles.shape[1]
-    energy, running = np.empty(count, np.int64), np.empty(count)
-    for n in range(len(sites)):
-        site = U(sites[n])
-        site_energies(energy, singles, U(n), doubles, edges, flags[site], labels, site, U(stride), U(count), 0, 0, False)
-        least, total = energy.min(), 0.0
-        for label in range(count):
-            above = energy[label] - least
-            total += weights[above] if above < len(weights) else math.exp(above / -temperature)
-            running[label] = total
-        target, label = uniforms[n] * total, 0
-        while label < count - 1 and running[label] <= target:  # rounding may leave no sum above it
-            label += 1
-        labels[site] = label
-
-
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def float_race(sites: np.ndarray, stride: Int, temperature: float, table: np.ndarray, singles: np.ndarray, doubles: np.ndarray,
                edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, uniforms: np.ndarray) -> None:
-    """As `float_cdf` by Gumbel-max: the least E / T - G(u), the lowest label on ties. table: G by uniform. uniforms: (n, L)."""
+    """As `mrfhw.samplers.exact_kernel.float_cdf` by Gumbel-max: the least E / T - G(u), the lowest label on ties.
+
+    table: G by uniform. uniforms: (n, L).
+    """
     count = singles.shape[1]
     energy = np.empty(count, np.int64)
     for n in range(len(sites)):
@@ -516,10 +405,3 @@ def float_race(sites: np.ndarray, stride: Int, temperature: float, table: np.nda
             if score < best:
                 best, winner = score, label
         labels[site] = winner
-
-
-@numba.njit(cache=True, nogil=True)
-def count_labels(counts: np.ndarray, sites: np.ndarray, labels: np.ndarray) -> None:
-    """Add the labels (H x W,) of `sites` (n,) to counts (H x W, L)."""
-    for n in range(len(sites)):
-        counts[sites[n], labels[sites[n]]] += 1

@@ -13,7 +13,7 @@ import numpy as np
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
-from mrfhw.system.numba_alone import numba
+from mrfhw.system.numba_alone import njit
 
 __all__ = ["LogTiming"]
 
@@ -24,7 +24,7 @@ _NOW, _STALLS, _HEAD, _COUNT, _WAITING = range(5)
 _CHILD, _WAITS, _FILL = range(3)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _step_hub(hub: int, node: int, levels: np.ndarray, served: np.ndarray, first: np.ndarray, children: np.ndarray,
               given: np.ndarray, tiles: int, hub_depth: int) -> None:
     """A cycle of a hub, of messages or of lines, on its children's levels at the cycle's start."""
@@ -44,7 +44,7 @@ def _step_hub(hub: int, node: int, levels: np.ndarray, served: np.ndarray, first
             break
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _step_packer(packer: np.ndarray, node: int, levels: np.ndarray, given: np.ndarray, tiles: int, line_messages: int) -> int:
     """A cycle of a packer (child, whether a message waits, messages in the line), whose level is its output register.
 
@@ -70,7 +70,7 @@ def _step_packer(packer: np.ndarray, node: int, levels: np.ndarray, given: np.nd
     return joined
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _step_network(levels: np.ndarray, served: np.ndarray, first: np.ndarray, children: np.ndarray, given: np.ndarray,
                   packers: np.ndarray, sizes: np.ndarray) -> int:
     """One cycle of the hubs and packers, and of a log that is always taken, on the levels at its start.
@@ -95,7 +95,7 @@ def _step_network(levels: np.ndarray, served: np.ndarray, first: np.ndarray, chi
     return left
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, served: np.ndarray, first: np.ndarray,
              children: np.ndarray, given: np.ndarray, stalled: np.ndarray, pending_cycle: np.ndarray, pending: np.ndarray,
              packers: np.ndarray, sizes: np.ndarray, limit: int, delay: int) -> int:
@@ -142,7 +142,7 @@ def _advance(until: int, proceed: bool, state: np.ndarray, levels: np.ndarray, s
     return now
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _issue_groups(ready: int, interval: int, enters: int, events: np.ndarray, state: np.ndarray, levels: np.ndarray,
                   served: np.ndarray, first: np.ndarray, children: np.ndarray, given: np.ndarray, stalled: np.ndarray,
                   pending_cycle: np.ndarray, pending: np.ndarray, packers: np.ndarray, sizes: np.ndarray, limit: int,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result, histogram
 from mrfhw.field.state import RunState
@@ -19,14 +20,14 @@ from mrfhw.machine.entry_sums import entries_of_sums, sums_of_entries
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.temperature import coefficient, coefficients
-from mrfhw.placement.visit_order import COLOURS
+from mrfhw.samplers.chain import Observe, advance
 from mrfhw.samplers.data import doubles, edges, energy_bound, singles
 from mrfhw.samplers.random import lane_states
-from mrfhw.samplers.sweeps import Observe, advance
+from mrfhw.samplers.sites_kernel import CLAMPED, EXISTS, fill_flags
 from mrfhw.system.large_arrays import zeros
 from mrfhw.system.progress import compiling
 from mrfhw.system.threads import in_shares, threads_of
-from mrfhw.twin.kernel import BLOCK, CLAMPED, EXISTS, fill_flags, fill_noise, fill_weights, sweep_cdf, sweep_race, sweep_subsets
+from mrfhw.twin.kernel import BLOCK, fill_noise, fill_weights, sweep_cdf, sweep_race, sweep_subsets
 from mrfhw.twin.log_timing import LogTiming
 
 __all__ = ["Machine", "complete", "outcome", "solve"]

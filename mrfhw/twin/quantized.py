@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mrfhw.field.colours import COLOURS, colours
 from mrfhw.field.energy import Energy, limited
 from mrfhw.field.problem import Problem, ProblemError
 from mrfhw.machine.config import Config
@@ -19,7 +20,6 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.temperature import coefficients, realized
-from mrfhw.placement.visit_order import COLOURS, VisitOrder
 
 __all__ = ["STATES_MAX", "ReducibleError", "SweepKernel", "conditional", "exact_conditional", "exact_distribution",
            "stationary", "sweep_kernel", "total_variation"]
@@ -232,8 +232,7 @@ def sweep_kernel(config: Config, problem: Problem, held: np.ndarray | None = Non
     if count > STATES_MAX:
         raise ProblemError(f"the grid has {problem.labels}^{int(free.sum())} configurations; {STATES_MAX} can be "
                            "enumerated: give fewer sites, fewer labels or more clamped sites")
-    colours, _, _ = VisitOrder.raster(problem.shape, problem.labels).home(*np.indices(problem.shape))
-    black, white = (np.flatnonzero(free & (colours == colour)) for colour in COLOURS)
+    black, white = (np.flatnonzero(free & (colours(problem.shape) == colour)) for colour in COLOURS)
     keep = np.zeros(problem.shape, np.uint8) if held is None else held.astype(np.uint8)
     value = next(coefficients(config, problem))
     return SweepKernel(labels=problem.labels, sites=(black, white), held=keep,

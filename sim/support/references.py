@@ -17,7 +17,8 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import DOUBLETON_CODES
 from mrfhw.machine.samplers import Cdf, Race
-from mrfhw.twin.kernel import draw_cdf, draw_race, output, step
+from mrfhw.samplers.random_kernel import output, step
+from mrfhw.twin.kernel import draw_cdf, draw_race
 
 __all__ = ["Twin", "UnitTwin", "added_label", "algorithm_1", "cdf_label", "cdf_sums", "draw", "race_label", "site_energies"]
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from mrfhw.field.problem import Run
-from mrfhw.samplers import exact
 from mrfhw.system.processors import processors
-from mrfhw.twin import machine
+from mrfhw.twin import machine, paired
 from studies.report import Report, bars
 from studies.reproduce.chains import SAMPLERS, machine_for
 from studies.reproduce.context import Context
@@ -40,7 +39,7 @@ def chain(scene: Scene, sampler: str, sweeps: int, seed: int) -> np.ndarray:
     preset, changes = SAMPLERS[PAIRED if sampler == FLOAT else sampler]
     config = machine_for(problem, preset, **changes)
     if sampler == FLOAT:
-        return exact.solve(problem, run, config=config, uniforms="hardware").mode
+        return paired.solve(problem, run, config=config, uniforms="hardware").mode
     return machine.solve(config, problem, run, threads=1).mode
 
 

@@ -266,7 +266,7 @@ def test_whole_numbers_of_any_type(kind):
 
 
 @pytest.mark.claim("model",
-    "the processor's sampler is a backend: estimates, states, a machine's temperatures, pictures of any size; it is taken where "
+    "the processor's sampler is a backend: estimates, states, pictures of any size; it is taken where "
     "nothing of a machine is given")
 @pytest.mark.parametrize("backend", ["cpu", "float", "events"])
 def test_what_a_backend_without_a_machine_leaves_out_is_said(backend):

@@ -163,7 +163,7 @@ def test_run_with_defaults(verb, tmp_path):
 
 
 @pytest.mark.claim("model",
-    "the processor's sampler is a backend: estimates, states, a machine's temperatures, pictures of any size; it is taken where "
+    "the processor's sampler is a backend: estimates, states, pictures of any size; it is taken where "
     "nothing of a machine is given")
 def test_a_run_of_a_machine_says_its_cycles(tmp_path):
     result = invoke("run", "stereo", "left.png", "right.png", "--labels", 4, "--sweeps", 6, "--spus", 1, "--no-report",

@@ -326,7 +326,7 @@ def test_presets_and_their_changes(preset):
 
 
 @pytest.mark.claim("model",
-    "the processor's sampler is a backend: estimates, states, a machine's temperatures, pictures of any size; it is taken where "
+    "the processor's sampler is a backend: estimates, states, pictures of any size; it is taken where "
     "nothing of a machine is given")
 def test_a_placement_changes_nothing_without_a_machine_and_that_is_said(pictures, tmp_path):
     plain, placed = run(pictures, tmp_path / "plain"), run(pictures, tmp_path / "placed", "--mesh", "2x2", "--tile-rows", 16)

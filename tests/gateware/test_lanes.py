@@ -19,10 +19,9 @@ from mrfhw.machine.samplers import Race
 from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.needs import needed_parameters
 from mrfhw.placement.placement import Placement
-from mrfhw.samplers import exact
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.simulation.chip import CompiledChip
-from mrfhw.twin import machine
+from mrfhw.twin import machine, paired
 from support.comparing import compare
 from support.random_lanes import lane_placement, random_lane_machine
 from support.random_problems import with_estimates
@@ -140,8 +139,8 @@ def test_float_reference_draws_with_the_hardware_numbers(lanes):
     problem = Problem(labels=24, singleton1=rng.integers(0, 64, (8, 27)), singleton2=rng.integers(0, 64, (8, 27)),
                       offsets=np.array([(0, 2 + d) for d in range(24)]), beta=3, tau=5, schedule=Schedule.constant(8.0))
     mine = machine.solve(config, problem, dataclasses.replace(RUN, sweeps=2))
-    theirs = exact.solve(problem, dataclasses.replace(RUN, sweeps=2), config=config, uniforms="hardware")
-    other = exact.solve(problem, dataclasses.replace(RUN, sweeps=2), config=config)
+    theirs = paired.solve(problem, dataclasses.replace(RUN, sweeps=2), config=config, uniforms="hardware")
+    other = paired.solve(problem, dataclasses.replace(RUN, sweeps=2), config=config)
     assert np.mean(mine.last == theirs.last) > 0.97
     assert np.mean(mine.last == other.last) < 0.9
 

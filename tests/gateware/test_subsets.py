@@ -17,10 +17,10 @@ from mrfhw.machine.samplers import Race
 from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.subsets import Subsets
-from mrfhw.samplers import exact
+from mrfhw.samplers.sites_kernel import EXISTS, LEFT, RIGHT
 from mrfhw.simulation.chip import CompiledChip
-from mrfhw.twin import machine
-from mrfhw.twin.kernel import EXISTS, LEFT, RIGHT, choose_slots, near_slots
+from mrfhw.twin import machine, paired
+from mrfhw.twin.kernel import choose_slots, near_slots
 from support.comparing import compare, prefixes
 from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import with_estimates
@@ -257,4 +257,4 @@ def test_the_float_reference_has_no_numbers_of_subsets():
     problem = a_problem()
     with pytest.raises(ProblemError, match=r"subset_slots is 3; .* has no uniforms of a subset: give uniforms = \"pcg64\", or a "
                                            "machine with subset_slots = 0"):
-        exact.solve(problem, RUN, config=a_machine(), uniforms="hardware")
+        paired.solve(problem, RUN, config=a_machine(), uniforms="hardware")

@@ -27,7 +27,7 @@ from mrfhw.machine.samplers import SAMPLERS, Race
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.samplers.random import lane_states
-from mrfhw.twin.kernel import output, step
+from mrfhw.samplers.random_kernel import output, step
 from mrfhw.twin.machine import Machine, complete
 from sim.support.whole_nets import whole_nets
 from support.long import cases

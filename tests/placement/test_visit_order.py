@@ -17,8 +17,8 @@ from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS, VisitOrder
 from mrfhw.samplers import exact
 from mrfhw.samplers.random import lane_states
+from mrfhw.samplers.random_kernel import step
 from mrfhw.twin import machine
-from mrfhw.twin.kernel import step
 from mrfhw.twin.machine import Machine
 from studies.reproduce.performance import quiet_cycles
 from support.random_problems import random_config, random_placement
@@ -133,15 +133,6 @@ def test_generators_step_as_the_order_says(sampler):
             for _ in range(steps):
                 step(states, lane)
         assert np.array_equal(held.random, states)
-
-
-def test_grid_without_a_machine_is_drawn_in_raster_order():
-    order = VisitOrder.raster((3, 5), LABELS)
-    for sweep in range(3):
-        black, white = ([divmod(int(s), order.columns) for s in order.flat(*order.site(sweep, c, np.arange(order.turns), 0))]
-                        for c in COLOURS)
-        assert black == [(0, 0), (0, 2), (0, 4), (1, 1), (1, 3), (1, 5), (2, 0), (2, 2), (2, 4)]
-        assert white == [(0, 1), (0, 3), (0, 5), (1, 0), (1, 2), (1, 4), (2, 1), (2, 3), (2, 5)]
 
 
 def test_label_evaluations_are_counted():

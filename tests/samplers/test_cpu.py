@@ -11,12 +11,11 @@ from numpy import float32
 from mrfhw.backends import plan as backends
 from mrfhw.field.energy import Energy, doubleton_table, edge_weights, singleton_energies
 from mrfhw.field.initial import initial_labels
-from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run, Schedule
+from mrfhw.field.problem import ESTIMATES, Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.manifest import chosen_backend
 from mrfhw.samplers.cpu import RESTING, CpuChain, CpuTables, solve
 from mrfhw.samplers.cpu_kernel import LANES, POINT_BITS, POLYNOMIAL, QUARTER, STEEPEST
-from mrfhw.samplers.exact import temperatures
 from mrfhw.samplers.random import lane_states
 from support.enumerated import chi_square_tail, enumerated
 from support.random_fields import random_field, random_field_machine
@@ -26,7 +25,7 @@ PROCESSOR_SAMPLER = pytest.mark.claim("model",
     "the processor's sampler equals the same arithmetic site by site, has the enumerated distributions, and its memory of shares "
     "and its threads change nothing")
 PROCESSOR_SAMPLER_BACKEND = pytest.mark.claim("model",
-    "the processor's sampler is a backend: estimates, states, a machine's temperatures, pictures of any size; it is taken where "
+    "the processor's sampler is a backend: estimates, states, pictures of any size; it is taken where "
     "nothing of a machine is given")
 
 FALSE_FAILURE = 1e-6  # of each chi-square test, were its seed drawn anew
@@ -59,7 +58,7 @@ class Reference:
         self.singles = singleton_energies(problem)
         self.table = problem.beta * doubleton_table(problem)
         self.edges = edge_weights(problem) if problem.edges is not None else np.ones((*problem.shape, 4), int)
-        self.temperatures = temperatures(problem)
+        self.temperatures = problem.schedule.temperatures()
         self.past, self.drawn_beyond = [], 0
 
     def doubletons(self, row, col):
@@ -403,25 +402,6 @@ def test_huge_energies_and_small_temperatures_stay_finite(temperature):
     assert (solve(problem, Run(sweeps=8)).last == 3).all()
 
 
-@PROCESSOR_SAMPLER
-def test_what_its_sums_cannot_hold_is_refused_in_one_line():
-    problem = Problem(labels=2, unary=np.full((2, 2, 2), 1 << 20), alpha=1 << 12, schedule=Schedule.constant(10.0))
-    with pytest.raises(ProblemError, match=r"energies go up to 4.29e\+09, temperatures to 10; .* up to 2\^31: give smaller ones"):
-        solve(problem, Run(sweeps=1))
-
-
-@PROCESSOR_SAMPLER_BACKEND
-def test_a_machine_gives_its_realized_temperatures_and_refuses_what_does_not_fit():
-    problem, config = field(8, schedule=Schedule.constant(0.33)), Config(temperature_bits=12)
-    realized = dataclasses.replace(problem, schedule=Schedule.constant(next(temperatures(problem, config))))
-    assert realized.schedule.start != problem.schedule.start
-    run = Run(sweeps=30)
-    assert np.array_equal(solve(problem, run, config=config).counts, solve(realized, run).counts)
-    assert not np.array_equal(solve(problem, run, config=config).counts, solve(problem, run).counts)
-    with pytest.raises(ProblemError, match="label_bits = 2"):
-        solve(problem, Run(sweeps=1), config=Config(label_bits=2))
-
-
 @PROCESSOR_SAMPLER_BACKEND
 def test_it_is_a_backend_of_any_size():
     problem, run = field(8, (200, 150)), Run(sweeps=6, burn_in=2)
@@ -429,7 +409,7 @@ def test_it_is_a_backend_of_any_size():
     result = backends.solve("cpu", config, problem, run)
     assert result.backend == "cpu"
     assert result.windows is None
-    assert np.array_equal(result.counts, solve(problem, run, config=config).counts)
+    assert np.array_equal(result.counts, solve(problem, run).counts)
 
 
 @PROCESSOR_SAMPLER_BACKEND

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mrfhw.backends import plan as backends
-from mrfhw.backends.chain_session import EventSession
+from mrfhw.backends.chain_session import ChainSession
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
@@ -105,9 +105,9 @@ def test_the_backend_is_that_chain():
 
 
 def test_identities_tell_cutoffs_apart():
-    of = {EventSession.identity(f"events?cutoff={cutoff}") for cutoff in ("4", "4.0000001", "4.0", "1e20")}
+    of = {ChainSession.identity(f"events?cutoff={cutoff}") for cutoff in ("4", "4.0000001", "4.0", "1e20")}
     assert len(of) == 3
-    assert EventSession.identity("events") in of
+    assert ChainSession.identity("events") in of
 
 
 @EVENT_DRIVEN_SAMPLING
@@ -125,7 +125,8 @@ def test_no_uncertainty_comes_of_it(estimate):
     ("events?region=8", r"backend is .*; region is '8', no rows and columns: give such as"),
     ("events?cutoff=2&cutoff=3", "backend is .*; it has one cutoff and one region, and no other 'cutoff': give such as"),
     ("events?speed=9", "backend is .*; it has one cutoff and one region, and no other 'speed': give such as"),
-    ("float?cutoff=9", "backend is .*; it must be auto, or one of cpu, float, events, model, rtl: choose one")])
+    ("float?cutoff=9", r"backend is 'float\?cutoff=9'; float takes no options: give float"),
+    ("model?cutoff=9", "backend is .*; it must be auto, or one of cpu, float, events, model, rtl: choose one")])
 def test_backends_that_there_are_not(backend, message):
     with pytest.raises(ProblemError, match=message):
         backends.solve(backend, Config(), larger(2, SCHEDULES["cools"]), Run(sweeps=4, estimate="last"))

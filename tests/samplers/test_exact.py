@@ -1,5 +1,6 @@
 """The float64 sampler: against plain loops draw by draw, and against enumerated distributions."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,10 +8,8 @@ import pytest
 
 from mrfhw.field.energy import Energy
 from mrfhw.field.initial import initial_labels
-from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
-from mrfhw.machine.config import Config
-from mrfhw.placement.temperature import realized_limits
-from mrfhw.samplers.exact import solve, temperatures
+from mrfhw.field.problem import Problem, Run, Schedule
+from mrfhw.samplers.exact import FloatTables, solve
 from support.enumerated import chi_square_tail, enumerated, random_problem
 
 FALSE_FAILURE = 1e-6  # of each chi-square test, were its seed drawn anew
@@ -22,7 +21,7 @@ def reference(problem, run):
     of = Energy(problem)
     labels = initial_labels(problem, run).astype(int)
     counts = np.zeros((*problem.shape, problem.labels), int)
-    schedule = temperatures(problem)
+    schedule = problem.schedule.temperatures()
     for sweep in range(run.sweeps):
         t = next(schedule)
         for parity in (0, 1):
@@ -118,33 +117,19 @@ def test_progress_counts_finished_sweeps():
     (Schedule.of_table((4.0, 3.0), 2), [4, 4, 3, 3, 3]),
 ])
 def test_temperatures_of_the_schedule(schedule, expected):
-    problem = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]), schedule=schedule)
-    assert [t for t, _ in zip(temperatures(problem), range(5), strict=False)] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("sampler", ["cdf", "race"])
-def test_a_machine_gives_its_realized_temperatures(sampler):
-    config = Config(sampler=sampler, temperature_bits=12)
-    problem = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]),
-                      schedule=Schedule.constant(3.3))
-    value = next(iter(temperatures(problem, config)))
-    assert value != 3.3
-    assert value == pytest.approx(3.3, rel=0.01)
-
-
-def test_a_machine_refuses_what_does_not_fit():
-    config = Config(label_bits=1)
-    with pytest.raises(ProblemError, match="label_bits = 1"):
-        solve(Problem(labels=3, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1, 2])), Run(sweeps=1),
-              config=config)
-    cold = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]),
-                   schedule=Schedule.constant(realized_limits(config, 0)[0] / 2))
-    with pytest.raises(ProblemError, match="temperature is"):
-        solve(cold, Run(sweeps=1), config=config)
-    assert solve(cold, Run(sweeps=1)).backend == "float"
+    assert list(itertools.islice(schedule.temperatures(), 5)) == pytest.approx(expected)
 
 
 def test_huge_energies_and_small_temperatures_stay_finite():
     problem = Problem(labels=4, singleton1=np.full((3, 3), 63), constants=np.array([0, 1, 62, 63]), alpha=4000,
                       singleton="squared", schedule=Schedule.constant(0.001))
     assert (solve(problem, Run(sweeps=2)).last == 3).all()
+
+
+def test_sites_are_drawn_in_raster_order():
+    clamped = np.zeros((3, 6), bool)
+    clamped[1, 2:4] = True
+    problem = Problem(labels=2, singleton1=np.zeros((3, 6), int), constants=np.array([0, 1]), clamped=clamped)
+    black, white = ([divmod(int(site), 6) for site in sites] for sites in FloatTables(problem).sites)
+    assert black == [(0, 0), (0, 2), (0, 4), (1, 1), (1, 5), (2, 0), (2, 2), (2, 4)]
+    assert white == [(0, 1), (0, 3), (0, 5), (1, 0), (1, 4), (2, 1), (2, 3), (2, 5)]

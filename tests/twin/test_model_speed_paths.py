@@ -13,11 +13,11 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients
-from mrfhw.samplers import exact
 from mrfhw.samplers.data import singles
 from mrfhw.samplers.energy_kernel import fill_singles
+from mrfhw.samplers.random_kernel import step
 from mrfhw.twin import machine
-from mrfhw.twin.kernel import draw_cdf, draw_race, step
+from mrfhw.twin.kernel import draw_cdf, draw_race
 from mrfhw.twin.machine import Machine
 from support.random_problems import random_config, random_placement
 
@@ -190,36 +190,6 @@ def test_second_image_of_its_own_size_and_place():
     assert np.array_equal(singleton_energies(moved)[..., 0], singleton_energies(cut)[..., 0])
 
 
-GENEROUS = {"mesh_rows": 2, "mesh_cols": 2, "tile_rows": 12, "tile_cols": 16, "data_bits": 8, "energy_bits": 20,
-            "temperature_bits": 24}
-GENEROUS_SAMPLERS = {"race": Race(uniform_bits=8, fraction_bits=8),
-                     "cdf": Cdf(probability_bits=16, exponent_fraction_bits=8, uniform_bits=16)}
-
-
-@pytest.mark.claim("model", "float64 draws from the uniforms that the machine draws from")
-@pytest.mark.parametrize("sampler", ["race", "cdf"])
-def test_float_chain_on_the_hardware_s_uniforms(sampler):
-    """Generous widths: the float chain and the machine's are one. Default widths: most draws still agree."""
-    def agreement(config, sweeps, **changes):
-        problem = stereo(clamped=np.random.default_rng(1).random((21, 30)) < 0.1, **changes)
-        run, seen = Run(sweeps=sweeps, seed=2), []
-        exact.solve(problem, run, config=config, uniforms="hardware", observe=lambda n, labels, _: seen.append(labels))
-        model = Machine(config, problem, run)
-        shares = []
-        for labels in seen:
-            model.sweep()
-            shares.append(np.mean(model.image(model.labels) == labels))
-        return shares
-
-    assert agreement(Config(sampler=GENEROUS_SAMPLERS[sampler], **GENEROUS), 3, labels=3) == [1, 1, 1]
-    assert agreement(Config(sampler=sampler), 1)[0] > 0.95
-
-
-def test_hardware_uniforms_need_a_machine():
-    with pytest.raises(ProblemError, match="uniforms is 'hardware'"):
-        exact.solve(stereo(), Run(sweeps=1), uniforms="hardware")
-
-
 def test_nothing_is_imported_that_is_not_used():
     """numba by a host of boards, and SciPy's linear algebra by numba; both can be had afterwards."""
     program = """
@@ -227,7 +197,7 @@ import sys
 import numpy as np
 import mrfhw.driver.driver, mrfhw.host.remote
 assert "numba" not in sys.modules
-from mrfhw.twin.kernel import step
+from mrfhw.samplers.random_kernel import step
 from mrfhw.samplers.random import lane_states
 state = lane_states(0, 1)
 step(state, 0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mrfhw.samplers import random as twin
-from mrfhw.twin.kernel import output, step
+from mrfhw.samplers.random_kernel import output, step
 
 VALUE_WORD_EQUAL = pytest.mark.claim(
     "Random", "value and word equal the twin every cycle, under pauses, loads and rotations; published values; jumps")

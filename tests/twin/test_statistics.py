@@ -15,9 +15,8 @@ from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.placement.placement import Placement
-from mrfhw.samplers import exact
 from mrfhw.simulation.chip import CompiledChip, run_placed
-from mrfhw.twin import quantized
+from mrfhw.twin import paired, quantized
 from mrfhw.twin.machine import Machine
 from mrfhw.twin.quantized import SweepKernel
 from support.small_grids import GRIDS, Copies, tail
@@ -221,7 +220,7 @@ def exact_chains(labels, ratio):
         now, energies = "random", []
         for k in range(SAMPLES + 1):
             run = Run(sweeps=APART if k else BURN_IN, seed=1000 * chain + k, initial=now)
-            now = exact.solve(problem, run, config=machine_of("race")).last
+            now = paired.solve(problem, run, config=machine_of("race")).last
             energies.append(mean_energy(problem, now))
         means.append(np.mean(energies[1:]))
     return np.array(means)

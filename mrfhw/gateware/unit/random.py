@@ -19,7 +19,7 @@ class Random(wiring.Component):
 
     The state is four words x, y, z, w. A step shifts w ^ (w >> 19) ^ t ^ (t >> 8), t = x ^ (x << 11), in
     behind w. The output is the top `bits` of (w + y) mod 2^32: the sum hides the step's linearity.
-    `step` and `output` of `mrfhw.twin.kernel` are its twins.
+    `step` and `output` of `mrfhw.samplers.random_kernel` are its twins.
 
     advance: step. load: shift `load_data` in instead (four loads set x, y, z, w). rotate: shift x in
     instead (four rotations restore the state). At most one of them at a time.
