@@ -1,4 +1,4 @@
-"""Sessions of the samplers in software (`mrfhw.samplers.chain.SAMPLERS`), which have no machine."""
+"""Sessions of the samplers in software (`mrfhw.samplers.chain.CHAINS`), which have no machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ChainSession(BaseSession):
     any_size = True
 
     def __init__(self, backend: str, config: Config | None = None):
-        """backend: a name of SAMPLERS, with its options behind a question mark. Raises ProblemError for others."""
+        """backend: a name of CHAINS, with its options behind a question mark. Raises ProblemError for others."""
         self._type, self._options = chain_type(backend)
         self.backend = self._type.name
         self.config = config  # type: ignore[assignment]

@@ -11,11 +11,11 @@ import importlib
 from mrfhw.backends.session import BaseSession
 from mrfhw.field.problem import ProblemError
 from mrfhw.machine.manifest import AUTO
-from mrfhw.samplers.chain import SAMPLERS, chain_type
+from mrfhw.samplers.chain import CHAINS, chain_type
 
 __all__ = ["BACKENDS", "SCHEMES", "session_type"]
 
-_NAMES = {**dict.fromkeys(SAMPLERS, "mrfhw.backends.chain_session:ChainSession"),
+_NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.chain_session:ChainSession"),
           "model": "mrfhw.backends.model_session:ModelSession", "rtl": "mrfhw.simulation.chip:ChipSession"}
 _BOARDS = "mrfhw.host.remote:RemoteSession"
 SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
@@ -30,10 +30,10 @@ def session_type(backend: str) -> type[BaseSession]:
     scheme, separator, _ = backend.partition("://")
     # An invalid board address is refused by the host's own code, which states the valid forms.
     name, more, _ = backend.partition("?")
-    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(name if not more or name in SAMPLERS else backend)
+    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(name if not more or name in CHAINS else backend)
     if place is None:
         raise ProblemError(f"backend is {backend!r}; it must be {AUTO}, or one of {', '.join(BACKENDS)}: choose one")
-    if name in SAMPLERS:
+    if name in CHAINS:
         chain_type(backend)  # which checks its options
     module, name = place.split(":")
     found: type[BaseSession] = getattr(importlib.import_module(module), name)

@@ -1,6 +1,6 @@
 """What a chain of a field is, and the chains in software by name.
 
-A further sampler in software is a class of `mrfhw.samplers.field_chain.FieldChain` in a file of its own, and a line of `SAMPLERS`.
+A further sampler in software is a class of `mrfhw.samplers.field_chain.FieldChain` in a file of its own, and a line of `CHAINS`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from mrfhw.field.state import RunState
 if TYPE_CHECKING:
     from mrfhw.samplers.field_chain import FieldChain
 
-__all__ = ["SAMPLERS", "Observe", "Sampler", "advance", "chain_type"]
+__all__ = ["CHAINS", "Observe", "Sampler", "advance", "chain_type"]
 
 # The class of each by its name, which is also that of its backend; imported when it is asked for.
-SAMPLERS = {"cpu": "mrfhw.samplers.cpu:CpuChain", "float": "mrfhw.samplers.exact:FloatChain",
-            "events": "mrfhw.samplers.events:EventChain"}
+CHAINS = {"cpu": "mrfhw.samplers.cpu:CpuChain", "float": "mrfhw.samplers.exact:FloatChain",
+          "events": "mrfhw.samplers.events:EventChain"}
 
 # Called with the number of finished sweeps, the labels (H, W) uint8 and the field's energy, None where nobody follows it.
 Observe = Callable[[int, np.ndarray, int | None], object]
@@ -56,10 +56,10 @@ class Sampler(Protocol):
 
 
 def chain_type(backend: str) -> tuple[type[FieldChain], dict[str, Any]]:
-    """The class of a name of SAMPLERS, and what its constructor takes besides, of the options that may stand behind a question
+    """The class of a name of CHAINS, and what its constructor takes besides, of the options that may stand behind a question
     mark. Raises ProblemError for options that it does not take."""
     name, _, text = backend.partition("?")
-    module, of = SAMPLERS[name].split(":")
+    module, of = CHAINS[name].split(":")
     found: type[FieldChain] = getattr(importlib.import_module(module), of)
     return found, found.options(text)
 

@@ -29,7 +29,8 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.samplers.chain import Observe, advance
-from mrfhw.samplers.cpu_kernel import LANES, QUARTER, STEEPEST, fill_site_weights, sweep_sites
+from mrfhw.samplers.cpu_kernel import fill_site_weights, sweep_sites
+from mrfhw.samplers.cpu_vectors import LANES, QUARTER, STEEPEST
 from mrfhw.samplers.data import doubles, singles
 from mrfhw.samplers.field_chain import FieldChain
 from mrfhw.samplers.field_energy import FieldEnergy

@@ -23,7 +23,7 @@ class FieldChain:
     """A `mrfhw.samplers.chain.Sampler` of a field in software; a class of it says its `name`, `tables_type` and `_own_state`, and
     how `sweep` draws.
 
-    name: in `mrfhw.samplers.chain.SAMPLERS` and in results.
+    name: in `mrfhw.samplers.chain.CHAINS` and in results.
     tables_type: the problem checked and in tables, for one chain after the other.
     tables: of that type.
     problem: the field.

@@ -15,7 +15,8 @@ from mrfhw.field.problem import ESTIMATES, Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.manifest import chosen_backend
 from mrfhw.samplers.cpu import RESTING, CpuChain, CpuTables, solve
-from mrfhw.samplers.cpu_kernel import LANES, POINT_BITS, POLYNOMIAL, QUARTER, STEEPEST
+from mrfhw.samplers.cpu_kernel import POINT_BITS
+from mrfhw.samplers.cpu_vectors import LANES, POLYNOMIAL, QUARTER, STEEPEST
 from mrfhw.samplers.random import lane_states
 from support.enumerated import chi_square_tail, enumerated
 from support.random_fields import random_field, random_field_machine
