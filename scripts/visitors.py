@@ -231,7 +231,7 @@ def soc(place: Path, sdist: Path, _: Path) -> None:
     found = json.loads((visit.place / "arty" / "manifest.json").read_text())
     if not list((visit.place / "arty").glob("*.h")) or "parameters" not in found:
         sys.exit("soc: the project has no manifest or header")
-    page = (ROOT / "docs" / "own-board.md").read_text()
+    page = (ROOT / "docs" / "boards.md").read_text()
     (visit.place / "my_board.py").write_text(page.split("```python\n")[1].split("```")[0])
     visit.run("a board of one's own", "build", "--board", "my_board.py", "--no-build", "-o", "own")
 

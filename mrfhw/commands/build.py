@@ -107,7 +107,7 @@ def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | 
 
 @click.command("build", cls=OneLineCommand)
 @click.option("--board", "name", required=True, metavar="NAME",
-              help=f"The board: {', '.join(BOARDS)}, or the path of a Python file with another (docs/own-board.md).")
+              help=f"The board: {', '.join(BOARDS)}, or the path of a Python file with another (docs/boards.md).")
 @click.option("--clock", type=float, metavar="MHZ", help="Clock of the machine.  [default: the board's]")
 @click.option("--baud", type=int, metavar="N", help="Rate of the serial port.  [default: the board's]")
 @click.option("--ip", metavar="ADDRESS", help="IPv4 address of a board with Ethernet.  [default: the board's]")

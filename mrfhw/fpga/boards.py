@@ -89,7 +89,7 @@ BOARDS: dict[str, Board] = {board.name: board for board in _LIST}
 
 
 def board_named(name: str) -> Board:
-    """The board of that name, or that a Python file has as BOARD (docs/own-board.md). Raises BuildError."""
+    """The board of that name, or that a Python file has as BOARD (docs/boards.md). Raises BuildError."""
     if name.endswith(".py"):
         return _board_in(Path(name))
     if name not in BOARDS:
@@ -106,10 +106,10 @@ def _board_in(path: Path) -> Board:
         exec(compile(text, str(path), "exec"), namespace)
     except (Exception, SystemExit) as error:
         raise BuildError(f"{path} does not run ({type(error).__name__}: {str(error)[:120]}): see "
-                         "docs/own-board.md") from None
+                         "docs/boards.md") from None
     board = namespace.get("BOARD")
     if not isinstance(board, Board):
-        raise BuildError(f"{path} has no BOARD that is a mrfhw.fpga.boards.Board: define one, as docs/own-board.md does")
+        raise BuildError(f"{path} has no BOARD that is a mrfhw.fpga.boards.Board: define one, as docs/boards.md does")
     from mrfhw.fpga.own_board import checked  # it knows every vendor's platform, which the others do without
 
     return checked(board, path)

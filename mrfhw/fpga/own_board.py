@@ -125,7 +125,7 @@ def _platform(board: Board, where: str) -> Any:
         raise
     except (Exception, SystemExit) as error:
         raise BuildError(f"{where} has a platform that cannot be made ({type(error).__name__}: {_short(str(error))}): see "
-                         "docs/own-board.md") from None
+                         "docs/boards.md") from None
     if not isinstance(made, Platform):
         raise BuildError(f"{where} has a platform that is {_short(repr(made))}; it must be one of Amaranth's: give its class")
     if made is again:
@@ -201,7 +201,7 @@ def _requested(platform: Any, name: str, what: str, where: str) -> Any:
         return platform.request(name, 0, dir="-")
     except Exception as error:
         raise BuildError(f"{where} has a platform whose resource {name!r} 0 cannot be used ({type(error).__name__}: "
-                         f"{_short(str(error))}): see docs/own-board.md") from None
+                         f"{_short(str(error))}): see docs/boards.md") from None
 
 
 def _check_clock(board: Board, platform: Any, where: str) -> None:

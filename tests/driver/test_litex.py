@@ -33,7 +33,7 @@ def skip_without_tools() -> None:
         missing += [name for name in HEADERS
                     if subprocess.run(["gcc", "-E", "-"], input=f"#include <{name}>", capture_output=True, text=True).returncode]
     if missing:
-        pytest.skip(f"{', '.join(missing)}: not installed; docs/c-driver.md has the commands")
+        pytest.skip(f"{', '.join(missing)}: not installed; docs/integration.md has the commands")
 
 
 def mrfhw(*words: str | Path) -> None:

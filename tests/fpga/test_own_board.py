@@ -21,7 +21,7 @@ FILE_BOARD_PLATFORM = pytest.mark.claim("boards",
     "a file's board that its platform contradicts, or that nothing can be built of, is refused in one line before anything is "
     "written")
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-board.md"
+PAGE = Path(__file__).parents[2] / "docs" / "boards.md"
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_a_platform_without_what_a_machine_needs(example: Path, old: str, new: s
 @FILE_BOARD_PLATFORM
 def test_long_answers_are_cut_between_words(example: Path) -> None:
     assert refusal(example, ('"R13"', '"R14"')).endswith(
-        "it is already used by resource component uart_0.rx that was...): see docs/own-board.md")
+        "it is already used by resource component uart_0.rx that was...): see docs/boards.md")
     example.write_text(re.sub("name=\"my-board\"", f"name=\"{200 * 'a'}\"", example.read_text()))
     assert f"has name '{116 * 'a'}...; its folder" in refusal(example, ('"R14"', '"R13"'))
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -21,7 +16,6 @@ from mrfhw.generation import parameter_table
 from mrfhw.generation.verilog import LINT_EXPLAINED
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.scenes import stereo_scene, write_scene
 from support import rooms
 
 NUMBERS_COMMANDS_LINKS = pytest.mark.claim(
@@ -92,40 +86,6 @@ def test_every_command_has_help():
         result = runner.invoke(main, [*arguments, "--help"])
         assert result.exit_code == 0
         assert "Usage:" in result.output
-
-
-def code_and_commands(document: Path) -> list[tuple[str, str]]:
-    """The document's Python blocks and its commands, in order."""
-    found = re.finditer(r"^```python\n(.*?)^```|^    (mrfhw [^\n]+)$", document.read_text(), re.M | re.S)
-    return [("python", one[1]) if one[1] else ("mrfhw", one[2].split("   ")[0]) for one in found]
-
-
-@pytest.mark.claim("files",
-    "problems, runs and results come back from files equal and of one digest; what is no such file is one line, and nothing large "
-    "is unpacked")
-def test_own_fields_run_as_the_document_says(tmp_path, monkeypatch):
-    """Every block and every command of docs/own-fields.md, the commands after the block whose file they take."""
-    monkeypatch.chdir(tmp_path)
-    write_scene(stereo_scene(24, 40, 8, 1), tmp_path)
-    parts = code_and_commands(ROOT / "docs" / "own-fields.md")
-    blocks, commands = ([text for kind, text in parts if kind == which] for which in ("python", "mrfhw"))
-    assert (len(blocks), len(commands)) == (3, 5)
-    machine = ["--mesh", "1x2", "--spus", "1", "--tile-rows", "24", "--tile-cols", "16"]  # soon compiled
-    for block in blocks:
-        process = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
-                                 capture_output=True, text=True, check=False)
-        assert process.returncode == 0, process.stderr
-        # The hardware once; the second file differs in its numbers alone.
-        for command in commands[:3 if block is blocks[0] else 1]:
-            more = ["-o", "out", *machine]
-            result = CliRunner().invoke(main, [*shlex.split(command)[1:], *more], prog_name="mrfhw")
-            assert result.exit_code == 0, (command, result.output)
-        assert np.load(tmp_path / "out" / "labels.npy").ndim == 2
-    for command in commands[3:]:
-        result = CliRunner().invoke(main, shlex.split(command)[1:], prog_name="mrfhw")
-        assert result.exit_code == 0, (command, result.output)
-    made, again = (np.load(tmp_path / "out" / verb / "labels.npy") for verb in ("stereo", "problem"))
-    assert np.array_equal(made, again)
 
 
 def test_own_fields_names_every_entry():

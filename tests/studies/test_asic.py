@@ -56,7 +56,7 @@ def test_kept_records_beside_the_published(tmp_path: Path) -> None:
 
 
 def row_of(record: dict[str, Any]) -> str:
-    """A row of the table in docs/asic.md."""
+    """A row of the table in docs/scaling.md."""
     memory = record.get("memory_um2")
     return (f"| {name_of(record)}, {record['nanometres']} nm | {record['lanes']} | {record['tile_um2']:,.0f} | "
             f"{'-' if memory is None else format(100 * memory / record['tile_um2'], '.0f') + ' %'} | "
@@ -65,7 +65,7 @@ def row_of(record: dict[str, Any]) -> str:
 
 
 def test_the_document_has_every_record() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "asic.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
     for record in (*kept(), *PUBLISHED):
         assert row_of(record) in text
 

@@ -114,7 +114,7 @@ def test_room_on_the_disk_is_taken_before_the_first_write(large, monkeypatch):
 
 
 def test_the_document_has_the_limit():
-    text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
     assert f"a histogram of more than {large_arrays.LARGE >> 20} MiB lies in a file" in text
 
 
