@@ -1,1 +1,1 @@
-"""From what users have, pictures or fields, to jobs, and from solutions to answers: a folder an application."""
+"""From what users have, pictures or fields, to jobs, and from solutions to answers. The shell is in commands."""

@@ -1,1 +1,1 @@
-"""What is asked of a run: a field with its machine, what its labels stand for, and what is known of the answer."""
+"""What is asked: a field with its machine, what its labels stand for, what is known of the answer. Who samples is in backends."""

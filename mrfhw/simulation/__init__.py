@@ -1,1 +1,1 @@
-"""The generated hardware, compiled and run here: the chip and the simulated board."""
+"""The generated hardware, compiled and run here: the chip and the simulated board. Benches are in sim/, outside the package."""

@@ -102,4 +102,6 @@ def test_the_table_of_parameters_is_that_of_the_code():
 def test_rooms_are_drawn_as_they_are():
     assert rooms.DOCUMENT.read_text() == rooms.document()
     assert not rooms.circles()
-    assert all(". " in text.splitlines()[0] for text in rooms.rooms().values()), "what does not belong there is not said"
+    # Folders of applications are all alike.
+    said = {room: text for room, text in rooms.rooms().items() if not room.startswith("applications.")}
+    assert all(". " in text.splitlines()[0] for text in said.values()), "what does not belong there is not said"
