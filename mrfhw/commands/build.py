@@ -17,6 +17,7 @@ from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_opt
 from mrfhw.cost.cost import Cost
 from mrfhw.cost.devices import device_of
 from mrfhw.cost.rates import Workload
+from mrfhw.cost.workload import workload
 from mrfhw.fpga.boards import BOARDS, Board, board_named
 from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.flow import BITSTREAMS, Flow
@@ -89,7 +90,7 @@ def stereo_workload(config: Config) -> Workload:
     problem = replace(problem, singleton=config.singletons[0], beta=min(problem.beta, config.weight_max),
                       alpha=min(problem.channels[0].alpha, config.weight_max),
                       out_of_range=min(problem.out_of_range, (1 << config.singleton_bits) - 1))
-    return Workload.of(config, problem)
+    return workload(config, problem)
 
 
 def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | None) -> Board:

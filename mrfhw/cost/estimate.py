@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from amaranth import Shape
-
 from mrfhw.driver.driver import transfer_cycles
 from mrfhw.field.problem import Problem, Run
-from mrfhw.gateware.common.products import SMALL_FACTOR_BITS
-from mrfhw.gateware.control.label_data import label_group
-from mrfhw.gateware.control.ops import KINDS, LogMessage, datum, edges, vector
-from mrfhw.gateware.control.reach_address import reach_table
-from mrfhw.gateware.control.singleton_address import offset_table
-from mrfhw.gateware.control.write_backs import GroupInFlight
-from mrfhw.gateware.tile.labels import entry_layout
-from mrfhw.gateware.tile.subset_choice import subset_sizes
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.latency import NEIGHBOURS
+from mrfhw.machine.memory_words import (
+    SMALL_FACTOR_BITS,
+    WRAPS,
+    due_bits,
+    label_group_fields,
+    subset_size_fields,
+    wrap_fields,
+    written_group_fields,
+)
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS
@@ -106,18 +106,23 @@ class Memory:
         return self.count * self.depth * self.width
 
 
+def _width(fields: dict[str, int]) -> int:
+    return sum(fields.values())
+
+
 def memories(config: Config) -> list[Memory]:
     """Every memory of the machine, all copies of it."""
     c = Derived.of(config)
+    datum, vector, message = c.datum_bits + 1, 2 * c.vector_bits, c.offset_bits + c.label_bits + c.counter_bits + 1
     found = [
-        Memory("lmem", c.spes * c.lmem_banks, c.lmem_rows, entry_layout(c).size),
-        Memory("s1", c.spes, c.site_rows, datum(c).size),
-        Memory("s2", c.spes * c.spus, c.s2_bank_depth, c.lanes * datum(c).size, reads=min(2, c.lanes)),
-        *([Memory("vectors", c.spes, c.max_labels, vector(c).size)] if c.vector_bits else [])]
+        Memory("lmem", c.spes * c.lmem_banks, c.lmem_rows, c.label_bits + 2 + c.sum_bits),
+        Memory("s1", c.spes, c.site_rows, datum),
+        Memory("s2", c.spes * c.spus, c.s2_bank_depth, c.lanes * datum, reads=min(2, c.lanes)),
+        *([Memory("vectors", c.spes, c.max_labels, vector)] if vector else [])]
     if c.edge_bits:
-        found.append(Memory("edges", c.spes, c.site_rows, edges(c).size))
+        found.append(Memory("edges", c.spes, c.site_rows, NEIGHBOURS * c.edge_bits))
     if c.pairwise_bits:
-        found.append(Memory("doubleton tables", c.units * len(KINDS) // 2, 1 << c.label_bits + c.pairwise_slot_bits,
+        found.append(Memory("doubleton tables", c.units * NEIGHBOURS // 2, 1 << c.label_bits + c.pairwise_slot_bits,
                             c.lanes * c.pairwise_bits, reads=2))
     if isinstance(c.sampler, Race):
         found.append(Memory("gumbel tables", c.units * c.lane_generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits,
@@ -125,24 +130,26 @@ def memories(config: Config) -> list[Memory]:
     else:
         found += [Memory("energies and sums", c.units, 2 * c.max_labels, width)
                   for width in (c.energy_bits, c.sampler.total_bits(c.label_bits))]
-    found.append(Memory("log fifos", c.spes, c.log_depth, LogMessage(c, 0).size + 1))
+    found.append(Memory("log fifos", c.spes, c.log_depth, message))
     nodes = c.spes
     for level in range(1, c.tree_levels + 1):
         nodes = -(-nodes // c.hub_fan_in)
-        width = c.line_bits + 1 if level > c.message_levels else LogMessage(c, level * bits_for(c.hub_fan_in)).size + 1
+        width = c.line_bits + 1 if level > c.message_levels else message + level * bits_for(c.hub_fan_in)
         found.append(Memory("hubs", nodes, c.hub_depth, width))
-    offsets = reach_table(c) if c.holds_reach else offset_table(c)
+    # Where a slot's word lies: in tiles that hold their reach by column and word, else by wrap, addresses and directions.
+    offsets = ([c.s2_address_bits + c.lane_bits, c.s2_address_bits] if c.holds_reach
+               else [_width(wrap_fields(c)), *[2 * c.s2_address_bits] * WRAPS, 2 * (2 + WRAPS)])
     copies = c.spes if c.subset_slots else 1
-    found += [Memory("label table", copies * count, c.max_labels, Shape.cast(shape).width) for count, shape in (
-        *((1, shape) for shape in offsets.values()), *([(c.lanes, vector(c))] if c.vector_bits else []),
-        *([(1, label_group(c))] if c.lanes > 1 else []))]
+    found += [Memory("label table", copies * count, c.max_labels, width) for count, width in (
+        *((1, width) for width in offsets), *([(c.lanes, vector)] if vector else []),
+        *([(1, _width(label_group_fields(c)))] if c.lanes > 1 else []))]
     if c.subset_slots:
         found += [Memory("subsets", c.spes, c.max_labels, c.label_bits),
-                  Memory("subsets", c.spes, c.near_slots + 1, subset_sizes(c).size)]
+                  Memory("subsets", c.spes, c.near_slots + 1, _width(subset_size_fields(c)))]
     return [*found, Memory("label table", copies, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
             Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
             Memory("tile bases", c.packers, max(2, c.packer_tiles), c.raster_bits),
-            Memory("groups in flight", 1, c.commit_queue_depth, GroupInFlight(c).size)]
+            Memory("groups in flight", 1, c.commit_queue_depth, due_bits(c) + _width(written_group_fields(c)))]
 
 
 def multipliers(config: Config) -> Multipliers:
@@ -160,7 +167,7 @@ def multipliers(config: Config) -> Multipliers:
         singles[f"weight of the singleton{end}"] = (n, c.channel_singleton_bits(number), c.weight_bits)
     # Where lanes share a site, products with a small factor are sums of shifted terms.
     least = SMALL_FACTOR_BITS if c.lanes > 1 else 0
-    edge = {"weight of an edge": (n * len(KINDS), c.doubleton_bits, c.edge_bits)} if c.edge_bits else {}
+    edge = {"weight of an edge": (n * NEIGHBOURS, c.doubleton_bits, c.edge_bits)} if c.edge_bits else {}
     if c.subset_slots:
         drawing |= {"weight of a slot": (c.units, c.subset_weight_bits, c.temperature_bits),
                     "window": (c.units, c.window_bits, c.label_bits + 1)}

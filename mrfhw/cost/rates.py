@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mrfhw.cost.links import BoardLink, LogMemory
-from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import BUS_BITS, Derived
 from mrfhw.machine.registers import LMEM_WORDS
-from mrfhw.twin.machine import Machine
 
 __all__ = ["RUN_SWEEPS", "MemoryRate", "Rate", "Workload", "read_out"]
 
-SWEEPS = 60  # of the run that is simulated, half of them logged
 RUN_SWEEPS = 200  # of a run whose answer is read out
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What a run of a problem takes on a machine, log included.
+    """What a run of a problem takes on a machine, log included (`mrfhw.cost.workload`).
 
     rows: of the problem.
     cols: of the problem.
@@ -35,22 +32,6 @@ class Workload:
     utilization: float
     log_bytes_per_evaluation: float
     evaluated: int
-
-    @classmethod
-    def of(cls, config: Config, problem: Problem) -> Workload:
-        """By the bit-exact model: cycles and log messages of `SWEEPS` sweeps, half of them counted.
-
-        Raises ProblemError for a problem that the machine cannot take.
-        """
-        config, run = Derived.of(config), Run(sweeps=SWEEPS, burn_in=SWEEPS // 2)
-        machine = Machine(config, problem, run)
-        for _ in range(SWEEPS):
-            machine.sweep()
-        machine.timing.finish()
-        sweep = machine.placement.order.label_evaluations(problem.sites, 1)
-        lines = machine.log_messages / config.line_messages
-        return cls(*problem.shape, problem.labels, SWEEPS * sweep / (config.all_lanes * machine.timing.cycles),
-                   lines * config.line_bits / 8 / ((SWEEPS - run.burn_in) * sweep), sweep // problem.sites)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 
 __all__ = ["Latency", "LatencyError", "choice_stages", "near_most"]
 
@@ -149,7 +150,7 @@ class Latency:
         """From an LMem address to the neighbour's entry into the chain."""
         return self.lmem_read + self.label_switch + self.vector_read
 
-    @property
+    @cached_property
     def swap_cycle(self) -> int:
         """Fetched neighbours become current: words of earlier slots have entered, none of a later one has."""
         return max(0 if self.choice else self._singleton_2 - self.swap, self._neighbours, self.s1_read)
@@ -169,7 +170,7 @@ class Latency:
         """A slot that was chosen, and the place of its site."""
         return self.choice_cycle + self.choice
 
-    @property
+    @cached_property
     def label_cycle(self) -> int:
         """The label at the SPUs, with its neighbours and its singleton-2 word."""
         return self.swap_cycle + self.current
@@ -194,7 +195,7 @@ class Latency:
         """LMem addresses, of a fetch or of a write-back."""
         return self.swap_cycle - self._neighbours
 
-    @property
+    @cached_property
     def write_back_cycle(self) -> int:
         """A write-back: its entry is read and its label drawn."""
         return self.lmem_cycle + self.lmem_read

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from amaranth import Const, Mux, Value
 
-__all__ = ["SMALL_FACTOR_BITS", "product"]
+from mrfhw.machine.memory_words import SMALL_FACTOR_BITS
 
-SMALL_FACTOR_BITS = 4
+__all__ = ["product"]
 
 
 def product(a: Value, b: Value, spare: bool) -> Value:

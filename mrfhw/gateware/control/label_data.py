@@ -10,9 +10,9 @@ from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.label_table import UNUSED, label_table_ports, word_memory, written
 from mrfhw.gateware.control.ops import vector
-from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.memory_words import label_group_fields
 from mrfhw.machine.registers import GROUP_LANES, LabelWord
 
 __all__ = ["LabelData", "label_group", "label_latency"]
@@ -20,7 +20,7 @@ __all__ = ["LabelData", "label_group", "label_latency"]
 
 def label_group(config: Config) -> data.StructLayout:
     """The labels of a slot: the first one, and how many follow one another."""
-    return data.StructLayout({"first": config.label_bits, "count": bits_for(config.lanes + 1)})
+    return data.StructLayout(label_group_fields(config))
 
 
 def label_latency(config: Config) -> int:

@@ -6,10 +6,11 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from mrfhw.gateware.control.run import GroupOfSites, TileRow, group_bits, problem_registers
+from mrfhw.gateware.control.run import GroupOfSites, TileRow, problem_registers
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.memory_words import group_bits
 
 __all__ = ["RowPointer"]
 

@@ -8,13 +8,9 @@ from mrfhw.gateware.control.ops import modes
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.memory_words import group_bits, written_group_fields
 
-__all__ = ["GroupOfSites", "RunStatus", "TableWrites", "TileRow", "WrittenGroup", "group_bits", "problem_registers"]
-
-
-def group_bits(config: Config) -> int:
-    """Width of a group's index in its row, and of the number of groups per row."""
-    return bits_for(config.tile_cols // (2 * config.spus) + 1)
+__all__ = ["GroupOfSites", "RunStatus", "TableWrites", "TileRow", "WrittenGroup", "problem_registers"]
 
 
 def problem_registers(config: Config) -> data.StructLayout:
@@ -78,8 +74,4 @@ class WrittenGroup(data.StructLayout):
     """The fields of a group that its write-back needs."""
 
     def __init__(self, config: Config):
-        c = Derived.of(config)
-        super().__init__({
-            "row": min(2, bits_for(c.tile_rows)), "here": c.lmem_address_bits, "raster": c.offset_bits, "group": group_bits(c),
-            "white": 1, "counted": 1, "last_of_sweep": 1,
-        })
+        super().__init__(written_group_fields(config))

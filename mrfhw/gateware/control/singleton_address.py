@@ -13,19 +13,17 @@ from mrfhw.gateware.control.slot_address import SlotAddress
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.memory_words import WRAPS, wrap_fields
 from mrfhw.machine.registers import DELTA_WRAPPED, WRAP_COLUMN, LabelWord
 
 __all__ = ["SingletonAddress", "offset_table"]
-
-
-WRAPS = 2  # columns of tiles in which a label's word can lie: the site's and the next
 
 
 def offset_table(config: Config) -> dict[int, ShapeLike]:
     """The words of a slot in the label table by `registers.LabelWord`; each word has a memory of its own."""
     c = Derived.of(config)
     delta = data.ArrayLayout(c.s2_address_bits, 2)
-    return {LabelWord.WRAP: data.StructLayout({"row_threshold": bits_for(c.tile_rows + 1), "column": bits_for(c.tile_cols + 1)}),
+    return {LabelWord.WRAP: data.StructLayout(wrap_fields(c)),
             **{LabelWord.DELTA + wrap: delta for wrap in range(WRAPS)},
             LabelWord.DIRECTION: data.ArrayLayout(signed(2), 2 + WRAPS)}
 

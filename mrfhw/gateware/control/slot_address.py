@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Member, Out
 
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.label_table import label_table_ports, word_memory
-from mrfhw.gateware.control.run import group_bits
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.memory_words import group_bits
 
 __all__ = ["SlotAddress"]
 

@@ -13,6 +13,7 @@ from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import LatencyError
+from mrfhw.machine.memory_words import due_bits
 
 __all__ = ["GroupInFlight", "WriteBackSlot", "WriteBacks"]
 
@@ -29,8 +30,7 @@ class GroupInFlight(data.StructLayout):
 
     def __init__(self, config: Config):
         c = Derived.of(config)
-        due = bits_for(c.commit_delay(c.max_labels) + c.temperature_delay(c.max_labels))
-        super().__init__({"due": due, "group": WrittenGroup(c)})
+        super().__init__({"due": due_bits(c), "group": WrittenGroup(c)})
 
 
 class WriteBacks(wiring.Component):

@@ -15,6 +15,7 @@ from mrfhw.gateware.unit.random import Random
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import NEIGHBOURS, LatencyError, choice_stages
+from mrfhw.machine.memory_words import subset_size_fields
 from mrfhw.machine.registers import SUBSET_OTHERS, SUBSET_WEIGHT, LabelWord
 
 __all__ = ["SubsetChoice", "subset_sizes"]
@@ -24,7 +25,7 @@ _NUMBER = 6  # cycles from the start to the product with the random number
 
 def subset_sizes(config: Config) -> data.StructLayout:
     """By the number of neighbours' slots: how many others there are, and the logarithm of their weight."""
-    return data.StructLayout({"others": config.label_bits + 1, "weight": Derived.of(config).subset_weight_bits})
+    return data.StructLayout(subset_size_fields(config))
 
 
 class SubsetChoice(wiring.Component):
