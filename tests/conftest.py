@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--command-lines", type=int, default=100, help="Random command lines.")
     parser.addoption("--bridges", type=int, default=1, help="Runs of random frames through a bridge, of each size.")
     parser.addoption("--every-stage", action="store_true", help="A register stage more in every part of a machine, one by one.")
+    parser.addoption("--waves", type=Path, metavar="DIR", help="Waveforms of the benches that run, one a test (python -m sim BENCH).")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
 
 
@@ -69,6 +70,8 @@ def _compile_once() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if waves := config.getoption("--waves"):
+        os.environ["MRFHW_WAVES"] = str(waves.absolute())
     if "PYTEST_XDIST_WORKER" in os.environ:
         _compile_once()
 

@@ -55,6 +55,29 @@ async def lines_in_turn(dut: Any) -> None:
 
 
 @cocotb.test()
+async def every_run_begins_with_the_same_child(dut: Any) -> None:
+    """Whoever ended the run before: a run's cycles are its own."""
+    config, present = bench_config(), bench_parameters()["present"]
+    in_turn = sorted(present, key=lambda k: (k - 1) % config.hub_fan_in)  # the first one after child 0
+    bench = Bench(dut, LineHub(config))
+    await bench.start()
+    for longest in (*present, present[0]):
+        left, taken = {k: 9 if k == longest else 2 for k in present}, []
+        while any(left.values()):
+            drive: dict[str, Any] = {"present": sum(1 << k for k in present), "lines_tready": 1}
+            for k in present:
+                drive |= {f"child_{k}_tvalid": int(left[k] > 0), f"child_{k}_tlast": int(left[k] == 1)}
+            await bench.cycle(**drive)
+            for k in present:
+                if bench.read(f"child_{k}_tready"):
+                    left[k] -= 1
+                    taken.append(k)
+        assert taken[:2 * len(in_turn)] == in_turn * 2
+        assert taken[-1] == longest
+        await bench.cycle(**{f"child_{k}_tvalid": 0 for k in present})
+
+
+@cocotb.test()
 async def a_line_a_cycle(dut: Any) -> None:
     """With lines at every child one leaves in each cycle, from the second on, of the children in turn."""
     config, present = bench_config(), bench_parameters()["present"]

@@ -18,13 +18,14 @@ Message = tuple[int, int, int, int]  # tile, offset, label, count
 
 
 class Hub:
-    """A hub with a queue a child; takes note of what leaves."""
+    """A hub with a queue a child; takes note of what leaves, and of whose word it takes."""
 
     def __init__(self, dut: Any, rng: np.random.Generator):
         self.config, self.parameters, self.rng = bench_config(), bench_parameters(), rng
         self.present: list[int] = self.parameters["present"]
         self.bench = Bench(dut, LogHub(self.config, self.parameters["tile_bits"]))
         self.out: list[Message] = []
+        self.taken: list[int] = []
         self.queues: list[list[Message]] = []
 
     def fill(self, counts: list[int], end: bool = True) -> None:
@@ -38,7 +39,7 @@ class Hub:
             if end:
                 self.queues[k].append((0, 0, 0, 0))
         self.sent = [list(q) for q in self.queues]
-        self.out = []
+        self.out, self.taken = [], []
         self.offered = [False] * c.hub_fan_in
 
     async def cycle(self, offer: Rhythm, ready: bool) -> bool:
@@ -64,6 +65,7 @@ class Hub:
         for k in taken:
             assert self.offered[k], "ready to a child without a message"
             self.queues[k].pop(0)
+            self.taken.append(k)
             self.offered[k] = False
         if valid and ready:
             m = self.bench.read("log_payload")
@@ -147,6 +149,22 @@ async def all_at_once_in_turn(dut: Any) -> None:
     for at in range(0, total, n):
         assert sorted(children[at:at + n]) == sorted(hub.present), "in turn"
     assert children == children[:n] * 12
+
+
+@cocotb.test()
+async def every_run_begins_with_the_same_child(dut: Any) -> None:
+    """Whoever ended the run before: a run's cycles are its own."""
+    hub = Hub(dut, np.random.default_rng(8))
+    n, always = hub.config.hub_fan_in, Rhythm(hub.rng, 1)
+    in_turn = sorted(hub.present, key=lambda k: (k - 1) % n)  # the first one after child 0
+    await hub.bench.start()
+    for longest in (*hub.present, hub.present[0]):
+        hub.fill([9 if k == longest else 1 for k in hub.present])
+        for _ in range(2 * (9 + 3 * len(hub.present))):
+            await hub.cycle(always, True)
+        assert hub.taken[:len(in_turn)] == in_turn
+        assert hub.taken[-1] == longest
+        hub.check()
 
 
 @cocotb.test()

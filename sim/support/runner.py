@@ -6,6 +6,7 @@ import atexit
 import gc
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from sim.support.whole_nets import whole_nets
 __all__ = ["BenchError", "bench_config", "bench_parameters", "run_bench"]
 
 _VARIABLE = "MRFHW_BENCH"
+WAVES = "MRFHW_WAVES"  # environment: a folder for the waveform of each bench that runs, by the name of its test
 
 if _VARIABLE in os.environ:
     # Within a bench: what was imported is not looked through for garbage, neither now and then nor at the end.
@@ -50,7 +52,7 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
     name: of the Verilog module. module: import path of the bench. parameters: handed to the bench, with
     the component's `config` if it has one; must survive JSON. testcase: run these tests alone.
     verilog: simulate this text, whose top module is `name`, in place of the component's own.
-    Works in a temporary directory of its own. Raises BenchError unless every test ran and passed.
+    Works in a temporary directory of its own; a waveform is kept where WAVES asks for it. Raises BenchError unless every test ran and passed.
     """
     from cocotb_tools.runner import get_runner  # here, as each bench imports this module and does without them
 
@@ -68,16 +70,27 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
         try:
             runner = get_runner("icarus")
             runner.build(sources=[work / f"{name}.v"], hdl_toplevel=name, build_dir=work, timescale=("1ns", "1ps"),
-                         log_file=log)
+                         log_file=log, waves=WAVES in os.environ)
             runner.test(test_module=module, hdl_toplevel=name, build_dir=work, test_dir=work, testcase=testcase, seed=1,
-                        results_xml=str(results), log_file=log, extra_env={
+                        results_xml=str(results), log_file=log, waves=WAVES in os.environ, extra_env={
                             # Rewriting the assertions of all that a bench imports takes longer than most benches.
                             "COCOTB_REWRITE_ASSERTION_FILES": "bench_*.py", _VARIABLE: json.dumps(context)})
         except (SystemExit, RuntimeError) as error:
             # The runner ends with either; what went wrong is in the results or, without them, in the log.
             if not results.exists():
                 raise BenchError(f"{module} on {name} did not run: {error}\n{_tail(log)}") from error
+        finally:
+            _keep_waves(work / f"{name}.fst")
         return _passed(results, f"{module} on {name}", log)
+
+
+def _keep_waves(made: Path) -> None:
+    """Moves a waveform to the folder of WAVES, by the name of the test that runs."""
+    if WAVES in os.environ and made.exists():
+        kept = Path(os.environ[WAVES])
+        kept.mkdir(parents=True, exist_ok=True)
+        test = os.environ.get("PYTEST_CURRENT_TEST", made.stem).split("::")[-1].split(" ")[0]
+        shutil.move(made, kept / f"{re.sub(r'[^a-zA-Z0-9_.,=-]+', '_', test).strip('_')}.fst")
 
 
 def _tail(log: Path, lines: int = 60) -> str:

@@ -161,6 +161,8 @@ def test_the_stereo_of_both_ways_finds_what_is_hidden():
     config, run = Config(**MACHINE), Run(sweeps=60, burn_in=30, seed=1)
     first = both_ways(problem, run, 0, edge_weights(scene.left, 2, 1, 15))
     assert [one.sweeps for _, one in first.runs] == [FIRST_SWEEPS] * 2
+    assert [(one.beta, one.tau, one.schedule.start) for one, _ in first.runs] == [(2, 2, 1.4)] * 2  # of one way
+    assert (problem.beta, problem.tau) == (1, 3)
     results = [solve(config, *pair) for pair in first.runs]
     changes = first.then(results)
     occluded = changes["maps"]["occluded"]
