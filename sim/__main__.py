@@ -53,7 +53,8 @@ def _defined(node: ast.stmt) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m sim", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="python -m sim", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", nargs="?", help="as sim/benches/bench_BENCH.py")
     parser.add_argument("--waves", type=Path, default=Path("out/waves"), metavar="DIR", help="where the waveforms go [out/waves]")
     options, rest = parser.parse_known_args()

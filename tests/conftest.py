@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--command-lines", type=int, default=100, help="Random command lines.")
     parser.addoption("--bridges", type=int, default=1, help="Runs of random frames through a bridge, of each size.")
     parser.addoption("--every-stage", action="store_true", help="A register stage more in every part of a machine, one by one.")
-    parser.addoption("--waves", type=Path, metavar="DIR", help="Waveforms of the benches that run, one a test (python -m sim BENCH).")
+    parser.addoption("--waves", type=Path, metavar="DIR", help="Where waveforms of benches go, one a test (python -m sim).")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
 
 

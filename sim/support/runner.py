@@ -52,7 +52,8 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
     name: of the Verilog module. module: import path of the bench. parameters: handed to the bench, with
     the component's `config` if it has one; must survive JSON. testcase: run these tests alone.
     verilog: simulate this text, whose top module is `name`, in place of the component's own.
-    Works in a temporary directory of its own; a waveform is kept where WAVES asks for it. Raises BenchError unless every test ran and passed.
+    Works in a temporary directory of its own; a waveform is kept where WAVES asks for it. Raises BenchError unless every test ran
+    and passed.
     """
     from cocotb_tools.runner import get_runner  # here, as each bench imports this module and does without them
 

@@ -236,6 +236,7 @@ def test_a_package_that_cannot_be_imported_is_no_error(monkeypatch):
     assert convergence._arviz() is None
 
 
+@pytest.mark.slow
 @needs_arviz
 def test_its_import_warns_of_nothing_and_is_small():
     command = ("import sys; from mrfhw.analysis.convergence import _arviz; assert _arviz()\n"

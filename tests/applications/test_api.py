@@ -72,6 +72,7 @@ def test_a_pair(pair, tmp_path):
     assert "48x32" in repr(answer)
 
 
+@pytest.mark.slow
 @CALL_PYTHON_BITS
 def test_the_same_bits_as_the_command_line(pair, tmp_path):
     left, right, _ = write_scene(pair, tmp_path)
@@ -165,6 +166,7 @@ def test_to_continue_gives_the_bits_of_one_run(backend):
     assert (answer.rhat, answer.report["label_evaluations"]) == (whole.rhat, whole.report["label_evaluations"])
 
 
+@pytest.mark.tools
 @CALL_PYTHON_BITS
 def test_to_continue_on_the_compiled_chip_and_in_windows():
     problem = small(labels=2)
@@ -322,6 +324,7 @@ def test_a_callback_that_raises_leaves_the_session_as_it_was():
             session.continue_(1)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("backend", ["model", "rtl"])
 def test_a_second_chain_that_raises_takes_the_first_back(backend):
     """Where chains run one after the other, one may have ended when the next one's callback raises."""
@@ -578,6 +581,7 @@ def test_pillow_images_are_turned_upright(tmp_path):
     assert np.array_equal(of_file, of_image)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("options", "config", "kept"), [
     ({}, Config(), False), ({"spes": 1}, Config(mesh_rows=1, mesh_cols=1), False),
     ({"preset": "smallest"}, Config.preset("smallest"), True)])
@@ -608,6 +612,7 @@ def test_help_is_enough_to_start():
         getattr(mrfhw, "stereoo")  # noqa: B009
 
 
+@pytest.mark.slow
 def test_the_package_alone_imports_nothing_heavy():
     code = "import mrfhw, sys; assert not {'numba', 'numpy', 'amaranth', 'click'} & set(sys.modules); mrfhw.stereo; mrfhw.Problem"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -128,6 +128,7 @@ def test_fields_of_ones_own_have_a_mean_of_numbers(tmp_path):
     assert Result.load(tmp_path / "result") == one
 
 
+@pytest.mark.tools
 @MEAN_DISPARITIES_GREYS
 @pytest.mark.parametrize("estimate", ["mean", "last"])
 def test_run_and_verify(tmp_path, estimate):

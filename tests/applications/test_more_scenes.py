@@ -22,6 +22,7 @@ BUILT_SCENES_TRUTH = pytest.mark.claim("applications", "the built-in scenes' tru
 SCENES = (motion_scene, segmentation_scene, denoising_scene)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("make", SCENES)
 def test_same_arguments_same_scene(make):
     one, two, other = (vars(make(32, 40, seed=seed)) for seed in (7, 7, 8))
@@ -29,6 +30,7 @@ def test_same_arguments_same_scene(make):
     assert any(not np.array_equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("make", SCENES)
 @pytest.mark.parametrize(("arguments", "message"), [((15, 192), "16x16"), ((144, 8), "16x16"), ((100000, 100000), "16777216")])
 def test_refused(make, arguments, message):

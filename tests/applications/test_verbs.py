@@ -311,6 +311,7 @@ def test_every_measure_has_a_unit():
     assert describe("something_else", 0.5) == "something else: 0.5000"
 
 
+@pytest.mark.tools
 @pytest.mark.claim("applications", "hardware and model agree bit for bit on every application")
 @pytest.mark.parametrize("verb", SCENES)
 def test_verify_on_the_hardware(verb, tmp_path):

@@ -61,6 +61,7 @@ def test_an_entry_holds_what_is_stated():
     assert p.again(dataclasses.replace(RUN, estimate="mode")).piece_end(5) == RUN.sweeps
 
 
+@pytest.mark.tools
 @RUNS_MEAN_KEEP
 @pytest.mark.parametrize("changes", [*(pytest.param(one, marks=pytest.mark.long) for one in (
                                          {}, {"spus": 2, "lmem_banks": 4}, {"sampler": "cdf", "spus": 4})),
@@ -106,6 +107,7 @@ def test_chains_go_on(tmp_path, backend, estimate):
             assert np.array_equal(found.sums[..., 1], 2 * RUN.counted * ~whole("geometric").clamped)
 
 
+@pytest.mark.tools
 @RUNS_MEAN_KEEP
 @pytest.mark.parametrize("estimate", ["mean", pytest.param("last", marks=pytest.mark.long)])
 def test_a_chip_goes_on(tmp_path, estimate):
@@ -122,6 +124,7 @@ def test_a_chip_goes_on(tmp_path, estimate):
     assert_same(found, wanted, cycles=False)
 
 
+@pytest.mark.tools
 @RUNS_MEAN_KEEP
 @pytest.mark.parametrize("pauses", [Pauses(sweeps=4), Pauses(sweeps=PIECE), Pauses(sweeps=4 + PIECE), Pauses(seconds=0)])
 def test_pauses_change_no_sums(pauses):
@@ -141,6 +144,7 @@ def test_pauses_change_no_sums(pauses):
     assert first_difference(found, wanted) is None
 
 
+@pytest.mark.slow
 @RUNS_MEAN_KEEP
 @pytest.mark.parametrize("windows", [False, True])
 def test_a_board_adds_labels(tmp_path, windows):
@@ -163,6 +167,7 @@ def test_a_board_adds_labels(tmp_path, windows):
     assert np.array_equal(wanted.results[0].sums, of_histogram(TINY, problem, run, visit=visit))
 
 
+@pytest.mark.tools
 @RUNS_MEAN_KEEP
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_sums_of_windows(name):
@@ -180,6 +185,7 @@ def test_sums_of_windows(name):
         assert first_difference(rtl, model) is None
 
 
+@pytest.mark.tools
 @RUNS_MEAN_KEEP
 @pytest.mark.parametrize("backend", ["float", "model", "rtl"])
 @pytest.mark.parametrize("problem", [whole("geometric"), PROBLEMS["denoise"]], ids=["whole", "windows"])

@@ -38,6 +38,7 @@ def test_one_signature(kind):
     assert isinstance(kind.backend, str)
 
 
+@pytest.mark.slow
 @EVERY_BACKEND_SESSION
 def test_the_sessions_import_no_chip_and_no_board():
     code = ("import sys, mrfhw.backends.plan, mrfhw.runs.sampling\n"

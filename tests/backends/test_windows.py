@@ -68,6 +68,7 @@ def test_one_window_where_the_machine_holds_the_grid():
     assert result.windows is None
 
 
+@pytest.mark.tools
 @IMAGES_LARGER_MACHINE
 @VISIT_WINDOW_WRITES
 @pytest.mark.parametrize("name", ["stereo", "denoise"])

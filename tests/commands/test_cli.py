@@ -123,6 +123,7 @@ def test_options_reach_the_problem(pictures, monkeypatch):
     assert job.config == Config(mesh_rows=2, mesh_cols=3, tile_rows=8, tile_cols=12, spus=1)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("app", [app for app in APPLICATIONS if app.task.problem], ids=lambda app: app.verb)
 @pytest.mark.parametrize("group", ["run", "verify"])
 def test_defaults_are_the_librarys(group, app):
@@ -197,6 +198,7 @@ def test_an_image_larger_than_the_machine_goes_window_by_window(pictures, tmp_pa
         assert (archive["counts"].sum(-1) == 4).all()
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("command", [("run", "stereo"), ("run", "stereo", "a.png"), ("run", "motion", "a.png"),
                                      ("run", "segment"), ("walk",), ("run", "walk"), ("verify", "denoise"), ("demo-scene",)])
 def test_what_is_missing(tmp_path, monkeypatch, command):
@@ -260,6 +262,7 @@ def fake_backends(monkeypatch, change=None):
     monkeypatch.setattr(backends, "solve", solve)
 
 
+@pytest.mark.tools
 def test_verify_says_equal(pictures, tmp_path, monkeypatch):
     fake_backends(monkeypatch)
     result = invoke(*arguments(pictures, "--sweeps", 4, "--burn-in", 1, command="verify"))
@@ -274,6 +277,7 @@ def test_verify_says_equal(pictures, tmp_path, monkeypatch):
     assert "77 cycles, utilization" in result.stdout
 
 
+@pytest.mark.tools
 def test_verify_says_where_they_differ(pictures, monkeypatch):
     fake_backends(monkeypatch, change=(3, 7))
     result = invoke(*arguments(pictures, "--sweeps", 4, "--burn-in", 1, command="verify"))
@@ -353,6 +357,7 @@ def test_demo_scene_refuses(tmp_path):
     assert_refused(invoke("demo-scene", "--rows", 3, "-o", tmp_path / "scene"), "16x16", tmp_path)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("command", [(), ("run",), *((group, app.verb) for group in ("run", "verify")
                                                      for app in APPLICATIONS), *((name,) for name in cli.LAZY)])
 def test_help(command):
@@ -367,6 +372,7 @@ def test_help_says_which_preset_is_changed(command, preset):
     assert f"which states all of it. [default: {preset}] --set" in " ".join(invoke(command, "--help").stdout.split())
 
 
+@pytest.mark.slow
 def test_as_a_program(pictures, tmp_path):
     """The real thing once: exit codes and streams of a process, good and bad."""
     program = [sys.executable, "-W", "error", "-m", "mrfhw"]
@@ -383,6 +389,7 @@ def test_as_a_program(pictures, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @EVERY_MISTAKE_LINE
 @pytest.mark.parametrize(("name", "locale", "way_out"), [
     ("ä".encode(), "C", "set LC_ALL=C.UTF-8"), (b"\xe4", "C.UTF-8", "rename the file")])

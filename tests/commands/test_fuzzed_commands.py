@@ -37,6 +37,8 @@ from studies.bench import command as bench
 from studies.reproduce import command as reproduce
 from studies.scaling import command as scaling
 
+pytestmark = pytest.mark.tools
+
 RANDOM_COMMAND_LINES = pytest.mark.claim(
     "command line", "random command lines end with an answer or one line, without a traceback and with nothing half-written")
 

@@ -54,11 +54,13 @@ def shared():
         yield found
 
 
+@pytest.mark.tools
 @MISTAKE_BOARD_LINE
 def test_every_live_row_has_its_situation():
     assert [situation for situation, _, _ in LIVE] == list(SITUATIONS)
 
 
+@pytest.mark.tools
 @MISTAKE_BOARD_LINE
 @pytest.mark.parametrize(("situation", "verb", "answer"), LIVE, ids=[row[0].replace(" ", "-") for row in LIVE])
 def test_answer_with_a_board(files, shared, monkeypatch, situation, verb, answer):

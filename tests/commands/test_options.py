@@ -43,6 +43,7 @@ def command(words: str) -> click.Command:
     return found
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("words", COMMANDS)
 def test_help_is_short_and_says_where_the_rest_stands(words: str) -> None:
     text, whole = invoke(*words.split(), "--help").stdout, invoke("help", *words.split()).stdout

@@ -42,6 +42,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
         return directory, prepare()
 
 
+@pytest.mark.slow
 @COMMAND_LINES_RUN
 def test_the_pictures_are_those_of_the_record(scenes: tuple[Path, dict[str, str]]) -> None:
     """Where this fails the lines' bits say nothing: a scene has changed, or NumPy's random numbers have."""
@@ -54,6 +55,7 @@ def test_the_record_is_of_these_lines() -> None:
     assert all(change["reason"].strip() for change in RECORD["changes"])
 
 
+@pytest.mark.slow
 @COMMAND_LINES_RUN
 @pytest.mark.parametrize("line", [pytest.param(line, marks=[pytest.mark.long] * (line in LONG), id=re.sub(r" \S+/\S+", "", line))
                                   for line in (*LINES, *LONG)])
@@ -64,6 +66,7 @@ def test_command_lines_give_the_recorded_bits(line: str, scenes: tuple[Path, dic
     assert what_it_gave() == RECORD["lines"][line]
 
 
+@pytest.mark.slow
 @COMMAND_LINES_RUN
 def test_so_does_a_process_of_its_own(scenes: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
     """With the process beside it that makes diagnostics, as from a shell."""
@@ -74,6 +77,7 @@ def test_so_does_a_process_of_its_own(scenes: tuple[Path, dict[str, str]], tmp_p
     assert what_it_gave(tmp_path) == RECORD["lines"][line]
 
 
+@pytest.mark.slow
 @pytest.mark.claim("applications", "one thread and two give the same command line's bits on model, cpu and float")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_threads_change_no_bit(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,7 @@ def refused(tmp_path, command, *words):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.tools
 @PIPES_DEVICES_SOCKETS
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_no_plain_file_is_not_opened(tmp_path, good, place):
@@ -75,6 +76,7 @@ def test_what_is_no_plain_file_is_not_opened(tmp_path, good, place):
     refused(tmp_path, PLACES[place].format(tmp_path, good=good), "cannot be read (Is a directory)")
 
 
+@pytest.mark.tools
 @PIPES_DEVICES_SOCKETS
 @pytest.mark.parametrize("place", PLACES)
 def test_a_file_beyond_the_limit_is_not_read(tmp_path, good, place):
@@ -109,6 +111,7 @@ def test_names_that_are_none():
             read_plain(name, "give another")
 
 
+@pytest.mark.tools
 @PIPES_DEVICES_SOCKETS
 def test_too_many_pixels_in_a_small_file(tmp_path, good):
     Image.new("1", (9500, 9500)).save(tmp_path / "bomb.png")
@@ -134,6 +137,7 @@ def test_a_pipe_among_the_published_pictures(tmp_path):
     refused(tmp_path, f"reproduce figure-3.13 --scene teddy --iterations 4 --data {tmp_path / 'data'}", "is a pipe")
 
 
+@pytest.mark.tools
 def test_a_flow_of_more_motions_than_a_file_may_have(tmp_path, good):
     header = np.array([202021.25], "<f4").tobytes() + np.array([99999, 99999], "<i4").tobytes()
     (tmp_path / "large.flo").write_bytes(header)

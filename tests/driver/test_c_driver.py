@@ -88,6 +88,7 @@ def stereo(config: Config, seed: int, shape: tuple[int, int], clamped: bool = Fa
 # -- what is written
 
 
+@pytest.mark.tools
 def test_compiles_freestanding(tmp_path: Path) -> None:
     """Every file, with and without AXI ports, for each width of a count, without a warning and without another library's symbol."""
     if shutil.which("gcc") is None:
@@ -134,6 +135,7 @@ def test_image_is_the_load_of_the_driver() -> None:
     np.testing.assert_array_equal(sites[:, 1] & 0xFF, p.initial.ravel())
 
 
+@pytest.mark.tools
 def test_export_command(tmp_path: Path) -> None:
     """What it writes compiles and is what the functions give, with and without AXI ports; mistakes are one line."""
     p, field = denoising(smallest(), 1), tmp_path / "field.npz"
@@ -184,6 +186,7 @@ def test_export_command(tmp_path: Path) -> None:
 # -- the same bits
 
 
+@pytest.mark.tools
 @DRIVER_MODEL_BITS
 @RUNS_MEAN_KEEP
 @pytest.mark.parametrize("sampler", ["race", pytest.param("cdf", marks=pytest.mark.long)])
@@ -196,12 +199,14 @@ def test_smallest_machine(sampler: str, tmp_path: Path) -> None:
                              denoising(config, 7)])
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("count_bits", [16, 8])
 def test_narrow_counts(count_bits: int, tmp_path: Path) -> None:
     config = smallest(sampler="race")
     check(tmp_path, config, [denoising(config, 1)], count_bits)
 
 
+@pytest.mark.tools
 @DRIVER_MODEL_BITS
 def test_tiles_lanes_and_hubs(tmp_path: Path) -> None:
     """2x2 tiles of two lanes behind three hubs, each row of banks of its own; messages of more than one a line, padding."""
@@ -212,6 +217,7 @@ def test_tiles_lanes_and_hubs(tmp_path: Path) -> None:
                              *estimates(stereo(config, 4, (13, 15)))])
 
 
+@pytest.mark.tools
 @DRIVER_MODEL_BITS
 @pytest.mark.parametrize("seed", [pytest.param(11, marks=pytest.mark.long), 12])
 def test_random_problems(seed: int, tmp_path: Path) -> None:
@@ -231,6 +237,7 @@ def axi_machine() -> Config:
                   temperature_table=4, hub_depth=1, s2_words=64, line_bits=64, address_bits=20, sampler=Race(uniform_bits=8))
 
 
+@pytest.mark.tools
 @DRIVER_MODEL_BITS
 @pytest.mark.long
 def test_axi_ports(tmp_path: Path) -> None:
@@ -287,6 +294,7 @@ def still_works(machine: Machine, p: Placement) -> None:
     same_bits(machine, p, solve(p.config, p, p.run))
 
 
+@pytest.mark.tools
 def test_every_error_has_its_line(library: ctypes.CDLL) -> None:
     source = "".join(path.read_text() for path in (Path(__file__), Path(__file__).parents[1] / "support" / "c_driver_axi.py"))
     for number, name in enumerate(ERRORS):
@@ -298,12 +306,14 @@ def test_every_error_has_its_line(library: ctypes.CDLL) -> None:
         assert library.mrfhw_error_text(number) == b"no error of mrfhw"
 
 
+@pytest.mark.tools
 def test_another_machine(machine: Machine) -> None:
     for name, wanted in (("identity", "IDENTITY"), ("version", "VERSION"), *((f"digest_{i}", "DIGEST") for i in range(4))):
         reads(machine, name, 0)
         assert machine.open() == wanted
 
 
+@pytest.mark.tools
 def test_wrong_images(machine: Machine) -> None:
     p = denoising(smallest(), 1)
     image, before = image_of(p), len(machine.accesses)
@@ -328,6 +338,7 @@ def test_wrong_images(machine: Machine) -> None:
     assert [getattr(found, name) for name, _ in CProblem._fields_] == [13, 15, 195, 6, 9, 2, 7, 0]
 
 
+@pytest.mark.tools
 def test_buffers_that_are_too_small(machine: Machine, tmp_path: Path) -> None:
     p = denoising(smallest(), 1)
     counts, last = buffers(p)
@@ -342,6 +353,7 @@ def test_buffers_that_are_too_small(machine: Machine, tmp_path: Path) -> None:
         assert narrow.load(long, *buffers(p, np.uint8)) == wanted
 
 
+@pytest.mark.tools
 @RUNS_MEAN_KEEP
 def test_sums_that_no_labels_have(machine: Machine) -> None:
     """Too large for the counted sweeps, and of a clamped site; a buffer of a histogram's size is not needed."""
@@ -359,6 +371,7 @@ def test_sums_that_no_labels_have(machine: Machine) -> None:
     still_works(machine, p)
 
 
+@pytest.mark.tools
 def test_a_bus_that_fails(machine: Machine) -> None:
     """At any access, of which the address is told; nothing is accessed after it."""
     p = denoising(smallest(), 1)
@@ -397,6 +410,7 @@ def test_a_bus_that_fails(machine: Machine) -> None:
     still_works(machine, p)
 
 
+@pytest.mark.tools
 def test_functions_out_of_order(machine: Machine) -> None:
     p = denoising(smallest(), 1)
     assert (machine.call("start"), machine.poll(), machine.call("finish")) == ("STATE", ("STATE", False), "STATE")
@@ -408,6 +422,7 @@ def test_functions_out_of_order(machine: Machine) -> None:
     same_bits(machine, p, solve(p.config, p, p.run))
 
 
+@pytest.mark.tools
 def test_a_run_left_behind(machine: Machine) -> None:
     """The machine is busy; settled, it takes the next problem."""
     p = denoising(smallest(), 1)
@@ -420,6 +435,7 @@ def test_a_run_left_behind(machine: Machine) -> None:
     still_works(machine, p)
 
 
+@pytest.mark.tools
 def test_impossible_registers(machine: Machine) -> None:
     p = denoising(smallest(), 1)
     for value in (1, 4, 0xFFFFFFFF):
@@ -441,6 +457,7 @@ def test_impossible_registers(machine: Machine) -> None:
     still_works(machine, p)
 
 
+@pytest.mark.tools
 def test_a_stopped_run(machine: Machine) -> None:
     """Stopped by somebody else: the run ends where it should not."""
     p = denoising(smallest(), 1)
@@ -464,6 +481,7 @@ def attempt(machine: Machine, change: Callable[[bytes, int], bytes]) -> str:
     return error
 
 
+@pytest.mark.tools
 @DRIVER_MODEL_BITS
 def test_damaged_lines(machine: Machine) -> None:
     """A log of which lines are changed, lost or repeated."""
@@ -499,6 +517,7 @@ def test_damaged_lines(machine: Machine) -> None:
     still_works(machine, denoising(smallest(), 1))
 
 
+@pytest.mark.tools
 def test_logs_that_fail_or_do_not_end(machine: Machine) -> None:
     p, stream = denoising(smallest(), 1), machine.log
 
@@ -514,6 +533,7 @@ def test_logs_that_fail_or_do_not_end(machine: Machine) -> None:
     still_works(machine, p)
 
 
+@pytest.mark.tools
 def test_damaged_label_memory(machine: Machine) -> None:
     p = denoising(smallest(), 2, clamped=True)
     image = image_of(p)

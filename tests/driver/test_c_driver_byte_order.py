@@ -56,6 +56,7 @@ BIG_ENDIAN = ("powerpc64-linux-gnu-gcc", "-static"), ("qemu-ppc64",)
 CORTEX_A9 = ("arm-linux-gnueabihf-gcc", "-mcpu=cortex-a9", "-static"), ("qemu-arm", "-cpu", "cortex-a9")  # of a Zynq-7000
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("compiler", "runner", "least_byte"), [
     pytest.param(("gcc",), (), 1, id="this-processor"),
     pytest.param(*BIG_ENDIAN, 0, marks=pytest.mark.long, id="big-endian"),
@@ -82,6 +83,7 @@ def test_a_program_gives_the_model_s_bits(compiler: tuple[str, ...], runner: tup
             check(np.array(answer), problem, solve(CONFIG, p, p.run))
 
 
+@pytest.mark.slow
 def test_barriers_of_the_example(tmp_path: Path) -> None:
     """With BARRIER the Cortex-A9's program has one before each write and one after each read of a register; without, none."""
     compiler, *options = (*CORTEX_A9[0], "-O1", "-S", "-o", "-", "example.c")

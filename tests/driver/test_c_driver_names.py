@@ -17,6 +17,7 @@ from mrfhw.field.problem import Problem, Run
 from support.c_driver import STRICT
 
 
+@pytest.mark.tools
 @pytest.mark.claim("soc",
     "the driver in C gives the model's bits on the compiled chip and, by make long, over AXI, on a big-endian processor and on a "
     "32-bit Cortex-A9 (both under QEMU), and each of its errors is met (more cases: make long)")

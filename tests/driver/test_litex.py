@@ -83,6 +83,7 @@ def same_bits(found: dict[str, list[int]], wanted: Result) -> None:
     assert wide["cycles"] - wide["stall_cycles"] == wanted.cycles - wanted.stall_cycles
 
 
+@pytest.mark.tools
 @pytest.mark.claim("soc",
     "the exported example, as it is, gives the model's bits on two processors of LiteX, on Wishbone and on AXI (make long, with "
     "riscv64-unknown-elf-gcc and the packages of the extra litex)")

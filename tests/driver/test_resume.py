@@ -15,6 +15,8 @@ from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
 
+pytestmark = pytest.mark.tools
+
 RUN_PARTS_EQUALS = pytest.mark.claim("machine", "a run in parts equals the same run at once; stop ends after a sweep")
 TILE_MEMORIES_REFUSED = pytest.mark.claim(
     "machine", "tile memories are refused while labels are drawn; a chip of another configuration is refused")

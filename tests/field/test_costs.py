@@ -190,6 +190,7 @@ def test_wide_data_make_descriptors_of_descriptors_alone():
     assert "distance" not in needed_parameters(Problem(labels=2, singleton1=wide, constants=np.arange(2)))
 
 
+@pytest.mark.slow
 @COSTS_ANY_SCALE
 @pytest.mark.parametrize("shape", [(256, 256, 17), (72, 68, 256)])
 def test_costs_beyond_a_tiles_memory_are_sampled_in_smaller_windows(shape):

@@ -146,6 +146,7 @@ def test_limits_are_the_shift_s_and_the_greatest_energy():
     assert limited(np.array([0, 7, 8, 9, 4000]), 3, 200).tolist() == [0, 0, 1, 1, 200]
 
 
+@pytest.mark.slow
 @ENERGIES_NUMPY
 def test_a_field_knows_no_machine():
     """Nothing of mrfhw.field imports, by whatever way, what a problem is put on."""

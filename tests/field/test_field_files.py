@@ -44,6 +44,7 @@ def one_line(error: pytest.ExceptionInfo[ProblemError], path: Path) -> str:
     return text
 
 
+@pytest.mark.slow
 @PROBLEMS_RUNS_RESULTS
 @pytest.mark.parametrize("number", range(12))
 def test_random_problems_come_back(tmp_path, number):
@@ -103,9 +104,10 @@ def test_every_field_is_in_the_digest():
         assert names - absent <= {*record.scalars, *record.arrays}
 
 
+@pytest.mark.slow
 @PROBLEMS_RUNS_RESULTS
 def test_the_digest_is_that_of_another_process():
-    code = "import sys; sys.path.insert(0, 'tests/field'); import test_field_files as t; print(t.some().digest)"
+    code = "import sys; sys.path[:0] = 'tests', 'tests/field'; import test_field_files as t; print(t.some().digest)"
     found = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True,
                            env={**os.environ, "PYTHONHASHSEED": "7"}, check=True)
     assert found.stdout.strip() == some().digest
@@ -218,6 +220,7 @@ def test_not_a_plain_file(tmp_path):
         load_problem(tmp_path / "text")
 
 
+@pytest.mark.slow
 @PROBLEMS_RUNS_RESULTS
 def test_every_cut_and_many_flipped_bytes(tmp_path):
     """Of a damaged file either the values come back or one line does."""

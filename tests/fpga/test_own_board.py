@@ -137,6 +137,7 @@ def test_long_answers_are_cut_between_words(example: Path) -> None:
     assert f"has name '{116 * 'a'}...; its folder" in refusal(example, ('"R14"', '"R13"'))
 
 
+@pytest.mark.tools
 @FILE_BOARD_PLATFORM
 @pytest.mark.parametrize(("old", "new", "message"), [
     ("LFE5U-25F", "LFE5U-26F", "has a platform with the device 'LFE5U-26F'; nextpnr's are LFE5U-12F, LFE5U-25F, "),

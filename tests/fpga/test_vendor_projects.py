@@ -198,6 +198,7 @@ def is_whole(directory: Path, sources: list[str], library: Path) -> bool:
     return bool(driver.reportDiagnostics(True))
 
 
+@pytest.mark.tools
 @WHOLE_WITHOUT_VENDOR
 def test_the_verilog_is_whole(project: Project, tmp_path: Path) -> None:
     library = tmp_path / "cells.v"

@@ -58,6 +58,7 @@ def hot(config: Config, sweeps: int) -> Placement:
     return Placement(config, problem, Run(sweeps=sweeps, seed=4))
 
 
+@pytest.mark.tools
 @pytest.mark.claim("Cluster",
     "scheduler, mesh, parameters and end marker: a run over its ports equals the model; busy until the marker is taken")
 @pytest.mark.claim("Accelerator",

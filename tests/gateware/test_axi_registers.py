@@ -13,6 +13,7 @@ pytestmark = pytest.mark.claim("AxiLiteToWishbone",
     "responses")
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("address_bits", [8, 32])
 def test_axi_lite_to_wishbone(address_bits: int) -> None:
     run_bench(AxiLiteToWishbone(address_bits), "axi_lite_to_wishbone", "sim.benches.bench_axi_registers",

@@ -50,6 +50,7 @@ def stereo(config: Config, seed: int) -> Placement:
     return Placement(config, problem, Run(sweeps=2, burn_in=1, seed=seed))
 
 
+@pytest.mark.tools
 @pytest.mark.claim(
     "LogPage", "every log register at its address; base, size and freed position are refused where they would lose log")
 @THROUGH_AXI_MASTERS
@@ -67,6 +68,7 @@ def test_axi_top(name: str, tests: tuple[str, ...]) -> None:
         testcase=tests)
 
 
+@pytest.mark.tools
 @pytest.mark.claim(
     "LogSplit", "a run's lines go where its first one does, each once and in order, whenever the target changes")
 @pytest.mark.parametrize("line_bits", [8, 64])

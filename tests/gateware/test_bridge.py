@@ -9,6 +9,8 @@ from mrfhw.gateware.link.frames import FrameReceiver, FrameTransmitter
 from sim.support.runner import run_bench
 from support.refusals import assert_refused
 
+pytestmark = pytest.mark.tools
+
 FRAMES_RIGHT_CRC = pytest.mark.claim(
     "FrameReceiver", "frames with the right CRC and no others, whatever comes between; too long ones are dropped")
 

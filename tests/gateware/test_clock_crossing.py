@@ -8,6 +8,7 @@ from mrfhw.gateware.board.clock_crossing import ClockCrossing
 from sim.support.runner import run_bench
 
 
+@pytest.mark.tools
 @pytest.mark.claim("ClockCrossing",
     "between two clocks of any ratio each access is carried out once, lines keep their order and none that was counted is missed "
     "(more cases: make long)")

@@ -26,6 +26,7 @@ MACHINES = {
 LONG = ("wide", "descriptors")  # what the others have in part
 
 
+@pytest.mark.tools
 @pytest.mark.claim("EnergyPipeline",
     "E(l) of Equation 3.1 exactly Latency.energy cycles after its operands; all functions, saturation, truncation, unobserved, out"
     " of range, missing neighbours")

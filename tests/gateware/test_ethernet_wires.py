@@ -14,6 +14,7 @@ from mrfhw.simulation.compiled import PINS, ethernet_text
 from sim.support.runner import run_bench
 
 
+@pytest.mark.tools
 @pytest.mark.claim("DatagramReceiver", "whole and undamaged datagrams of one frame and no others, however long")
 @pytest.mark.claim("EthernetTop",
     "ARP, ping and UDP as another's PHY and packets expect them; the unmodified driver over UDP gives the model's labels and log")

@@ -19,6 +19,8 @@ from mrfhw.simulation.chip import CompiledChip, run_placed
 from mrfhw.twin import machine
 from support.data import data_directory
 
+pytestmark = pytest.mark.tools
+
 RUN = Run(sweeps=24, burn_in=12, seed=1)
 
 

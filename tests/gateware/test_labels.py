@@ -10,6 +10,8 @@ from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Pr
 from mrfhw.machine.config import Config
 from sim.support.runner import run_bench
 
+pytestmark = pytest.mark.tools
+
 
 @pytest.mark.claim("LabelUpdate",
     "Algorithm 1 exhaustively, and sums; messages plus what is left equal the counted labels, sums are exact to their last bit")

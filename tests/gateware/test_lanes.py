@@ -37,6 +37,7 @@ RUN = Run(sweeps=3, burn_in=1, seed=3)
 MACHINES, MORE_MACHINES = ((8, 23), (16, 43)), ((8, 6), (16, 2), (2, 0), (4, 7))
 
 
+@pytest.mark.tools
 @pytest.mark.claim("DoubletonTable", "each lane gets the entry of its label and each neighbour's, either way round")
 @LANES_SHARE_SITE
 @pytest.mark.claim("runtime",
@@ -77,6 +78,7 @@ WIDE = Config.preset("smallest", mesh_cols=3, lanes=4, tile_rows=4, tile_cols=8,
                      s2_words=512, hub_fan_in=4)
 
 
+@pytest.mark.tools
 def test_slots_across_tiles_and_tables_that_are_not_symmetric():
     """Slots that begin in the tile to the left, as some sites' do, and end in the one to the right; tables read either way."""
     rng, seen = np.random.default_rng(9), 0
@@ -164,6 +166,7 @@ def test_a_run_goes_on_from_its_state():
     assert (result.cycles, result.messages_counted) == (whole.cycles, whole.messages_counted)
 
 
+@pytest.mark.tools
 def test_windows_of_the_rtl_are_the_model_s():
     config = Config.preset("smallest", lanes=4, tile_rows=8, tile_cols=16, lmem_banks=4, label_bits=4, s2_words=512)
     rng = np.random.default_rng(5)

@@ -95,6 +95,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("lengthened", LONGER if metafunc.config.getoption("--every-stage") else ALONE)
 
 
+@pytest.mark.tools
 @REGISTER_STAGE_MORE
 def test_one_stage_more(lengthened: str) -> None:
     """A part's alone, on machines of either sampler in turn. Every part's: --every-stage."""
@@ -103,6 +104,7 @@ def test_one_stage_more(lengthened: str) -> None:
     check(machine(shape if shape in SHAPES else list(SHAPES)[FIELDS.index(name) % 2], **{name: 1}))
 
 
+@pytest.mark.tools
 @REGISTER_STAGE_MORE
 @pytest.mark.parametrize(("shape", "more"), [
     pytest.param("race-4-lanes", (1,), marks=pytest.mark.long),
@@ -156,6 +158,7 @@ def test_fewer_than_the_parts_of_subsets_have(name: str, fewer: int, line: str) 
     assert refusal(machine("race-subset", **{name: -fewer})) == line
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("stages", "line"), [
     ({"random": 5, "energy": 5}, "random is 7; a subset's number is wanted 6 cycles after its site is known: declare 6 or less"),
     pytest.param({"label_data": 7}, "label_group + label_data is 9; the labels of a slot are wanted 8 cycles after it is chosen: "

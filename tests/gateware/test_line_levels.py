@@ -42,6 +42,7 @@ def hot(config: Config, seed: int, labels: int, share: float) -> Placement:
     return Placement(config, problem, Run(sweeps=40, burn_in=1, seed=seed))
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in MACHINES])
 def test_rtl_equals_model(name: str) -> None:
     """Random problems, and hot ones of few labels, whose messages stall the machine."""

@@ -8,7 +8,7 @@ from mrfhw.gateware.log.line_packer import LinePacker
 from mrfhw.machine.derived import Derived
 from sim.support.runner import run_bench
 
-pytestmark = pytest.mark.claim("LinePacker", "addresses, padding, tlast, counts, back-pressure")
+pytestmark = [pytest.mark.tools, pytest.mark.claim("LinePacker", "addresses, padding, tlast, counts, back-pressure")]
 
 
 @pytest.mark.parametrize(("mesh", "line_bits"), [((1, 1), 32), ((2, 3), 64), ((4, 4), 512)])

@@ -11,6 +11,7 @@ from sim.support.runner import run_bench
 QUICK = {"power_up": 2000}  # ns; the whole wait is the controller's own bench's
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("line_bits", "clock_hz", "burst_beats"), [
     (128, 45_000_000, 64), pytest.param(64, 50_000_000, 8, marks=pytest.mark.long)])
 def test_log_in_sdram(line_bits: int, clock_hz: int, burst_beats: int) -> None:

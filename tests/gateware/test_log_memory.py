@@ -11,6 +11,7 @@ from support.refusals import assert_refused
 BENCH = "sim.benches.bench_log_memory"
 
 
+@pytest.mark.tools
 @pytest.mark.claim("LogMemory",
     "a queue of lines in memory loses none over hundreds of turns of its ring, and behind is what is inside in every cycle")
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats", "base", "blocks", "turns"), [

@@ -14,6 +14,7 @@ RING_LINES_ORDER = pytest.mark.claim(
 BENCH = "sim.benches.bench_log_reader"
 
 
+@pytest.mark.tools
 @RING_LINES_ORDER
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
     (64, 64, 4), (96, 32, 4), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in (
@@ -24,6 +25,7 @@ def test_log_reader(line_bits: int, data_bits: int, burst_beats: int) -> None:
     run_bench(LogReader(**parameters), "log_reader", BENCH, parameters)
 
 
+@pytest.mark.tools
 @RING_LINES_ORDER
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
     (64, 32, 1), (512, 512, 64), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((24, 8, 2), (64, 8, 256)))])

@@ -14,6 +14,8 @@ from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
 from mrfhw.twin.machine import solve
 
+pytestmark = pytest.mark.tools
+
 # Mesh, fan-in of the hubs and lanes a tile, by levels of the tree.
 MACHINES = {
     "no-hub": (0, {"mesh_rows": 1, "mesh_cols": 1, "spus": 4, "lmem_banks": 4}),

@@ -15,6 +15,7 @@ EVERY_LINE_LOG = pytest.mark.claim("LogWriter",
 BENCH = "sim.benches.bench_log_writer"
 
 
+@pytest.mark.tools
 @EVERY_LINE_LOG
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
     (64, 64, 4), (96, 32, 4), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in (
@@ -25,6 +26,7 @@ def test_log_writer(line_bits: int, data_bits: int, burst_beats: int) -> None:
     run_bench(LogWriter(**parameters), "log_writer", BENCH, parameters)
 
 
+@pytest.mark.tools
 @EVERY_LINE_LOG
 @pytest.mark.parametrize(("line_bits", "data_bits", "burst_beats"), [
     (64, 32, 1), (512, 512, 64), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((24, 8, 2), (64, 8, 256)))])

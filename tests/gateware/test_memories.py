@@ -37,6 +37,7 @@ def simulate(component, process) -> None:
     simulator.run()
 
 
+@pytest.mark.tools
 @READ_MEETS_WRITE
 @pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.long) for seed in SEEDS[1:])])
 def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
@@ -47,6 +48,7 @@ def test_machines_with_poisoned_collisions_equal_the_model(seed: int) -> None:
             compare(chip, random_placement(rng, config))
 
 
+@pytest.mark.tools
 @pytest.mark.long
 def test_a_machine_with_subsets_and_poisoned_collisions_equals_the_model() -> None:
     rng = np.random.default_rng(7)
@@ -172,6 +174,7 @@ def test_queue(latency: int, depth: int, fill: float) -> None:
         simulate(queue, process)
 
 
+@pytest.mark.tools
 @WORDS_COME_OUT
 @pytest.mark.parametrize(("make", "message"), [
     (lambda: UnguardedMemory(shape=8, depth=4, unused=""), "unused is ''; a memory without guards needs a reason"),

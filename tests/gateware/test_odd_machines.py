@@ -33,6 +33,7 @@ MACHINES = {
 LONG = ("narrow cdf", "wide cdf", "large table, words not a multiple of the banks")
 
 
+@pytest.mark.tools
 @pytest.mark.claim("machine", "machines at the ends of their parameters: RTL equals model (more cases: make long)")
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in MACHINES])

@@ -10,6 +10,7 @@ from mrfhw.gateware.unit.random import Random
 from sim.support.runner import run_bench
 
 
+@pytest.mark.tools
 @pytest.mark.claim(
     "Random", "value and word equal the twin every cycle, under pauses, loads and rotations; published values; jumps")
 @pytest.mark.parametrize("bits", [1, pytest.param(12, marks=pytest.mark.long), 32])

@@ -12,6 +12,7 @@ from support.random_fields import random_field, random_field_machine
 SEEDS = (1, 2, 3)  # the first is in every test run
 
 
+@pytest.mark.tools
 @pytest.mark.claim("DoubletonTable", "each lane gets the entry of its label and each neighbour's, either way round")
 @pytest.mark.claim("field",
     "the RTL equals the model in all of them, alone and mixed: random machines (33 more by make long), the energy pipeline on "

@@ -32,6 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("machine_seed", seeds(metafunc.config.getoption("--machines")))
 
 
+@pytest.mark.tools
 @pytest.mark.claim("runtime",
     "runs for the mean keep sums and runs for the last sample nothing; RTL, board and model are equal, however long and "
     "interrupted (more cases: make long)")

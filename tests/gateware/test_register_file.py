@@ -11,6 +11,7 @@ from sim.support.runner import run_bench
 EVERYTHING = {"distance": "both", "data_bits_2": 3, "data_bits_3": 5, "singleton_cap": 1, "edge_bits": 2, "pairwise_bits": 4}
 
 
+@pytest.mark.tools
 @pytest.mark.claim("RegisterFile", "registers, pulses, tables, errors, counters and bus latencies")
 @pytest.mark.parametrize(("rows", "cols", "levels", "lanes"), [(1, 1, 0, 1), (2, 2, 1, 1), (4, 4, 2, 1), (1, 2, 1, 4)])
 def test_register_file(rows: int, cols: int, levels: int, lanes: int) -> None:

@@ -35,6 +35,7 @@ MACHINES = {
 LONG = ("race-segments", "cdf-coarse")  # under Icarus
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("machine", cases(MACHINES, LONG.__contains__))
 def test_sampler(machine: str) -> None:
     config = Config.preset("smallest", **MACHINES[machine])

@@ -49,6 +49,7 @@ def test_some_overlap_and_some_do_not() -> None:
     assert 4 <= sum(overlaps) <= len(overlaps) - 4
 
 
+@pytest.mark.tools
 @pytest.mark.claim("RowPointer",
     "order of sweeps, colours, rows and groups; burn-in; sweeps counted in the cycle in which their last label is in LMem")
 @pytest.mark.claim("GroupStates",

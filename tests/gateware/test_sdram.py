@@ -45,6 +45,7 @@ def run(board: tuple[int, SdramTiming, int, float, float], testcase: str | list[
 LONG = ("50 MHz", "100 MHz", "133 MHz, CL3", "50 MHz, registers on the way")  # between the others
 
 
+@pytest.mark.tools
 @AXI4_MEMORY_EVERY
 @EVERY_LIMIT_DATA
 @BEAT_READ_LOST
@@ -53,6 +54,7 @@ def test_sdram(name: str) -> None:
     run(BOARDS[name], ["traffic_with_pauses", "a_log_at_full_speed", "latency", "single_words_far_apart"])
 
 
+@pytest.mark.tools
 @AXI4_MEMORY_EVERY
 @EVERY_LIMIT_DATA
 @BEAT_READ_LOST
@@ -60,6 +62,7 @@ def test_sdram_at_length() -> None:
     run(BOARDS["50 MHz"], ["every_address_bit", "traffic", "turns", "refreshes_while_a_burst_is_held_up"])
 
 
+@pytest.mark.tools
 @EVERY_LIMIT_DATA
 def test_power_up_takes_what_the_data_sheet_says() -> None:
     run((25_000_000, SdramTiming(), 0, 0, 4.1), "the_whole_power_up")
@@ -87,6 +90,7 @@ SHORT = replace(QUICK, tREFI=1000)  # begins sooner, refreshes more often
 LONG_MISTAKES = ("tRP, refresh", "tRAS", "tRC", "tRFC", "refreshes_first", "row_bits")
 
 
+@pytest.mark.tools
 @EVERY_LIMIT_DATA
 @pytest.mark.parametrize("mistake", cases(MISTAKES, LONG_MISTAKES.__contains__))
 def test_a_controller_that_breaks_a_rule_is_found(mistake: str) -> None:
@@ -96,6 +100,7 @@ def test_a_controller_that_breaks_a_rule_is_found(mistake: str) -> None:
     assert says in str(found.value)
 
 
+@pytest.mark.tools
 @AXI4_MEMORY_EVERY
 @pytest.mark.parametrize(("read_delay", "lag", "delay"), [
     (0, 0, 3.9), (1, 0, 9.2), *(pytest.param(*case, marks=pytest.mark.long) for case in ((2, 0, 3.9), (1, 0, 1.0)))])
@@ -105,6 +110,7 @@ def test_data_taken_at_the_wrong_edge_is_wrong(read_delay: int, lag: float, dela
         run((100_000_000, SHORT, read_delay, lag, delay), "every_address_bit")
 
 
+@pytest.mark.tools
 @AXI4_MEMORY_EVERY
 @pytest.mark.parametrize(("read_delay", "lag", "delay"), [
     (1, 0, 8.9), (0, 2, 0.1), *(pytest.param(*case, marks=pytest.mark.long) for case in ((1, 0, 2.6), (0, 2, 1.9)))])

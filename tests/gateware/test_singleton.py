@@ -8,6 +8,8 @@ from mrfhw.gateware.tile.singleton import S1Mem, S2Mem, S2Switch
 from mrfhw.machine.config import Config
 from sim.support.runner import run_bench
 
+pytestmark = pytest.mark.tools
+
 # Tile sizes and word counts off the powers of two, so that addresses have holes and ends.
 TILE = {"tile_rows": 6, "tile_cols": 8}
 

@@ -15,6 +15,8 @@ from sim.support.recorder import placements_to_text
 from sim.support.runner import run_bench
 from support.long import cases
 
+pytestmark = pytest.mark.tools
+
 # Mesh, units of a tile, tile, and lanes and slots of a subset where tiles hold what they reach. At most 256 sites, so that 8 bits
 # number the pixels.
 SHAPES = {

@@ -54,6 +54,7 @@ def hot_placement(config: Derived) -> Placement:
     raise AssertionError("no such problem")
 
 
+@pytest.mark.tools
 @pytest.mark.claim("Spe", "tile memories over the bus; one tile under a run equals the model; stall threshold")
 @pytest.mark.parametrize("name", cases(SHAPES, lambda name: name != "4-lanes-a-site-4-banks"))
 def test_spe(name: str) -> None:

@@ -22,6 +22,7 @@ MACHINES = {
 LONG = ("race-2-lanes", "cdf-power-of-two")
 
 
+@pytest.mark.tools
 @pytest.mark.claim(
     "Spu", "the model's label Config.spu_latency(L) cycles after the first label, interval L, under random pauses")
 @pytest.mark.parametrize("machine", cases(MACHINES, LONG.__contains__))

@@ -13,6 +13,7 @@ from sim.support.recorder import placements_to_text
 from sim.support.runner import run_bench
 
 
+@pytest.mark.tools
 @pytest.mark.claim("SubsetChoice",
     "a subset's slots are those of the neighbours' labels and a window of the others, with their weights, in the cycles stated")
 @pytest.mark.parametrize(("lanes", "subset_slots", "label_bits"), [

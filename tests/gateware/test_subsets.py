@@ -36,6 +36,7 @@ RUN = Run(sweeps=3, burn_in=1, seed=3)
 MACHINES = ((1, 1), (8, 2), (2, 7), (4, 6))  # lanes and seeds of random machines; the first two are in every test run
 
 
+@pytest.mark.tools
 @TILES_CHOOSE_SLOTS
 @pytest.mark.parametrize(("lanes", "seed"), [*MACHINES[:2], *(
     pytest.param(*case, marks=pytest.mark.long)
@@ -201,6 +202,7 @@ def test_a_run_goes_on_from_its_state():
     assert first_difference(machine.complete(second), whole) is None
 
 
+@pytest.mark.tools
 def test_the_compiled_chip_goes_on_from_its_state():
     config, problem, run = a_machine(), a_problem(), Run(sweeps=9, burn_in=2, seed=6)
     plan = Plan.of("rtl", config, problem)
@@ -215,6 +217,7 @@ def test_the_compiled_chip_goes_on_from_its_state():
     assert first_difference(same, wanted) is None
 
 
+@pytest.mark.tools
 def test_windows_of_the_rtl_are_the_model_s():
     config = a_machine(mesh_cols=1, tile_cols=32)
     problem = dataclasses.replace(a_problem((13, 40)), schedule=Schedule.constant(6.0))

@@ -24,6 +24,7 @@ SCHEDULES = (
 )
 
 
+@pytest.mark.tools
 @pytest.mark.claim(
     "TemperatureSchedule", "equals its reference sweep by sweep: constant, geometric, table, stride, limits; exact latency")
 @pytest.mark.parametrize(("sampler", "shift"), [("race", 0), ("cdf", 2)])

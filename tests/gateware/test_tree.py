@@ -8,6 +8,8 @@ from mrfhw.gateware.mesh.tree import ControlNode, LineHub, LogHub
 from mrfhw.machine.derived import Derived
 from sim.support.runner import run_bench
 
+pytestmark = pytest.mark.tools
+
 
 def mesh(fan_in: int, depth: int = 2, rows: int = 2, cols: int = 4) -> Derived:
     return Derived(mesh_rows=rows, mesh_cols=cols, spus=1, tile_rows=4, tile_cols=4, hub_fan_in=fan_in, hub_depth=depth,

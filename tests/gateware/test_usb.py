@@ -27,6 +27,7 @@ PASSED = {"received_payload": ("output", 8), "received_valid": ("output", 1), "r
           "sent_payload": ("input", 8), "sent_valid": ("input", 1), "sent_ready": ("output", 1)}
 
 
+@pytest.mark.tools
 @pytest.mark.claim("PacketEnds",
     "what comes without a pause is sent in full packets and a shorter one, an empty one where needed, and no byte waits for others")
 @pytest.mark.claim("UsbSerial",
@@ -44,6 +45,7 @@ def test_serial_port(seed: int, sync: int, thorough: bool) -> None:
               verilog=text)
 
 
+@pytest.mark.slow
 def test_the_same_verilog_each_time() -> None:
     """Whatever order sets of words have in a process."""
     program = ("from mrfhw.gateware.link.usb import UsbSerial; from mrfhw.generation.verilog import component_verilog; "
@@ -72,6 +74,7 @@ def board_at_usb(testcase: str, frames: list[tuple[str, str]]) -> None:
               {"periods": periods, "frames": frames}, testcase, text)
 
 
+@pytest.mark.tools
 @USB_WIRES_SAME
 def test_board() -> None:
     uart, frames = SimLink(TINY, quick=True), list[tuple[str, str]]()
@@ -86,6 +89,7 @@ def test_board() -> None:
     board_at_usb("frames_as_of_a_uart", frames)
 
 
+@pytest.mark.tools
 @USB_WIRES_SAME
 @pytest.mark.long
 def test_a_run_by_the_driver() -> None:

@@ -89,6 +89,7 @@ def verilog(request: pytest.FixtureRequest) -> Path:
     return request.getfixturevalue("verilog_16x2" if request.param == "chip" else "verilog_axi")
 
 
+@pytest.mark.slow
 @MANIFEST_REGISTER_MAP
 def test_files_and_manifest(verilog_16x2: Path):
     directory = verilog_16x2.parent
@@ -114,6 +115,7 @@ def ports_of(verilog: Path) -> dict[str, tuple[str, int]]:
     return found
 
 
+@pytest.mark.slow
 @MANIFEST_REGISTER_MAP
 @FILES_MACHINE_AXI
 def test_manifest_ports_are_those_of_the_verilog(verilog: Path):
@@ -146,6 +148,7 @@ def test_axi_files(verilog_axi: Path):
     assert ports["s_axi_awaddr"]["width"] == AddressMap(Config.preset("smallest")).address_bits + 2
 
 
+@pytest.mark.slow
 def test_axi_widths(tmp_path: Path):
     top = Top("axi", 32, 40)
     found = {p["name"]: p["width"] for p in top.ports(Config())}
@@ -193,6 +196,7 @@ def test_a_manifest_of_another_top(changes: dict[str, object], message: str, tmp
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_name_stands_before_everything(tmp_path: Path):
     result = invoke("--preset", "smallest", "--top", "axi", "--name", "left", "-o", str(tmp_path))
     assert result.exit_code == 0, result.output
@@ -212,6 +216,7 @@ def test_a_name_stands_before_everything(tmp_path: Path):
         name.removeprefix(AXI_TOP) if name.startswith(AXI_TOP) else name.removeprefix("mrfhw") for name in modules_of(usual)]
 
 
+@pytest.mark.tools
 def test_two_machines_live_in_one_design(tmp_path: Path):
     """Of other parameters, with a prefix each: one wrapper elaborates with both, and one C file includes both headers."""
     need("iverilog")
@@ -298,6 +303,7 @@ def test_what_another_machine_left_goes_unless_somebody_changed_it(tmp_path: Pat
         "two.v", "two.h", "two.core", "registers.md", "registers.json", "manifest.json", "mine.v", "one.h"}
 
 
+@pytest.mark.slow
 @SAME_ARGUMENTS_SAME
 def test_same_arguments_same_bytes(tmp_path: Path, verilog_16x2: Path):
     result = invoke(*MACHINE_16X2, "-o", str(tmp_path / "again"))
@@ -373,6 +379,7 @@ def need(tool: str) -> None:
         pytest.skip(f"{tool} is not installed")
 
 
+@pytest.mark.tools
 @VERILATOR_LINT_ICARUS
 @FILES_MACHINE_AXI
 @pytest.mark.parametrize("options", [
@@ -390,6 +397,7 @@ def test_verilator_lint_as_the_core_calls_it(options: tuple[str, ...], tmp_path:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.tools
 @VERILATOR_LINT_ICARUS
 @FILES_MACHINE_AXI
 def test_verilator_lint(verilog: Path):
@@ -402,6 +410,7 @@ def test_verilator_lint(verilog: Path):
     assert "%Error" not in done.stderr
 
 
+@pytest.mark.tools
 @VERILATOR_LINT_ICARUS
 @FILES_MACHINE_AXI
 def test_icarus(verilog: Path):
@@ -411,6 +420,7 @@ def test_icarus(verilog: Path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.tools
 @VERILATOR_LINT_ICARUS
 @FILES_MACHINE_AXI
 def test_yosys(verilog: Path):
@@ -421,6 +431,7 @@ def test_yosys(verilog: Path):
     assert "Warning" not in done.stdout + done.stderr
 
 
+@pytest.mark.tools
 @VERILATOR_LINT_ICARUS
 @FILES_MACHINE_AXI
 def test_slang(verilog: Path):
@@ -434,6 +445,7 @@ def test_slang(verilog: Path):
     assert driver.reportDiagnostics(True)
 
 
+@pytest.mark.tools
 @VERILATOR_LINT_ICARUS
 def test_parsers_refuse_broken_verilog(verilog_16x2: Path, tmp_path: Path):
     """The parser tests can fail: a missing module and a wrong port are found."""
@@ -444,6 +456,7 @@ def test_parsers_refuse_broken_verilog(verilog_16x2: Path, tmp_path: Path):
     assert done.returncode != 0
 
 
+@pytest.mark.slow
 @MANIFEST_REGISTER_MAP
 def test_register_map_names_everything_once(verilog_16x2: Path):
     directory = verilog_16x2.parent
@@ -459,6 +472,7 @@ def test_register_map_names_everything_once(verilog_16x2: Path):
     assert tiles["address"] + 3 * tiles["tile_stride"] + 2 * tiles["region_stride"] + 7 == amap.tile(3, Region.LMEM, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.claim(
     "LogPage", "every log register at its address; base, size and freed position are refused where they would lose log")
 def test_log_registers_are_in_the_axi_map(verilog_axi: Path, verilog_16x2: Path):
@@ -474,6 +488,7 @@ def test_log_registers_are_in_the_axi_map(verilog_axi: Path, verilog_16x2: Path)
     assert not any("log_registers" in str(key) for key in chip)
 
 
+@pytest.mark.tools
 @MANIFEST_REGISTER_MAP
 def test_c_header_compiles(verilog: Path, tmp_path: Path):
     need("g++")

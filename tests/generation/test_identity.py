@@ -73,6 +73,7 @@ def test_another_circuit_of_the_same_parameters_has_another_digest(fresh, monkey
     assert circuit_digest(dataclasses.replace(SMALLEST)) != before
 
 
+@pytest.mark.slow
 def test_a_digest_is_kept_for_later_processes(fresh):
     digest = circuit_digest(SMALLEST)
     ask = ("import sys; from mrfhw.generation.identity import circuit_digest; from mrfhw.machine.config import Config; "
@@ -81,6 +82,7 @@ def test_a_digest_is_kept_for_later_processes(fresh):
     assert done.stdout.split() == [digest, "False"]
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("module", "make"), [
     ("mrfhw.generation.identity", "from mrfhw.generation.identity import circuit; circuit(Config.preset('smallest'))"),
     ("mrfhw.simulation.compiled", "from mrfhw.simulation import compiled; compiled.BoardWithMemory; "

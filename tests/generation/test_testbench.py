@@ -129,6 +129,7 @@ def test_nor_has_one_that_does_not_hold_the_general_problems(monkeypatch: pytest
         problems(config)
 
 
+@pytest.mark.tools
 @GENERATED_FIT_OTHER
 @pytest.mark.parametrize("machine", cases(MACHINES, lambda name: name not in (AS_IT_IS, WHOLE)))
 def test_machines_pass_on_icarus(machine: str, tmp_path: Path):
@@ -137,6 +138,7 @@ def test_machines_pass_on_icarus(machine: str, tmp_path: Path):
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
+@pytest.mark.tools
 @pytest.mark.long
 @pytest.mark.parametrize("made", ["smallest", "with_axi"])
 def test_the_smallest_passes_on_verilator(made: str, request: pytest.FixtureRequest, tmp_path: Path):
@@ -150,6 +152,7 @@ def test_the_smallest_passes_on_verilator(made: str, request: pytest.FixtureRequ
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
+@pytest.mark.tools
 @GENERATED_FIT_OTHER
 @pytest.mark.parametrize("mutation", cases(MUTATIONS, lambda name: name not in ALWAYS))
 def test_a_change_is_found(mutation: str, smallest: dict[str, str], tmp_path: Path):
@@ -286,6 +289,7 @@ def test_bits_of_the_noise_change_a_label(smallest: dict[str, str], monkeypatch:
     assert found >= NOISE_FOUND
 
 
+@pytest.mark.tools
 @GENERATED_FIT_OTHER
 @pytest.mark.long
 def test_bits_of_literals_are_found(smallest: dict[str, str], tmp_path: Path):
@@ -301,6 +305,7 @@ def test_bits_of_literals_are_found(smallest: dict[str, str], tmp_path: Path):
     assert all(found[kind] >= least for kind, least in FOUND.items()), found
 
 
+@pytest.mark.tools
 def test_another_machine_is_found(smallest: dict[str, str], tmp_path: Path):
     """The digest: a circuit of other parameters fails at its registers."""
     need("iverilog")
@@ -371,6 +376,7 @@ def fusesoc(files: dict[str, str], directory: Path, *options: str) -> subprocess
                           capture_output=True, text=True, check=False, timeout=600)
 
 
+@pytest.mark.tools
 @FUSESOC_PATH_LINTS
 @pytest.mark.long
 @pytest.mark.parametrize("made", ["smallest", "with_axi"])
@@ -383,6 +389,7 @@ def test_fusesoc_runs_the_testbench(tool: str, made: str, request: pytest.Fixtur
     assert re.search(r"^PASS: \d+ steps$", done.stdout, re.M), done.stdout[-500:]
 
 
+@pytest.mark.tools
 @FUSESOC_PATH_LINTS
 def test_fusesoc_fails_where_the_testbench_does(smallest: dict[str, str], tmp_path: Path):
     """By its exit status, which is all that a build that calls it looks at. Icarus is the target's own tool."""
@@ -394,6 +401,7 @@ def test_fusesoc_fails_where_the_testbench_does(smallest: dict[str, str], tmp_pa
     assert re.search(r"^FAIL: step ", done.stdout, re.M), done.stdout[-500:] + done.stderr[-500:]
 
 
+@pytest.mark.tools
 @FUSESOC_PATH_LINTS
 def test_fusesoc_runs_lint(smallest: dict[str, str], tmp_path: Path):
     """Without a warning that is not explained: Verilator's warnings are errors, but for those that the core names."""
@@ -417,6 +425,7 @@ def with_axi() -> dict[str, str]:
     return generate(Config.preset("smallest", sampler=SHORT), AXI, tested=True)
 
 
+@pytest.mark.tools
 @GENERATED_FIT_OTHER
 def test_axi_ports_pass_on_icarus(with_axi: dict[str, str], tmp_path: Path):
     """A log to memory, over the end of a ring that is small, and one to the stream."""
@@ -440,6 +449,7 @@ def test_logs_are_longer_than_the_ring(top: Top):
     assert 0 in logged  # and one goes to the stream
 
 
+@pytest.mark.tools
 @pytest.mark.long
 @pytest.mark.parametrize("top", [Top("axi", 8, 12), Top("axi", 32, 32), Top("axi", 1024, 64)], ids=lambda top: top.suffix)
 def test_other_axi_ports_pass_on_icarus(top: Top, tmp_path: Path):
@@ -448,6 +458,7 @@ def test_other_axi_ports_pass_on_icarus(top: Top, tmp_path: Path):
     assert (done.returncode, done.stdout[:4]) == (0, "PASS"), done.stdout[-500:]
 
 
+@pytest.mark.tools
 @GENERATED_FIT_OTHER
 @pytest.mark.parametrize("mutation", cases(AXI_MUTATIONS, lambda name: name != "the ring's end"))
 def test_a_change_of_axi_ports_is_found(mutation: str, with_axi: dict[str, str], tmp_path: Path):

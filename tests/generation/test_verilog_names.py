@@ -139,6 +139,7 @@ class Widths(wiring.Component):
         return found & 0xffffff
 
 
+@pytest.mark.tools
 @GENERATED_FIT_OTHER
 def test_values_stay_where_wires_are_put_in_place(tmp_path: Path):
     """Every input of a circuit, in Icarus."""

@@ -25,6 +25,7 @@ WRONG = ("tcp://[", "tcp://]", "tcp://[::1", "tcp://[::1]]:5", "tcp://[x]:1", "t
          "tcp://h\n:1?x")
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("text", WRONG)
 def test_any_address_is_one_line(text) -> None:
     assert_one_line(CliRunner().invoke(main, ["diagnose", text]), ".+: .+")
@@ -36,6 +37,7 @@ def test_any_place_to_listen_is_one_line(text) -> None:
     assert_one_line(result, "listen is '.+'; it must be pty, tcp://HOST:PORT or udp://HOST:PORT: give one of them")
 
 
+@pytest.mark.tools
 def test_random_addresses() -> None:
     """Whatever it is, it is an address or a line."""
     rng, good = np.random.default_rng(5), 0

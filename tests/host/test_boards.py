@@ -49,6 +49,7 @@ def tiny() -> Iterator[Board]:
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.claim("BoardTop",
     "the unmodified driver over two wires gives the model's labels, histogram, LMem and messages, faults or not (more cases: make "
     "long)")
@@ -69,6 +70,7 @@ def test_stereo_over_a_pseudo_terminal(rows: int, cols: int, spes: int) -> None:
         assert found.process.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_lanes_that_share_a_site() -> None:
     """Stereo, and what diagnose finds of memories, generators and a small field."""
@@ -83,6 +85,7 @@ def test_lanes_that_share_a_site() -> None:
         assert {line.split()[0] for line in result.output.splitlines()} == {"pass"}
 
 
+@pytest.mark.slow
 def test_windows_and_chains(tiny, tmp_path) -> None:
     """The command line with a board as backend: windows larger than the machine, two chains, the model's picture."""
     write_scene(stereo_scene(20, 24, 4, 0), tmp_path)
@@ -95,6 +98,7 @@ def test_windows_and_chains(tiny, tmp_path) -> None:
         assert (tmp_path / "board" / file).read_bytes() == (tmp_path / "model" / file).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.claim(
     "boards", "a board may be a file outside the package, and is known by its digest where its machine was generated")
 def test_a_board_that_was_generated_here_needs_no_options(tiny, tmp_path) -> None:
@@ -108,6 +112,7 @@ def test_a_board_that_was_generated_here_needs_no_options(tiny, tmp_path) -> Non
     assert CliRunner().invoke(main, ["diagnose", tiny.address, "--every", "50", "--machine", str(path)]).output == result.output
 
 
+@pytest.mark.slow
 def test_a_manifest_drives_a_board_without_the_generator(tiny, tmp_path, monkeypatch) -> None:
     """The digest that it states is what the board must have; another one is refused."""
     monkeypatch.setenv("MRFHW_CACHE", str(tmp_path / "empty"))
@@ -129,6 +134,7 @@ def test_a_manifest_drives_a_board_without_the_generator(tiny, tmp_path, monkeyp
     assert "has a digest of no circuit: give a manifest.json" in CliRunner().invoke(main, words).output
 
 
+@pytest.mark.slow
 def test_a_board_that_is_not_known_is_no_machine(tiny, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("MRFHW_CACHE", str(tmp_path))
     assert machine_at(tiny.address) is None
@@ -142,6 +148,7 @@ def test_a_board_that_is_not_known_is_no_machine(tiny, tmp_path, monkeypatch) ->
         assert machine_at(tiny.address) is None
 
 
+@pytest.mark.slow
 @GOOD_BOARD_PASSES
 def test_diagnose_passes(tiny) -> None:
     result = CliRunner().invoke(main, ["diagnose", tiny.address, *TINY_OPTIONS])
@@ -153,6 +160,7 @@ def test_diagnose_passes(tiny) -> None:
     assert all(line.startswith("pass  ") for line in lines)
 
 
+@pytest.mark.slow
 @GOOD_BOARD_PASSES
 @pytest.mark.parametrize(("region", "parts"), [
     (Region.S1, {"s1 memories"}), (Region.S2, {"s2 memories"}), (Region.LMEM, {"lmem memories", "field", "sums"}),
@@ -171,6 +179,7 @@ def test_diagnose_finds_a_fault(tiny, monkeypatch, region, parts) -> None:
     assert {check.part for check in checks if not check.passed} == parts
 
 
+@pytest.mark.slow
 @MISTAKE_BOARD_LINE
 def test_another_machine_is_refused(tiny) -> None:
     options = [*TINY_OPTIONS, "--counter-bits", "3"]
@@ -199,6 +208,7 @@ def test_an_idle_board_waits_longer_and_longer(monkeypatch: pytest.MonkeyPatch) 
     assert found == [0.0, 0.0, 0.001, 0.004, 0.010, 0.010]
 
 
+@pytest.mark.slow
 @MISTAKE_BOARD_LINE
 @pytest.mark.parametrize("listen", ["pty", "tcp://127.0.0.1:0"])
 def test_unplugged_in_the_middle(listen) -> None:
@@ -219,6 +229,7 @@ def test_unplugged_in_the_middle(listen) -> None:
             session.resume()
 
 
+@pytest.mark.slow
 def test_a_file_is_no_port(tmp_path: Path) -> None:
     (tmp_path / "port").touch()
     with pytest.raises(LinkError, match=r"port cannot be opened as a serial port \([^\n]*\): name the board's port$"):

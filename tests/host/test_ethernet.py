@@ -72,6 +72,7 @@ def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest) -> None:
     assert set(faults) == set(DATAGRAM_KINDS)
 
 
+@pytest.mark.slow
 @ARP_PING_UDP
 def test_programs_at_a_udp_port() -> None:
     """One after the other; and two of which the second takes the board away."""
@@ -92,6 +93,7 @@ def test_programs_at_a_udp_port() -> None:
                 first.solve(tiny_problem(3)[0], Run(sweeps=1 << 16), progress=take_away)
 
 
+@pytest.mark.slow
 def test_nothing_at_a_udp_port() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
@@ -103,6 +105,7 @@ def test_nothing_at_a_udp_port() -> None:
         connect(f"{address}?patience=1&reconnect=0", TINY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["udp://", "udp://h:0", "udp://h:65536", "udp://h:x", "udp://h?baud=5", "udp://u@h:1", "udp://a..b:1"])
 def test_wrong_addresses(text: str) -> None:
     with pytest.raises(LinkError, match=r"^the board's address is "):
@@ -116,6 +119,7 @@ def test_the_port_may_be_left_out() -> None:
     assert link.name == f"udp://127.0.0.1:{UDP_PORT}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fields", "message"), [
     ({"ip": "300.1.1.1"}, r"^ip is '300.1.1.1'; a board has an IPv4 address: give one such as 192.168.1.50$"),
     ({"ip": "224.0.0.1"}, r"^ip is 224.0.0.1; that is no single host's address: give one of your network that is free$"),

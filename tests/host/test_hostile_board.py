@@ -55,6 +55,7 @@ def run(files: Path, backend: str, output: Path):
                                      "-o", str(output), *TINY_OPTIONS], prog_name="mrfhw")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_run(remote, files, wanted, tmp_path, name) -> None:
     fault, output = FAULTS[name], tmp_path / "new" / "out"
@@ -74,6 +75,7 @@ def test_run(remote, files, wanted, tmp_path, name) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, fault in FAULTS.items() if fault.at != "run"])
 def test_diagnose(remote, name) -> None:
     """The same line, or where the board speaks as it should but is another machine, a part that fails with these words."""
@@ -92,6 +94,7 @@ def test_diagnose(remote, name) -> None:
         assert (result.stdout.count("\n"), result.stderr) == (1, "")
 
 
+@pytest.mark.slow
 def test_diagnose_says_what_of_the_field_is_wrong(remote) -> None:
     """Where the board answers as it should, a wrong result is a part that fails."""
     tampers = (reads(cycles_low=0), lmem(lambda words: words ^ np.uint32(1 << 16)),
@@ -104,6 +107,7 @@ def test_diagnose_says_what_of_the_field_is_wrong(remote) -> None:
         assert re.search(f"^FAIL  field +{says}.*\n\\Z", result.stdout, re.M), result.stdout
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_never_cut_off(remote, files, tmp_path) -> None:
     """Its log is here long ago, and a sweep takes a while; all of them take three times the patience."""
     began: list[float] = []
@@ -121,6 +125,7 @@ def test_a_run_that_goes_on_is_never_cut_off(remote, files, tmp_path) -> None:
     assert began[-1] - began[0] > 5.9
 
 
+@pytest.mark.tools
 def test_patience_is_one_number() -> None:
     """Every wait is a share of it, and the address says it."""
     limits = Limits()

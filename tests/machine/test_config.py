@@ -181,6 +181,7 @@ def broken(base, options):
     return lines
 
 
+@pytest.mark.slow
 @PARAMETER_STATES
 def test_points_of_the_space_are_machines_or_refused_in_one_line():
     rng = random.Random(5)

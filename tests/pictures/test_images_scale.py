@@ -358,6 +358,7 @@ def test_segment_takes_a_depth(tmp_path):
     assert json.loads((tmp_path / "out" / "report.json").read_text())["settings"]["depth"] == 12
 
 
+@pytest.mark.tools
 def test_segment_stretches_and_says_so(tmp_path):
     path = saved(tmp_path / "a.png", np.random.default_rng(0).integers(100, 121, (12, 16)).astype(np.uint8))
     said = f"Note: the grey of {path} is 100 to 120 of 0 to 255"

@@ -29,6 +29,7 @@ def run_block(code: str, names: dict[str, Any]) -> str:
     return said.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_prints_what_the_page_says(name, tmp_path):
     page = (DOCS / "tutorial.md").read_text()

@@ -67,6 +67,7 @@ def unpacked(sdist: Path) -> Path:
     return folder
 
 
+@pytest.mark.tools
 @SDIST_HOLDS_GIT
 def test_the_sdist_has_all_that_git_tracks(unpacked: Path) -> None:
     packed = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
@@ -74,6 +75,7 @@ def test_the_sdist_has_all_that_git_tracks(unpacked: Path) -> None:
     assert os.access(unpacked / ".ci" / "run", os.X_OK)
 
 
+@pytest.mark.tools
 @SDIST_HOLDS_GIT
 def test_all_tests_are_collected_in_the_sdist(unpacked: Path) -> None:
     """The long ones, too, with the package, the benches and what they share from the sdist. An error ends the command."""
@@ -84,6 +86,7 @@ def test_all_tests_are_collected_in_the_sdist(unpacked: Path) -> None:
     assert collected == {name for name in tracked("tests") if Path(name).name.startswith("test_")}
 
 
+@pytest.mark.tools
 @PYPI_SHOWS_LINK
 def test_links_of_the_description_are_absolute(release: ModuleType, sdist: Path, unpacked: Path) -> None:
     page = release.absolute((ROOT / "README.md").read_text(), ADDRESS, "1.2.3")
@@ -155,6 +158,7 @@ def test_a_release_waits_for_its_owner(release: ModuleType, tmp_path: Path) -> N
         "Ada Lovelace is an author in pyproject.toml, but not in CITATION.cff"]
 
 
+@pytest.mark.slow
 @PYPI_SHOWS_LINK
 def test_nothing_is_built_with_a_placeholder(release: ModuleType, monkeypatch: pytest.MonkeyPatch,
                                               capsys: pytest.CaptureFixture[str]) -> None:

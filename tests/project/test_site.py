@@ -113,6 +113,7 @@ def test_names_options_and_short_cells_are_not_broken():
         "<pre><code>mrfhw run stereo LEFT RIGHT --truth ...</code></pre>")
 
 
+@pytest.mark.slow
 @SITE_BUILDS_WITHOUT
 def test_the_site_builds_without_a_warning(tmp_path):
     for module in ("mkdocs", "material", "mkdocstrings"):

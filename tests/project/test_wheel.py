@@ -12,8 +12,11 @@ import pytest
 
 from support.checkout import tracked
 
-pytestmark = pytest.mark.claim("house",
-    "the built wheel holds the product and no benches; in an empty environment it generates a machine and runs a problem")
+pytestmark = [
+    pytest.mark.tools,
+    pytest.mark.claim("house",
+        "the built wheel holds the product and no benches; in an empty environment it generates a machine and runs a problem"),
+]
 
 ROOT = Path(__file__).parents[2]
 

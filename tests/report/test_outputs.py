@@ -232,6 +232,7 @@ def hardware(seed=0, **changes):
                            **changes})
 
 
+@pytest.mark.tools
 def test_report_of_rtl(tmp_path):
     what = write(tmp_path, results=[hardware()])
     assert (what["cycles"], what["stall_cycles"], what["log_messages"]) == (1000, 7, 11)
@@ -240,6 +241,7 @@ def test_report_of_rtl(tmp_path):
     assert what["extra"] == {"loading_cycles": 100, "windows": 3, "reconnections": 2, "replication": 1}
 
 
+@pytest.mark.tools
 @RUNS_SEVERAL_CHAINS
 @pytest.mark.claim(
     "sessions", "every backend is a session of one kind; numbers of visits and chains add up by one stated rule")

@@ -106,6 +106,7 @@ def test_cycles_go_on_where_the_log_stalls(tmp_path, saturated):
     assert_same(found, wanted, cycles=True)
 
 
+@pytest.mark.tools
 @RUN_KILLED_RESUMED
 @pytest.mark.parametrize(("schedule", "stops", "chains"), [
     pytest.param("geometric", [2, 3], 1, marks=pytest.mark.long), ("table", [1, 7], 2)])
@@ -118,6 +119,7 @@ def test_the_compiled_chip_goes_on(tmp_path, schedule, stops, chains):
     assert_same(found, wanted, cycles=False)
 
 
+@pytest.mark.tools
 @RUN_KILLED_RESUMED
 def test_windows_on_the_compiled_chip_go_on(tmp_path):
     problem, run = PROBLEMS["cooling"], Run(sweeps=7, burn_in=3)
@@ -128,6 +130,7 @@ def test_windows_on_the_compiled_chip_go_on(tmp_path):
     assert found.results[0].cycles == wanted.results[0].cycles  # a visit is never cut
 
 
+@pytest.mark.tools
 def test_pauses_change_nothing(tmp_path):
     """On a chip that goes on in place; by sweeps and by the clock."""
     run = Run(sweeps=17, burn_in=6, seed=3)
@@ -149,6 +152,7 @@ def test_pauses_change_nothing(tmp_path):
             assert first_difference(found, wanted) is None
 
 
+@pytest.mark.slow
 @RUN_KILLED_RESUMED
 @pytest.mark.parametrize("windows", [False, True])
 def test_a_board_goes_on(tmp_path, windows):
@@ -212,6 +216,7 @@ def killed_and_resumed(tmp_path: Path, options: list[str], kills: int, seed: int
     raise AssertionError("the run does not end")
 
 
+@pytest.mark.slow
 @RUN_KILLED_RESUMED
 @pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.long)])
 def test_many_kills(tmp_path, kills):
@@ -228,6 +233,7 @@ SHARED = ("--lanes", "4", "--lmem-banks", "4")  # lanes that share a site
 WINDOWS = ("--mesh", "1x1")
 
 
+@pytest.mark.tools
 @RUN_KILLED_RESUMED
 @pytest.mark.parametrize(("backend", "more"), [
     ("rtl", ()), ("model", WINDOWS), *(pytest.param(*case, marks=pytest.mark.long) for case in (

@@ -67,6 +67,7 @@ def test_bits_are_those_of_the_longer_run(backend, add_up, estimate):
     assert done[-1] == 2 * 80
 
 
+@pytest.mark.tools
 @CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize("backend", ["model", "rtl"])
 def test_windows_go_on(backend):
@@ -79,6 +80,7 @@ def test_windows_go_on(backend):
     assert found.results[0].rounds == found.longer.sweeps
 
 
+@pytest.mark.tools
 @CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize(("backend", "problem", "visit", "most", "may"), [
     ("model", WIDE, 4, 80, True), ("model", WIDE, 3, 80, False), ("rtl", WIDE, 4, 80, True),  # of 3 the last round is cut short
@@ -202,6 +204,7 @@ def test_a_longer_run_that_is_ended_leaves_the_one_before():
     assert answer.report["sweeps_asked"] is None
 
 
+@pytest.mark.tools
 @CHAINS_WHOSE_ENERGIES
 def test_command_says_where_it_went_on(tmp_path):
     SLOW.save(tmp_path / "field.npz", RUN)
@@ -236,6 +239,7 @@ def test_who_goes_on_by_itself(options, most):
     assert job.settings["most_sweeps"] == (most or None)
 
 
+@pytest.mark.tools
 @CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize("verb", ["stereo", "problem"])
 def test_help_lists_the_limit_where_runs_go_on(verb):

@@ -63,6 +63,7 @@ def test_long_runs_are_counted_whole(sweeps, total):
     assert sample("cpu", CONFIG, problem, Run(sweeps=sweeps), chains=2, traced=False, add_up=True).counts.tolist() == [[[total, 0]]]
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("backend", ["float", "rtl"])
 def test_a_wrong_number_of_threads_is_refused_before_the_run(backend, monkeypatch):
     """Of a backend without threads, too: what is made of its answer has them."""

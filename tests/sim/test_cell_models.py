@@ -16,6 +16,7 @@ from sim.cells import models
 from sim.cells.models import FAMILIES, check_cells, models_text
 
 
+@pytest.mark.tools
 def test_missing_models_are_refused(tmp_path: Path) -> None:
     message = f"yosys 0.9 has no {tmp_path}/gowin/cells_sim.v: install the version that"
     with pytest.raises(ProblemError, match=f"^{re.escape(message)}"):
@@ -133,6 +134,7 @@ def run_rams(stimulus: list[int], contents: int, directory: Path) -> list[list[i
     return [[int(word, 16) for word in line.split()] for line in done.stdout.splitlines()]
 
 
+@pytest.mark.tools
 def test_the_block_ram(tmp_path: Path) -> None:
     """Every width at either port, old and new words, partial writes; what is open is neither old nor new for good."""
     if shutil.which("iverilog") is None:

@@ -64,6 +64,7 @@ def problems(config: Config) -> list[tuple[Problem, Run]]:
     ]
 
 
+@pytest.mark.tools
 @pytest.mark.long
 @pytest.mark.parametrize("family", BOARD_MACHINES)
 def test_the_netlist_equals_the_model(family: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory,
@@ -80,6 +81,7 @@ def test_the_netlist_equals_the_model(family: str, tmp_path: Path, tmp_path_fact
     equals_the_model(flow)
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("name", [board.name for board in BOARDS.values() if board.open_flow and not board.usb])
 def test_the_own_machine_s_netlist_equals_the_model(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--own-machines"):
@@ -93,6 +95,7 @@ def test_the_own_machine_s_netlist_equals_the_model(name: str, tmp_path: Path, r
     equals_the_model(flow, [(p.problem, p.run) for p in placed] or None)
 
 
+@pytest.mark.tools
 @pytest.mark.long
 @pytest.mark.parametrize("family", BOARD_MACHINES)
 def test_the_netlist_of_a_machine_for_any_field_equals_the_model(family: str, tmp_path: Path) -> None:
@@ -111,6 +114,7 @@ def test_the_netlist_of_a_machine_for_any_field_equals_the_model(family: str, tm
     equals_the_model(flow, [(p.problem, p.run) for p in placed])
 
 
+@pytest.mark.tools
 @pytest.mark.long
 @pytest.mark.parametrize("changes", [{"lanes": 8}, {"lanes": 4, "subset_slots": 2}, {"subset_slots": 6},
                                      {"lanes": 2, "subset_slots": 4, "mesh_cols": 2}], ids=["lanes", "subsets", "lane", "tiles"])
@@ -131,6 +135,7 @@ def test_the_netlist_of_tiles_that_hold_their_reach_equals_the_model(family: str
     equals_the_model(flow, [(p.problem, p.run) for p in placed])
 
 
+@pytest.mark.tools
 @pytest.mark.long
 def test_the_netlist_of_a_machine_without_a_reset_equals_the_model(tmp_path: Path) -> None:
     """With a clock of its own the machine begins with that, and no register of a tile has a reset; two tiles, synthesized once."""

@@ -10,6 +10,8 @@ from mrfhw.gateware.unit.random import Random
 from mrfhw.generation.verilog import component_verilog
 from sim.support.runner import BenchError, run_bench
 
+pytestmark = pytest.mark.tools
+
 FAILING_MISSING = pytest.mark.claim("benches", "a failing, missing or unbuildable bench raises with its cause")
 
 MODULE = "sim.benches.bench_random"

@@ -91,6 +91,7 @@ def test_what_no_circuit_is_made_from_may_change(made, compile_one, name):
     assert len(made["generated"]) == 1
 
 
+@pytest.mark.tools
 @BEEN_COMPILED_FOUND
 def test_parameters_and_tools_generate_again(made, monkeypatch):
     chips = {chip(), chip(OTHER), board(), board(divisor=16), board(words=256), board(log_bytes=1024), board(memory_bytes=256)}
@@ -141,6 +142,7 @@ def test_what_cannot_be_generated_is_refused_each_time(made):
     assert made["generated"] == []
 
 
+@pytest.mark.tools
 @BEEN_COMPILED_FOUND
 @pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is not installed")
 def test_a_tile_is_verilated_once_and_before_anything_is_compiled(tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ def content(memory: str, width: int, values: list[int]) -> str:
     return "\n".join((*lines, "  end", ""))
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize(("width", "depth"), [(1, 100), (11, 4096), (18, 4096), (30, 1024), (64, 700)])
 @pytest.mark.parametrize("memory", ["storage", r"\table "])
 def test_words_are_the_same(tmp_path: Path, memory: str, width: int, depth: int) -> None:

@@ -217,6 +217,7 @@ def test_a_tool_that_is_missing_is_said_before_the_synthesis(tmp_path: Path, mon
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.tools
 @LARGE_MEMORIES_BECOME
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA is not installed")

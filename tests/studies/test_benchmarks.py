@@ -43,6 +43,7 @@ def search(monkeypatch):
         return importlib.import_module("studies.search")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "constant"), [
     ("stereo", "EDGE 0"), ("motion", "EDGE 0"), pytest.param("segment", "LEAST_SEGMENT 100", marks=pytest.mark.long)])
 def test_search_prints_every_try_and_the_choice_once_held_back(verb, constant, tmp_path):
@@ -64,6 +65,7 @@ def test_search_prints_every_try_and_the_choice_once_held_back(verb, constant, t
     assert [line.split("  ")[-1] for line in shown] == list(dict.fromkeys(["defaults", chosen]))
 
 
+@pytest.mark.slow
 def test_search_of_the_parameters_that_are_asked_for(tmp_path):
     done = run("search.py", "stereo", "--quick", "--parameters", "STIFFNESS", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -72,6 +74,7 @@ def test_search_of_the_parameters_that_are_asked_for(tmp_path):
     assert tries[1].endswith("STIFFNESS 1")
 
 
+@pytest.mark.slow
 def test_constants_hold_while_they_last_and_widen_the_machine(search, tmp_path):
     stereo = search.module_of("stereo")
     write_scene(stereo_scene(24, 40, 8, 0), tmp_path)
@@ -103,6 +106,7 @@ def test_defaults_are_those_of_the_application(search):
         assert all(value in space.values[name] for name, value in found.items()), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "said"), [
     (("--data", "."), "scenes is missing"),
     (("--data", ".", "--scenes", "moon"), "scenes has moon, whose scale is not known"),
@@ -120,6 +124,7 @@ def test_mistakes_are_one_line(words, said, tmp_path):
     assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_stereo_table_has_our_rows_and_those_of_the_peers_that_there_are(tmp_path):
     done = run("stereo_peer.py", "--size", "48", "64", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -130,6 +135,7 @@ def test_stereo_table_has_our_rows_and_those_of_the_peers_that_there_are(tmp_pat
         assert any(line.startswith(f"{module} is skipped") for line in lines) != any(row in line for line in lines)
 
 
+@pytest.mark.slow
 def test_stereo_table_of_chosen_peers_and_its_means(tmp_path):
     """Two built-in scenes as published ones: a row for each and the mean, and no word of peers that were not asked for."""
     for seed, name in enumerate(("one", "two")):
@@ -149,6 +155,7 @@ def test_stereo_table_of_chosen_peers_and_its_means(tmp_path):
     assert wrong.stderr.splitlines() == ["Error: peers has sgbm; they are cv2, gco, thrml: give some of these"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
 @pytest.mark.parametrize(("words", "says"), [
     ((), "cupy is not installed: pip install cupy-cuda13x nvidia-ml-py"),
@@ -164,6 +171,7 @@ def test_what_the_sampler_for_gpus_does_not_take_is_one_line(words, says, tmp_pa
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_fields_that_the_sampler_for_gpus_does_not_take(tmp_path, monkeypatch):
     peer = importlib.import_module("studies.peer_gpu")
     field = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.arange(2))
@@ -180,6 +188,7 @@ def test_fields_that_the_sampler_for_gpus_does_not_take(tmp_path, monkeypatch):
     assert peer.field_of(tmp_path / "field")[1] == taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machines", "says"), [
     ("x", "'x' is no LANES:SLOTS: give such as 16:0,2:4"), ("4:4,2:4:1", "'2:4:1' is no LANES:SLOTS: give such as 16:0,2:4"),
     ("3:0", "lanes is 3; it must be one of 1, 2, 4, 8, 16: choose one"),
@@ -192,6 +201,7 @@ def test_a_wrong_list_of_machines_is_one_line(machines, says, tmp_path):
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_wide_counters_send_less_than_raw_labels(tmp_path):
     done = run("log_rate.py", "--scenes", "teddy,Venus-210x190", "--counter-bits", "1,8", "--sweeps", "40", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -202,6 +212,7 @@ def test_wide_counters_send_less_than_raw_labels(tmp_path):
         assert float(wide[-1]) > 1 > float(narrow[-1])
 
 
+@pytest.mark.slow
 def test_annealed_chains_count_what_they_evaluate(tmp_path):
     done = run("annealing.py", "--scenes", "Venus-210x190", "--sweeps", "6,12", "--seeds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -217,6 +228,7 @@ def test_annealed_chains_count_what_they_evaluate(tmp_path):
     assert "sweeps is '3'; it is a list of lengths of 4 sweeps or more" in wrong.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "says"), [
     (("--counter-bits", "1;8"), "'1;8' is no list of widths: give such as 1,4,8"),
     (("--scenes", "nonsense"), "scenes has 'nonsense'; a built-in scene stands in for teddy,"), (("--sweeps", "1"), "x>=4")])
@@ -264,6 +276,7 @@ def test_the_doubt_of_motions(monkeypatch, tmp_path):
     assert not np.array_equal(doubt.logarithms(job, doubt.Solution(results=[], total=counts))["DOUBT"], found)
 
 
+@pytest.mark.slow
 @INTERVALS_DISPARITIES
 def test_doubts_by_scene_and_together(tmp_path):
     done = run("doubt.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
@@ -299,6 +312,7 @@ def test_a_stereo_pair_is_a_motion_scene(monkeypatch, tmp_path):
     assert np.array_equal(read_flow(flow), np.stack([0 * true, true], -1), equal_nan=True)
 
 
+@pytest.mark.slow
 @INTERVALS_MOTIONS
 def test_scenes_go_on_where_a_benchmark_shows_what_run_does(monkeypatch):
     solved = importlib.import_module("studies.scene_jobs").solved
@@ -317,6 +331,7 @@ def test_widths_are_judged_as_reports_judge_them(monkeypatch, tmp_path):
     assert intervals.Fitted.of(words, "cpu").covered(intervals.OF_MOTION).mean() == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 @INTERVALS_MOTIONS
 def test_widths_of_motions_that_hold_what_they_say(monkeypatch, tmp_path):
     intervals = importlib.import_module("studies.motion_intervals")

@@ -81,6 +81,7 @@ def test_one_tile_for_all_is_near_to_every_tile_by_itself() -> None:
     assert len(tables.flat_lines(FOUND)) == len(FAMILIES)
 
 
+@pytest.mark.tools
 @RECORD_MACHINES
 @pytest.mark.long
 def test_the_smallest_machine_is_as_it_was_recorded(tmp_path: Path) -> None:
@@ -92,6 +93,7 @@ def test_the_smallest_machine_is_as_it_was_recorded(tmp_path: Path) -> None:
         assert again[kind] == pytest.approx(before, rel=0.05), kind
 
 
+@pytest.mark.tools
 @RECORD_MACHINES
 def test_measuring_goes_on_where_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what a record lacks is synthesized, and the record is whole after each."""
@@ -123,6 +125,7 @@ def _narrow(rows: int, cols: int, lanes: int) -> Config:
                          counter_bits=1, hub_depth=1, line_bits=32, sampler=Race(uniform_bits=8, fraction_bits=2))
 
 
+@pytest.mark.tools
 @CYCLES_STALLS_THOSE
 @pytest.mark.parametrize(("rows", "cols", "lanes"), [(1, 1, 2), (2, 2, 1), *(
     pytest.param(*shape, marks=pytest.mark.long) for shape in ((1, 1, 1), (2, 2, 2), (3, 4, 1), (3, 4, 2), (3, 4, 4)))])

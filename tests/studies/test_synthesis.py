@@ -23,6 +23,7 @@ TILE_SYNTHESIZED_ONCE = pytest.mark.claim("python -m studies.scaling",
 ALWAYS = "tang-nano-9k, 4 label memories"
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("name", MACHINES)
 def test_no_family_grew(name, tmp_path, tmp_path_factory, request):
     """More, or fewer, than the tolerance: `python -m studies.baseline --update` and say why in the commit."""

@@ -100,6 +100,7 @@ except MemoryError:
 """
 
 
+@pytest.mark.slow
 def test_an_array_larger_than_the_memory_that_is_left():
     done = subprocess.run([sys.executable, "-c", BEYOND], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("there is no such memory\n", "")

@@ -102,6 +102,7 @@ def test_a_process_that_is_gone_is_missed_by_nothing():
     assert (before(), after(), beside.begin(int, "8")()) == (os.getpid(), 7, 8)
 
 
+@pytest.mark.slow
 def test_where_no_process_is_to_be_had_all_is_done_here(monkeypatch):
     def start(process):
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
@@ -119,6 +120,7 @@ def _gone(pid: int) -> bool:
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+@pytest.mark.slow
 @DIAGNOSTICS_FIGURES
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -140,6 +142,7 @@ def test_it_ends_with_this_process_and_not_by_control_c(number):
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_without_compiled_loops(beside):
     """What the process imports takes a third of a small run; Numba would double it."""
     beside.begin(draw, {})()
@@ -148,6 +151,7 @@ def test_figures_are_drawn_without_compiled_loops(beside):
     subprocess.run([sys.executable, "-c", program], check=True, timeout=SECONDS)
 
 
+@pytest.mark.slow
 @DIAGNOSTICS_FIGURES
 def test_a_run_leaves_to_the_second_process_what_it_would_do_itself(tmp_path):
     """The command line in a process of its own: diagnostics are the other's, which draws half of the figures, too. With one thread
@@ -181,6 +185,7 @@ def test_a_run_leaves_to_the_second_process_what_it_would_do_itself(tmp_path):
     assert one["convergence"]["energy"]["rhat"] is not None
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_the_program_is_imported_is_one_line():
     program = ("import mrfhw.__main__ as m\ndef interrupted(): raise KeyboardInterrupt\nm._beside = interrupted\nm.main()")
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=SECONDS, capture_output=True, text=True)

@@ -26,6 +26,7 @@ def solve_there(ended):
     ended.put(int(machine.solve(CONFIG, field(), RUN, threads=3).counts[..., 1].sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.claim("model", "a forked child has threads of its own")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of fork beside threads, which is what is tested
 def test_a_forked_child_has_threads_of_its_own(monkeypatch):

@@ -165,6 +165,7 @@ def chip_stationary(sampler, scale=1.0):
     return Copies(GRIDS[CHAIN], (128, 128)).kernel(chip_config(sampler), scale).stationary()
 
 
+@pytest.mark.tools
 @pytest.mark.claim(
     "statistics", "the RTL samples the stationary distribution of the quantized kernel, false-failure rate 1e-6 (make long)")
 @pytest.mark.long
@@ -175,12 +176,14 @@ def test_chip_samples_the_stationary_distribution(sampler):
     assert tail(counts, chip_stationary(sampler)) > LIMIT
 
 
+@pytest.mark.tools
 @pytest.mark.long
 @pytest.mark.parametrize(("sampler", "scale"), [("race", 0.95), ("race", 1.05), ("cdf", 1.05)])
 def test_power_a_temperature_of_the_chip_wrong_by_5_percent_is_seen(sampler, scale):
     assert tail(chip_counts(sampler), chip_stationary(sampler, scale)) < LIMIT
 
 
+@pytest.mark.tools
 @pytest.mark.long
 @pytest.mark.parametrize("sampler", CHIPS)
 def test_power_a_wrong_rule_for_ties_of_the_chip_is_seen(sampler, monkeypatch):
