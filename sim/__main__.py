@@ -29,7 +29,7 @@ def tests_of(bench: str) -> list[str]:
         text = path.read_text()
         if f'"{PREFIX}{bench}"' not in text:
             continue
-        body, naming = ast.parse(text).body, set()
+        body, naming = ast.parse(text).body, set[str]()
         while True:
             more = {name for node in body if _names(node, f"{PREFIX}{bench}", naming) for name in _defined(node)} - naming
             if not more:
