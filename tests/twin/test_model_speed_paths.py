@@ -190,6 +190,7 @@ def test_second_image_of_its_own_size_and_place():
     assert np.array_equal(singleton_energies(moved)[..., 0], singleton_energies(cut)[..., 0])
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_that_is_not_used():
     """numba by a host of boards, and SciPy's linear algebra by numba; both can be had afterwards."""
     program = """
@@ -223,6 +224,7 @@ def test_frozen_and_other_arrays_are_one_compiled_loop():
     assert len(compiled) == 1
 
 
+@pytest.mark.slow
 def test_a_command_without_a_field_brings_no_arithmetic():
     program = ("import sys\nfrom click.testing import CliRunner\nfrom mrfhw.cli import main\n"
                "assert CliRunner().invoke(main, ['generate', '--help']).exit_code == 0\nassert 'numba' not in sys.modules")
