@@ -27,21 +27,23 @@ class Answer:
     """The answer of a run: a label for each site, and how sure it is. H x W sites, L labels of D components.
 
     labels: (H, W) uint8, the estimate: the most frequent label; with estimate="mean" the label that is nearest to the mean; with
-    estimate="last", or where the run annealed without another estimate, the last sample.
-    Where the estimate needs no histogram there is none: counts, entropy, std and interval raise ProblemError in one line, and so
-    does mean with estimate="last".
+        estimate="last", or where the run annealed without another estimate, the last sample. Where the estimate needs no histogram
+        there is none: counts, entropy, std and interval raise ProblemError in one line, and so does mean with estimate="last".
     entropy: (H, W) float64, bits; 0 where a site never moved.
     values: (L, D) float64, what the labels stand for; of `solve` their numbers.
     std: (H, W) float64, the standard deviation, in the units of values; None of classes.
     mean: (H, W, D) float64, the posterior mean; None of classes.
     interval: (H, W, 2) float64, or (H, W, 2, 2) of motions with the components first: the lower and the upper end of the 90 %
-    credible interval, of disparities between labels; None of classes. Of motions it lies around the flow
-    (`mrfhw.applications.motion.finer.FinerMotion`).
+        credible interval, of disparities between labels; None of classes. Of motions it lies around the flow
+        (`mrfhw.applications.motion.finer.FinerMotion`).
     converged: whether the energies of the chains have an R-hat below 1.05; None where it cannot be told, as of few looks.
     rhat: that R-hat, or None. It takes a second, when it is asked for first.
-    warnings: what makes the answer doubtful, one line each. notes: what is to be said of the inputs.
-    metrics: the quality by name, where truth was given. stopped: whether a callback ended the run early.
-    problem: the field that was sampled, for `mrfhw.Session` or `Problem.save`. report: all numbers, as report.json has them.
+    warnings: what makes the answer doubtful, one line each.
+    notes: what is to be said of the inputs.
+    metrics: the quality by name, where truth was given.
+    stopped: whether a callback ended the run early.
+    problem: the field that was sampled, for `mrfhw.Session` or `Problem.save`.
+    report: all numbers, as report.json has them.
     """
 
     def __init__(self, job: Job, solution: Solution):
@@ -138,7 +140,9 @@ class Answer:
         return self._analysis.metrics
 
     def save(self, folder: str | os.PathLike[str], *, report: bool = True) -> list[Path]:
-        """Write the files of `mrfhw run` into a folder, all or none; the paths. report: with figures and report.html.
+        """Write the files of `mrfhw run` into a folder, all or none; the paths.
+
+        report: with figures and report.html.
 
         Raises ProblemError in one line for what is no folder, or none that may be written, and OSError where the disk is full.
         """

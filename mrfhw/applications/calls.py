@@ -110,21 +110,23 @@ def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: i
         answer.disparity, answer.std, answer.occluded, answer.converged
 
     left, right: (H, W) or (H, W, 3) arrays of uint8, uint16 or floats (0 to 1 or 0 to 255), Pillow images, or paths of files. The
-    order of colours does not matter much: they become grey. labels: disparities told apart, 2 to 256, from min_disparity on, in
-    pixels; by default found from the pictures, and with labels alone from 0. sweeps: of each chain, half of them burn-in; None for
-    the default, from which chains that do not agree go on to as many as `mrfhw.applications.options.MORE` times it (or option
-    most_sweeps, which also holds for sweeps that are given). seed: of all random numbers: the same arguments give the same bits.
-    The first chain has it, the next one seed + 1 and so on, so that runs to be compared need seeds at least `chains` apart.
+        order of colours does not matter much: they become grey.
+    labels: disparities told apart, 2 to 256, from min_disparity on, in pixels; by default found from the pictures, and with labels
+        alone from 0.
+    sweeps: of each chain, half of them burn-in; None for the default, from which chains that do not agree go on to as many as
+        `mrfhw.applications.options.MORE` times it (or option most_sweeps, which also holds for sweeps that are given).
+    seed: of all random numbers: the same arguments give the same bits. The first chain has it, the next one seed + 1 and so on, so
+        that runs to be compared need seeds at least `chains` apart.
     chains: independent ones, two by default.
     machine: a Config, the path of a manifest.json, or the name of a preset; by default one that this field needs.
     backend: "cpu" (the processor, fastest), "model" (a machine's bits), "float", "rtl" (the compiled Verilog) or the address of a
-    board; "auto" is "model" where anything of a machine is given, and "cpu" otherwise.
+        board; "auto" is "model" where anything of a machine is given, and "cpu" otherwise.
     visit: sweeps of a window at a time, where the picture is larger than the machine.
     truth: (H, W) true disparities, 0, masked or not finite where unknown, or a path; then answer.metrics has the quality.
-    callback: called with a `Look` after each `every` sweeps of a chain, with its labels, energy and the R-hat so far; anything
-    true that it returns ends the run, and the answer is what there is.
+    callback: called with a `Look` after each `every` sweeps of a chain, with its labels, energy and the R-hat so far; anything true
+        that it returns ends the run, and the answer is what there is.
     options: any other of `mrfhw run stereo`, with _ for -, such as window=(x, y, width, height), temperature=1.9, beta=1, tau=3,
-    anneal=True, one_way=True, data="grey", stretch=True, depth=12, spes=4. See docs/applications.md.
+        anneal=True, one_way=True, data="grey", stretch=True, depth=12, spes=4. See docs/applications.md.
     Raises ProblemError or ConfigError, in one line, for what cannot be.
     """
     given = dict(left=left, right=right, labels=labels, min_disparity=min_disparity, sweeps=sweeps, seed=seed, truth=truth)
@@ -143,9 +145,11 @@ def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, c
         answer.flow                             # (H, W, 2), along columns and along rows, as OpenCV has it
         answer.std, answer.occluded, answer.converged
 
-    first, second: pictures, as of `mrfhw.stereo`. vectors: (rows, columns) of the window of motions that are told apart, 256
-    together at most, around centre, (row, column) in pixels; by default found from the frames. truth: (H, W, 2) in the order of
-    OpenCV, not finite where unknown, or the path of a .flo file. The other arguments are those of `mrfhw.stereo`.
+    first, second: pictures, as of `mrfhw.stereo`.
+    vectors: (rows, columns) of the window of motions that are told apart, 256 together at most; by default found from the frames.
+    centre: the motion in the middle of them, (row, column) in pixels; by default found from the frames.
+    truth: (H, W, 2) in the order of OpenCV, not finite where unknown, or the path of a .flo file.
+    The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(first=first, second=second, sweeps=sweeps, seed=seed, truth=truth)
     options = {"vectors": vectors, "centre": centre, **options}
@@ -159,10 +163,11 @@ def segment(image: Any, *, classes: int | None = None, sweeps: int | None = None
             callback: Callback | None = None, every: int = EVERY, **options: Any) -> Segmentation:
     """Divide a picture into classes of grey or colour: one for each pixel, and how sure it is.
 
-    classes: 2 to 256, found by k-means; three by default. means: their greys of 0 to 255, such as (50, 100, 200), in their place.
-    image: a picture, as of `mrfhw.stereo`. truth: (H, W) numbers of segments, 0 where unknown, or a path, or a list of them.
-    For segmentations from the probabilities of a network, see `mrfhw.solve` and `Problem(unary=...)`. The other arguments are
-    those of `mrfhw.stereo`.
+    image: a picture, as of `mrfhw.stereo`.
+    classes: 2 to 256, found by k-means; three by default.
+    means: their greys of 0 to 255, such as (50, 100, 200), in their place.
+    truth: (H, W) numbers of segments, 0 where unknown, or a path, or a list of them.
+    The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(image=image, classes=classes, sweeps=sweeps, seed=seed, truth=_several(truth))
     answer: Segmentation = _answer(Segmentation, segment_job.TASK, given, options, machine=machine, backend=backend,
@@ -178,8 +183,11 @@ def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels:
         answer = mrfhw.denoise(picture, mask=~scratches)
         answer.image                            # of the picture's size, type and colours
 
-    image: a picture, as of `mrfhw.stereo`. mask: (H, W), 0 where the picture says nothing and is to be filled. noise: standard
-    deviation, in grey of 0 to 255; by default estimated. levels: grey levels told apart, 2 to 256. truth: the clean picture.
+    image: a picture, as of `mrfhw.stereo`.
+    mask: (H, W), 0 where the picture says nothing and is to be filled.
+    noise: standard deviation, in grey of 0 to 255; by default estimated.
+    levels: grey levels told apart, 2 to 256.
+    truth: the clean picture.
     The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(image=image, mask=mask, noise=noise, levels=levels, sweeps=sweeps, seed=seed, truth=truth)
@@ -198,11 +206,14 @@ def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = Non
         answer = mrfhw.solve(problem, sweeps=500)
         answer.labels, answer.counts, answer.entropy
 
-    problem: a Problem, or the path of a saved one. sweeps: of each chain; by default the file's, or 500, from which chains that do
-    not agree go on as in `mrfhw.stereo`. burn_in: sweeps that do not count; by default half of `sweeps`, or else the file's. seed,
-    initial: by default the file's. seed: of the first chain, the next one has seed + 1; give runs that are to be compared seeds at
-    least `chains` apart. initial: labels to start from, "random", "minimum" or (H, W) whole numbers.
-    options: single parameters of the machine, such as spes=4, sampler="cdf". The other arguments are those of `mrfhw.stereo`.
+    problem: a Problem, or the path of a saved one.
+    sweeps: of each chain; by default the file's, or 500, from which chains that do not agree go on as in `mrfhw.stereo`.
+    burn_in: sweeps that do not count; by default half of `sweeps`, or else the file's.
+    seed: of the first chain, the next one has seed + 1; give runs that are to be compared seeds at least `chains` apart. By default
+        the file's.
+    initial: labels to start from, "random", "minimum" or (H, W) whole numbers; by default the file's.
+    options: single parameters of the machine, such as spes=4, sampler="cdf".
+    The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial)
     answer: Answer = _answer(Answer, problem_job.TASK, given, options, machine=machine, backend=backend,

@@ -38,8 +38,11 @@ def takes_census(config: Config) -> bool:
 def edge_weights(picture: np.ndarray, smooth: int, edge: int, threshold: float) -> np.ndarray:
     """Weights of a grid's edges by contrast, uint8 (H, W, 2): to the right and below.
 
-    `smooth` where the two pixels of picture, (H, W) or (H, W, C) finite numbers, differ by at most `threshold` in every channel,
-    else `edge`; both of 0 to 255. Raises ProblemError for anything else.
+    picture: (H, W) or (H, W, C) finite numbers.
+    smooth: weight where the two pixels differ by at most `threshold` in every channel, 0 to 255.
+    edge: weight elsewhere, 0 to 255.
+    threshold: in the units of the picture.
+    Raises ProblemError for anything else.
     """
     given = array_of("picture", picture)
     if given.dtype.kind not in "biuf" or given.ndim not in (2, 3) or given.size == 0 or not np.isfinite(given).all():

@@ -61,13 +61,18 @@ class Session:
                  initial: str | np.ndarray | None = None, machine: Machine = None,
                  backend: str = AUTO, visit: int | None = None,
                  **options: Any):
-        """problem: what is sampled, a Problem or the path of a saved one. burn_in: sweeps that do not count. seed: of the first
-        chain; the next one has seed + 1, so that runs to be compared need seeds at least `chains` apart. initial: labels to start
-        from, "random", "minimum" or (H, W) whole numbers. Both are a
-        saved problem's own by default, or else 0 and "random".
-        machine: a Config, a manifest.json or the name of a preset; by default one that holds the problem. backend: as of
-        `mrfhw.stereo`. visit: sweeps of a window at a time, where the problem is larger than the
-        machine; `continue_` then takes whole multiples of it. options: single parameters of the machine, such as spes=4.
+        """Check what is to be sampled.
+
+        problem: a Problem or the path of a saved one.
+        burn_in: sweeps that do not count.
+        seed: of the first chain; the next one has seed + 1, so that runs to be compared need seeds at least `chains` apart.
+        initial: labels to start from, "random", "minimum" or (H, W) whole numbers. Both are a saved problem's own by default, or
+            else 0 and "random".
+        machine: a Config, a manifest.json or the name of a preset; by default one that holds the problem.
+        backend: as of `mrfhw.stereo`.
+        visit: sweeps of a window at a time, where the problem is larger than the machine; `continue_` then takes whole multiples of
+            it.
+        options: single parameters of the machine, such as spes=4.
         Raises ProblemError or ConfigError in one line.
         """
         chains, visit = counted("chains", chains), counted_or_none("visit", visit)
@@ -104,8 +109,11 @@ class Session:
         return self._chains.reached
 
     def continue_(self, sweeps: int, *, callback: Callback | None = None, every: int = EVERY) -> Answer:
-        """So many sweeps more, and the answer of all of them. callback, every: as of `mrfhw.solve`; a run that a callback ended
-        cannot go on. Raises ProblemError."""
+        """So many sweeps more, and the answer of all of them.
+
+        callback, every: as of `mrfhw.solve`; a run that a callback ended cannot go on.
+        Raises ProblemError.
+        """
         if self._ended:
             raise ProblemError(f"the session {self._ended}, and cannot go on: begin another one")
         sweeps = whole_number("sweeps", sweeps, 1, NUMBER_MAX, "give at least one")

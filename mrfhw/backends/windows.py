@@ -101,6 +101,8 @@ def _least_parts(size: int, span: int, before: int, after: int) -> int:
 class WindowPlan:
     """The fewest windows of a problem that fit the machine, and of those the ones with the fewest scheduled sites.
 
+    config: the machine.
+    problem: what is larger than it.
     Raises ProblemError where no window fits.
     """
 
@@ -315,8 +317,11 @@ def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, prog
                   observe: Observe | None = None) -> Result:
     """Sample the plan's problem, `visit` sweeps a window, window after window, round after round.
 
-    progress: called with the finished sweeps; observe: with them, the labels (H, W) and None after each round.
-    Result: without `lmem` and `messages`; its numbers are the visits', added up as `mrfhw.field.result.Adding` says, but that
-    wall_seconds is that of all of it. Raises ProblemError where `check_visit` does.
+    progress: called with the finished sweeps.
+    observe: with them, the labels (H, W) and None after each round.
+
+    The result is without `lmem` and `messages`; its numbers are the visits', added up as `mrfhw.field.result.Adding` says, but that
+    wall_seconds is that of all of it.
+    Raises ProblemError where `check_visit` does.
     """
     return WindowRun(session, plan, run, visit, progress=progress, observe=observe).result()

@@ -17,12 +17,14 @@ LEAST_PROBABILITY = 1e-6
 
 @dataclass(frozen=True)
 class Scaled:
-    """Costs as whole numbers. costs: int32, of the shape of those given, from 0 to the most asked for.
+    """Costs as whole numbers.
 
+    costs: int32, of the shape of those given, from 0 to the most asked for.
     scale: whole units of energy for 1 of the costs given: temperature, doubletons and weights of the same field are to be
-    multiplied by it. offsets: (H, W) float64, what was subtracted from all labels of a site, which changes no probability.
-    error: the largest difference that rounding made, in the units of the costs given. cut: share of the costs that were above
-    the most and are now equal to it.
+        multiplied by it.
+    offsets: (H, W) float64, what was subtracted from all labels of a site, which changes no probability.
+    error: the largest difference that rounding made, in the units of the costs given.
+    cut: share of the costs that were above the most and are now equal to it.
     """
 
     costs: np.ndarray
@@ -47,9 +49,12 @@ def _of_labels(name: str, numbers: Any) -> np.ndarray:
 
 
 def scaled_costs(costs: Any, most: int = 255, largest: float | None = None) -> Scaled:
-    """`costs`, (H, W, L) finite numbers, as whole numbers from 0 to `most` for `Problem(unary=...)`.
+    """Costs as whole numbers for `Problem(unary=...)`.
 
     Each site's least cost becomes 0, which changes no probability; then all are multiplied by one number and rounded.
+
+    costs: (H, W, L) finite numbers.
+    most: the largest whole number; the least is 0.
     largest: the cost above a site's least that becomes `most`; what is above it is cut off. By default the largest there is.
     Raises ProblemError for another shape, for NaN and infinite costs, for a largest that is not above 0, and for costs whose
     differences or their scale are beyond float64.
@@ -75,8 +80,10 @@ def scaled_costs(costs: Any, most: int = 255, largest: float | None = None) -> S
 
 
 def costs_of_probabilities(probabilities: Any, least: float = LEAST_PROBABILITY) -> np.ndarray:
-    """-log of probabilities (H, W, L), such as a network's softmax: costs at T = 1. What is below `least` counts as that.
+    """-log of probabilities: costs at T = 1.
 
+    probabilities: (H, W, L), such as a network's softmax.
+    least: what is below it counts as that.
     Raises ProblemError for values outside 0..1, NaN, another shape, and a least that is not above 0 and at most 1.
     """
     least = finite("least", least, 0, "give a small probability")

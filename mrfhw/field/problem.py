@@ -55,13 +55,18 @@ class Problem(Recorded):
     Images of up to 3 channels have shape (H, W, C), constants (L, C); E_singleton is the sum of the channels'.
 
     singleton: how data are compared, from SINGLETONS: |s1 - s2|, its square, or the number of bits in which they differ.
-    alpha: whole weight. singleton_max: the most that E_singleton is before alpha, None for no limit. Each of the three is one value
-    for all channels, or one a channel. out_of_range: E_singleton of the first channel where the second image has no pixel; the
-    others have none there.
-    doubleton: from DOUBLETONS. vectors: (L, 2) integers for "squared". pairwise: (L, L) integers from 0 for "table", E_doubleton of
-    an edge by the label to the left or above (first) and that to the right or below. beta: whole weight. tau: truncation of each
-    doubleton, those of a table as well, None for none. edges: (H, W, 2) whole weights 0..15 of each site's edge to the right and of
-    the one below, each doubleton times its edge's; None for 1 everywhere.
+    alpha: whole weight.
+    singleton_max: the most that E_singleton is before alpha, None for no limit. This, singleton and alpha are one value for all
+        channels, or one a channel.
+    out_of_range: E_singleton of the first channel where the second image has no pixel; the others have none there.
+    doubleton: from DOUBLETONS.
+    vectors: (L, 2) integers for "squared".
+    pairwise: (L, L) integers from 0 for "table", E_doubleton of an edge by the label to the left or above (first) and that to the
+        right or below.
+    beta: whole weight.
+    tau: truncation of each doubleton, those of a table as well, None for none.
+    edges: (H, W, 2) whole weights 0..15 of each site's edge to the right and of the one below, each doubleton times its edge's;
+        None for 1 everywhere.
     energy_shift: bits dropped from the sum by machines; float64 and `cpu` drop none.
     observed: (H, W) bool; False takes E_singleton = 0 for all labels. None: all observed.
     clamped: (H, W) bool; True keeps the initial label. None: none.
@@ -262,7 +267,7 @@ class Run(Recorded):
 
     initial: "random", "minimum" (of the singleton) or an (H, W) array of labels, checked and kept as `Problem` keeps its arrays.
     estimate: of ESTIMATES. "mode": the histogram of the counted labels. "mean": their sums. "last": the labels of the last sweep
-    alone; none are counted.
+        alone; none are counted.
     Equal where all values are.
     """
 

@@ -24,8 +24,12 @@ def _entries(table: Iterable[float]) -> tuple[float, ...]:
 class Schedule:
     """Temperature by sweep, in units of unshifted energy.
 
-    kind "constant": `start` throughout. "geometric": start x ratio^sweep, not beyond `limit`.
-    "table": `table[i]` for `stride` sweeps each; the last entry holds.
+    kind: "constant", start throughout; "geometric", start x ratio^sweep, not beyond limit; or "table".
+    start: T of the first sweep.
+    ratio: of a geometric one, of T from sweep to sweep.
+    limit: of a geometric one, where T ends.
+    table: temperatures, each for stride sweeps; the last one holds.
+    stride: sweeps of each temperature of a table.
     """
 
     kind: str = "constant"

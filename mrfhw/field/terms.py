@@ -21,7 +21,12 @@ EDGE_MAX = 15  # of an edge's weight
 
 @dataclass(frozen=True)
 class Channel:
-    """One channel of the data. alpha: its weight. singleton: how its data are compared. most: its E_singleton at most, or None."""
+    """One channel of the data.
+
+    alpha: its weight.
+    singleton: how its data are compared.
+    most: its E_singleton at most, or None.
+    """
 
     alpha: int
     singleton: str

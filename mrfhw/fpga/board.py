@@ -21,17 +21,25 @@ FLOW_OPTION = "script_after_synth"  # of a platform with open tools: the flow's 
 class Board:
     """A board, its FPGA and the machine that it is built with unless told otherwise.
 
-    family: of the FPGA, "ecp5", "ice40", "gowin", "cyclone5", "arria10" or "xilinx" (7 series). device: the FPGA's name.
-    platform: module and class of its Amaranth platform, or what makes one. open_flow: a bitstream can be made with open tools; else
-    the vendor's project is written. clock_hz: of the machine; oscillator_hz: of the board. baud: of the serial port, whose pins are
-    in docs/boards.md. preset: its machine (`mrfhw.machine.config.PRESETS`). link_hz: of the link and the SDRAM at most, where
-    they have a clock of their own, made by the same PLL; None: they have the machine's. words, response_words, log_bytes: of the
-    link's memories (`mrfhw.gateware.link.bridge.Bridge`). sdram: it has one that holds the log. ethernet: the link is gigabit
-    Ethernet, through the platform's "eth_rgmii", and baud is not used. usb: it is full-speed USB, through the platform's "usb", and
-    baud is not used either; where the link has a clock of its own, it is that of USB's samples. seed: of place and route, that is
-    tried first.
+    family: of the FPGA, "ecp5", "ice40", "gowin", "cyclone5", "arria10" or "xilinx" (7 series).
+    device: the FPGA's name.
+    platform: module and class of its Amaranth platform, or what makes one.
+    open_flow: a bitstream can be made with open tools; else the vendor's project is written.
+    clock_hz: of the machine.
+    oscillator_hz: of the board.
+    baud: of the serial port, whose pins are in docs/boards.md.
+    preset: its machine (`mrfhw.machine.config.PRESETS`).
+    link_hz: of the link and the SDRAM at most, where they have a clock of their own, made by the same PLL; None: they have the
+        machine's.
+    words, response_words, log_bytes: of the link's memories (`mrfhw.gateware.link.bridge.Bridge`).
+    sdram: it has one that holds the log.
+    ethernet: the link is gigabit Ethernet, through the platform's "eth_rgmii", and baud is not used.
+    usb: it is full-speed USB, through the platform's "usb", and baud is not used either; where the link has a clock of its own, it
+        is that of USB's samples.
+    seed: of place and route, that is tried first.
     mapping: of Yosys' ways to map logic to tables ("flow", "flow2", "flow3": abc9 tries several and keeps the least) the one that a
-    machine gets whose lanes do not share a site: 3 % fewer tables than the usual one, with which those of several lanes are routed.
+        machine gets whose lanes do not share a site: 3 % fewer tables than the usual one, with which those of several lanes are
+        routed.
     options: of the tools, by what Amaranth's platform calls them.
     """
 
@@ -62,8 +70,11 @@ class Board:
         return self.ethernet is None and not self.usb
 
     def link(self, baud: int | None = None, memory_hz: float | None = None) -> BoardLink:
-        """What carries the log. baud: of a serial port; None: the board's. memory_hz: clock of the SDRAM, whose rate goes with it;
-        None leaves it out."""
+        """What carries the log.
+
+        baud: of a serial port; None: the board's.
+        memory_hz: clock of the SDRAM, whose rate goes with it; None leaves it out.
+        """
         timing, memory = SdramTiming(), None
         if self.sdram and memory_hz is not None:
             memory = LogMemory(1 << timing.address_bits, timing.beats_per_cycle(round(memory_hz)) * memory_hz * DATA_BITS / 8)

@@ -24,7 +24,10 @@ _SENT = ("valid", "ready", "last", "last_be", "data", "length", "src_port", "dst
 
 @dataclass(frozen=True, kw_only=True)
 class Ethernet:
-    """A board's end of an Ethernet. ip: its IPv4 address. mac: its hardware address, a local one unless its owner has another.
+    """A board's end of an Ethernet.
+
+    ip: its IPv4 address.
+    mac: its hardware address, a local one unless its owner has another.
 
     rx_delay, tx_delay: seconds by which the FPGA delays the wires' clock against their data, where the PHY does not, 0 to 3.1e-9.
     """

@@ -68,8 +68,9 @@ class LogControl:
 class RingLog:
     """The log in memory that the machine writes and the host reads.
 
-    memory: a `LogMemoryView`, or the ring's bytes as a one-dimensional uint8 array. base: the ring's address, as the machine's
-    memory port sees it. size: its bytes; the machine waits while a ring is full.
+    memory: a `LogMemoryView`, or the ring's bytes as a one-dimensional uint8 array.
+    base: the ring's address, as the machine's memory port sees it.
+    size: its bytes; the machine waits while a ring is full.
     """
 
     def __init__(self, chip: Chip, memory: LogMemoryView | np.ndarray, base: int, size: int):
@@ -141,9 +142,11 @@ class StreamLog:
 class AxiSession(DrivenSession):
     """A machine in a system on chip that runs problem after problem (`mrfhw.backends.session.Session`).
 
-    chip: its registers. log: `RingLog` or `StreamLog`. What an earlier program left running is stopped and its log dropped.
-    pause: seconds between looks at a log that has not grown. patience: seconds without progress of run and log, after which
-    a run is given up. digest: of the machine's circuit; None for `mrfhw.host.circuits.digest_of` it.
+    chip: its registers.
+    log: `RingLog` or `StreamLog`. What an earlier program left running is stopped and its log dropped.
+    pause: seconds between looks at a log that has not grown.
+    patience: seconds without progress of run and log, after which a run is given up.
+    digest: of the machine's circuit; None for `mrfhw.host.circuits.digest_of` it.
     Raises ChipError in one line: another machine, a ring it does not have, memory that refuses the log, a run that does not end.
     """
 

@@ -34,8 +34,8 @@ def mesh_shape(spes: int) -> tuple[int, int]:
 class Config:
     """Parameters of one accelerator. Every argument is checked; `ConfigError` says what to change.
 
-    sampler: how a label is drawn, `mrfhw.machine.samplers.Race` or `Cdf` with their own parameters; "race" or "cdf" stands for
-    that sampler with its defaults.
+    sampler: how a label is drawn, `mrfhw.machine.samplers.Race` or `Cdf` with their own parameters; "race" or "cdf" stands for that
+        sampler with its defaults.
 
     Two machines are equal where their parameters are, `mrfhw.machine.derived.Derived` or not.
     """

@@ -140,9 +140,10 @@ def grey_data(*pictures: Any, data_bits: int = 6, depth: int | None = None, stre
         left, right = grey_data(left, right)
 
     pictures: of one run, so that one scale holds for all of them. Each is an array or nested list, (H, W) grey or (H, W, 3 or 4)
-    colour with opaque alpha, or a Pillow image. Booleans: False black, True white. uint8: 255 is white. uint16: 65535 is white.
-    Wider integers: 255 is white where none is above it, else 65535. Floats: 1 is white where none is above it, else 255.
+        colour with opaque alpha, or a Pillow image. White is True of booleans, 255 of uint8, 65535 of uint16; of
+        wider integers 255 where none is above it, else 65535; of floats 1 where none is above it, else 255.
     depth, stretch: as in `Reading`.
+
     Raises ProblemError where the scale is in doubt (16-bit values all below 16384, floats that end between 1 and 16), for values
     outside these limits or not finite, transparency, and for what is no picture.
     """

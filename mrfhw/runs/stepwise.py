@@ -29,8 +29,11 @@ __all__ = ["Callback", "Chains", "Look", "up_to"]
 class Look:
     """A chain between two sweeps.
 
-    chain: which, from 0. sweeps: finished ones, total: at the end. labels: (H, W) uint8, the sample; a copy. energy: of these
-    labels, `mrfhw.samplers.field_energy.FieldEnergy`.
+    chain: which, from 0.
+    sweeps: finished ones.
+    total: of the run, at its end.
+    labels: (H, W) uint8, the sample; a copy.
+    energy: of these labels, `mrfhw.samplers.field_energy.FieldEnergy`.
     """
 
     chain: int

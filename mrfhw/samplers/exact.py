@@ -105,7 +105,9 @@ def solve(problem: Problem, run: Run, *, progress: Callable[[int], object] | Non
 
     progress: called after each sweep with the number of finished sweeps.
     observe: called with that number, a copy of the labels (H, W) uint8 and None.
-    Result: backend "float"; no messages, cycles or lanes. Raises ProblemError.
+
+    The result's backend is "float"; it has no messages, cycles or lanes.
+    Raises ProblemError.
     """
     began = time.perf_counter()
     chain = FloatChain(problem, run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import re
 from pathlib import Path
@@ -18,6 +19,8 @@ pytestmark = pytest.mark.claim("interface",
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+ARGUMENT = re.compile(r"^[a-z_]\w*(?:, [a-z_]\w*)*: ", re.MULTILINE)
+WITHIN = re.compile(r"(?<=[.;] )[a-z_]\w*(?:, [a-z_]\w*)*: ")  # in the middle of a line
 
 
 def listed() -> set[tuple[str, str]]:
@@ -73,6 +76,21 @@ def test_public_names_exist_and_are_used() -> None:
 def test_the_page_lists_the_names_of_the_docstring() -> None:
     rows = re.findall(r"^\| `(mrfhw\.[\w.]+)` \| ([^|]+) \|", (DOCS / "api.md").read_text(), re.MULTILINE)
     assert {(module, name) for module, names in rows for name in re.findall(r"`(\w+)`", names)} == listed()
+
+
+def test_each_argument_has_a_line_of_its_own() -> None:
+    """What a public docstring says of an argument or attribute ("name: ...") begins a line, also in methods."""
+    public = [getattr(mrfhw, name) for name in mrfhw.__all__]
+    public += [getattr(importlib.import_module(module), name) for module, name in listed()]
+    described = 0
+    for thing in filter(lambda one: inspect.isclass(one) or inspect.isfunction(one), public):
+        inner = [one for name, one in vars(thing).items() if name[0] != "_" or name == "__init__"] if inspect.isclass(thing) else []
+        for one in (thing, *filter(inspect.isfunction, inner)):
+            text = inspect.getdoc(one) or ""
+            described += len(ARGUMENT.findall(text))
+            inside = [line for line in text.splitlines() if not line.startswith("  ") and WITHIN.search(line)]
+            assert not inside, (thing.__name__, inside)
+    assert described > 100
 
 
 def test_what_is_not_public_is_found() -> None:

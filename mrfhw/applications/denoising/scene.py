@@ -43,7 +43,9 @@ def _picture(rows: int, cols: int, rng: np.random.Generator) -> Field:
 def denoising_scene(rows: int = 144, cols: int = 192, deviation: float = 20.0, seed: int = 0) -> DenoisingScene:
     """Smooth things on a smooth ground under Gaussian noise, scratched; the same for the same arguments.
 
-    rows, cols: at least 16. deviation: of the noise, in 8-bit grey, 0 to 255. Raises ProblemError otherwise.
+    rows, cols: at least 16.
+    deviation: of the noise, in 8-bit grey, 0 to 255.
+    Raises ProblemError otherwise.
     """
     check_scene(rows, cols, seed)
     if not 0 <= deviation <= 255:

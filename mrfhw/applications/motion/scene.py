@@ -59,7 +59,8 @@ def _layers(rows: int, cols: int, rng: np.random.Generator) -> list[Layer]:
 def motion_scene(rows: int = 144, cols: int = 192, seed: int = 0) -> MotionScene:
     """Four things that move over a moving ground; the same for the same arguments.
 
-    rows, cols: at least 16. Raises ProblemError otherwise.
+    rows, cols: at least 16.
+    Raises ProblemError otherwise.
     """
     check_scene(rows, cols, seed)
     layers = _layers(rows, cols, np.random.Generator(np.random.PCG64([seed, 4])))

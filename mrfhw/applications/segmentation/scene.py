@@ -27,7 +27,8 @@ class SegmentationScene:
 def segmentation_scene(rows: int = 144, cols: int = 192, seed: int = 0) -> SegmentationScene:
     """Regions of four greys with outlines round, straight and wavy, under noise; the same for the same arguments.
 
-    rows, cols: at least 16. Raises ProblemError otherwise.
+    rows, cols: at least 16.
+    Raises ProblemError otherwise.
     """
     check_scene(rows, cols, seed)
     rng = np.random.Generator(np.random.PCG64([seed, 5]))

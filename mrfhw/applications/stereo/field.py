@@ -45,12 +45,11 @@ def stereo_problem(
 ) -> Problem:
     """The MRF whose label l at a pixel of the left picture stands for a disparity of min_disparity + l pixels.
 
-    left, right: (H, W) integers, data of the machine's width: s1 is `left`, s2(l) is `right` at
-    column - (min_disparity + l). The other arguments are those of `Problem`; `schedule` takes the place of
-    the constant `temperature`, in units of unshifted energy. The "squared" doubleton is that of the labels.
-    The defaults come from a search on 6-bit data (docs/applications.md); their energies stay below 256, so that
-    machines of 8 bits do not saturate.
-    Raises ProblemError for what `Problem` refuses, and where no disparity has a pixel in the right picture.
+    left, right: (H, W) integers, data of the machine's width: s1 is `left`, s2(l) is `right` at column - (min_disparity + l).
+    The other arguments are those of `Problem`; `schedule` takes the place of the constant `temperature`, in units of unshifted
+    energy. The "squared" doubleton is that of the labels. The defaults come from a search on 6-bit data (docs/applications.md);
+    their energies stay below 256, so that machines of 8 bits do not saturate. Raises ProblemError for what `Problem` refuses, and
+    where no disparity has a pixel in the right picture.
     """
     check_labels("labels", labels)
     check_one_size(left, right)

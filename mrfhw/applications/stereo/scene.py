@@ -121,8 +121,9 @@ def _render(surfaces: list[Surface], row: np.ndarray, col: np.ndarray, right: bo
 def stereo_scene(rows: int = 144, cols: int = 192, labels: int = 24, seed: int = 0) -> Scene:
     """A wall, a floor and five things in front of them, seen by two cameras; the same for the same arguments.
 
-    rows, cols: at least 16. labels: 4 to 64, and fewer than cols / 4. Disparities are above 0 and at most
-    labels - 1. Raises ProblemError otherwise.
+    rows, cols: at least 16.
+    labels: 4 to 64, and fewer than cols / 4. Disparities are above 0 and at most labels - 1.
+    Raises ProblemError otherwise.
     """
     check_scene(rows, cols, seed)
     if not 4 <= labels <= min(64, cols // 4):
