@@ -28,7 +28,7 @@ class Cost:
     device: the FPGA that is to hold the machine; None: no FPGA.
     run: of the problem.
     link: the board's, whose memories are counted with the machine's; None: a machine without a link.
-    clock_hz: of the machine, where it is known, as from a build that was kept; None: it is not.
+    clock_hz: of the machine, where it is known, as from a build that was kept (`mrfhw.fpga.report.kept_clock`); None: it is not.
     work: what a run takes of the machine and sends to its log; None: it is not known.
     """
 

@@ -71,7 +71,7 @@ class Logic:
     """Logic that a machine is estimated to take.
 
     cells: by kind: look-up tables (lut), flip-flops (ff), carries (carry); and units of the family's logic (logic), where it is
-    known how the three are packed into them.
+        known how the three are packed into them.
     median_error: of machines that the model had not seen, as a share.
     largest_error: likewise.
     """

@@ -21,22 +21,25 @@ FLOW_OPTION = "script_after_synth"  # of a platform with open tools: the flow's 
 class Board:
     """A board, its FPGA and the machine that it is built with unless told otherwise.
 
+    name: of the board.
+    title: the same in words.
     family: of the FPGA, "ecp5", "ice40", "gowin", "cyclone5", "arria10" or "xilinx" (7 series).
     device: the FPGA's name.
     platform: module and class of its Amaranth platform, or what makes one.
-    open_flow: a bitstream can be made with open tools; else the vendor's project is written.
-    clock_hz: of the machine.
     oscillator_hz: of the board.
+    clock_hz: of the machine.
     baud: of the serial port, whose pins are in docs/boards.md.
     preset: its machine (`mrfhw.machine.config.PRESETS`).
     link_hz: of the link and the SDRAM at most, where they have a clock of their own, made by the same PLL; None: they have the
         machine's.
-    words, response_words, log_bytes: of the link's memories (`mrfhw.gateware.link.bridge.Bridge`).
+    words: of the link's memory for requests (`mrfhw.gateware.link.bridge.Bridge`).
+    response_words: of that for responses; None: as many.
+    log_bytes: of the ring of log that waits for the link.
     sdram: it has one that holds the log.
-    ethernet: the link is gigabit Ethernet, through the platform's "eth_rgmii", and baud is not used.
-    usb: it is full-speed USB, through the platform's "usb", and baud is not used either; where the link has a clock of its own, it
-        is that of USB's samples.
     seed: of place and route, that is tried first.
+    open_flow: a bitstream can be made with open tools; else the vendor's project is written.
+    ethernet: the link is gigabit Ethernet, through the platform's "eth_rgmii", and baud is not used.
+    usb: the link is full-speed USB, through the platform's "usb", and baud is not used; its own clock is that of USB's samples.
     mapping: of Yosys' ways to map logic to tables ("flow", "flow2", "flow3": abc9 tries several and keeps the least) the one that a
         machine gets whose lanes do not share a site: 3 % fewer tables than the usual one, with which those of several lanes are
         routed.

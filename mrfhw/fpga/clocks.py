@@ -28,10 +28,13 @@ LATE = "late"  # the domain whose clock comes a quarter of a cycle after the lin
 
 @dataclass(frozen=True)
 class Rates:
-    """The machine's clock and its link. pll: None where the clock is the oscillator. hz: within 0.1 % of what was asked for.
+    """The clocks of a machine and its link.
 
+    pll: None where the machine's clock is the oscillator.
+    hz: of the machine, within 0.1 % of what was asked for.
     link_post: divider of the PLL's oscillator that makes the link's clock of link_hz; None where the link has the machine's.
-    baud, divisor: of a serial port, and cycles of the link's clock a bit; 0 where the link is Ethernet or USB.
+    baud: of a serial port; 0 where the link is Ethernet or USB.
+    divisor: cycles of the link's clock a bit; likewise.
     """
 
     pll: Pll | None

@@ -15,8 +15,15 @@ TOLERANCE = 0.001  # of the clock asked for, that a PLL may miss it by
 
 @dataclass(frozen=True)
 class Limits:
-    """What a family's PLL can do, from its data sheet. Frequencies in Hz, both ends allowed.
+    """What a family's PLL can do, from its data sheet. Frequencies in Hz, least and most, both allowed.
 
+    divide: of the input.
+    multiply: of the feedback.
+    post: dividers of the oscillator.
+    input: frequency.
+    detector: frequency of the phase detector.
+    oscillator: frequency.
+    output: frequency.
     from_output: its feedback is taken from the divided output, so `post` does not change the output's frequency.
     """
 

@@ -39,9 +39,13 @@ BITSTREAMS = {"ecp5": f"{NAME}.bit", "ice40": f"{NAME}.bin", "gowin": f"{NAME}.f
 
 @dataclass(frozen=True)
 class Attempt:
-    """One seed of place and route. fmax_hz: of each clock, none where it was given up. met: every clock reaches what it has.
+    """One seed of place and route.
 
-    machine_hz: the fastest clock of the machine. link_met: the link's clocks, where they are others, reach what they have.
+    seed: of the tool.
+    fmax_hz: of each clock, none where it was given up.
+    met: every clock reaches what it has.
+    machine_hz: the fastest clock of the machine.
+    link_met: the link's clocks, where they are others, reach what they have.
     paths: the slowest way of each clock.
     """
 
@@ -55,7 +59,16 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Placed:
-    """The best attempt. used, available: cells by kind. bitstream: in the folder of the flow."""
+    """What place and route came to.
+
+    best: the attempt that is packed.
+    attempts: all of them.
+    used: cells by kind.
+    available: cells of the device, likewise.
+    steps: the tools' runs.
+    tools: with their versions.
+    bitstream: in the folder of the flow.
+    """
 
     best: Attempt
     attempts: list[Attempt]

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mrfhw.fpga.records import read_record
+from mrfhw.machine.config import Config
 
-__all__ = ["PUBLISHED", "RESULTS", "cell_of", "clocks", "critical_path", "kept_records", "machine_path", "markdown", "seed_range",
-           "table"]
+__all__ = ["PUBLISHED", "RESULTS", "cell_of", "clocks", "critical_path", "kept_clock", "kept_records", "machine_path", "markdown",
+           "seed_range", "table"]
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -41,6 +42,12 @@ def kept_records(paths: Iterable[Path] = ()) -> list[dict[str, Any]]:
     given = list(paths)
     records = [read_record(path) for path in given or sorted(RESULTS.glob("*.json"))]
     return records if given else sorted(records, key=lambda record: (-record["lanes"], record["board"]))
+
+
+def kept_clock(board: str, config: Config) -> float | None:
+    """Clock in Hz that the machine reaches in the kept build of it for a board; None where none is kept."""
+    return max((record["machine_fmax_hz"] for record in kept_records()
+                if record["board"] == board and Config.from_dict(record["config"]) == config), default=None)
 
 
 def cell_of(record: dict[str, Any], kind: str) -> tuple[str, int] | None:

@@ -20,7 +20,7 @@ from studies.reproduce.chains import machine_for, tiles_for
 from studies.reproduce.context import Context
 from studies.reproduce.scenes import Scene, Setting
 
-__all__ = ["CLOCK", "SIDE", "figure_3_17", "ideal_cycles", "printed_problem", "quiet_cycles", "stall_of_log", "table_3_3"]
+__all__ = ["CLOCK", "SIDE", "figure_3_17", "ideal_cycles", "log_of", "printed_problem", "quiet_cycles", "stall_of_log", "table_3_3"]
 
 CLOCK = 3e9  # Hz, the ASIC in 15 nm
 SIDE = 32  # 1,024 SPEs of two SPUs
@@ -66,21 +66,26 @@ class LogStall:
     messages: float
 
 
-def stall_of_log(scene: Scene, config: Config, iterations: int, seed: int, bar: Any) -> LogStall:
-    """Runs the model of `config` (tiles of any size) and measures the later half of the logged sweeps."""
-    problem = scene.problem()
-    warm, logged = min(WARM, iterations // 2), min(LOGGED, max(2, iterations // 2))
-    fitted = tiles_for(config, problem)
-    machine = Machine(fitted, problem, Run(sweeps=warm + logged, burn_in=warm, seed=seed))
-    marks = []
+def log_of(config: Config, problem: Problem, warm: int, logged: int, seed: int, quiet: int, bar: Any) -> LogStall:
+    """Runs the model for `warm` sweeps and `logged` more, and measures the later half of those. quiet: sweeps of the run without a
+    log whose cycles are divided by them."""
+    machine = Machine(config, problem, Run(sweeps=warm + logged, burn_in=warm, seed=seed))
+    marks = (0, 0)
     for sweep in range(warm + logged):
         if sweep == warm + logged // 2:
-            marks = [machine.timing.stall_cycles, machine.log_messages]
+            marks = (machine.timing.stall_cycles, machine.log_messages)
         machine.sweep()
         bar.update(1)
     counted = logged - logged // 2
-    cycles = quiet_cycles(fitted, problem, 200) / 200
-    return LogStall(cycles, (machine.timing.stall_cycles - marks[0]) / counted, (machine.log_messages - marks[1]) / counted)
+    return LogStall(quiet_cycles(config, problem, quiet) / quiet, (machine.timing.stall_cycles - marks[0]) / counted,
+                    (machine.log_messages - marks[1]) / counted)
+
+
+def stall_of_log(scene: Scene, config: Config, iterations: int, seed: int, bar: Any) -> LogStall:
+    """Of the machine of `config`, with tiles of any size."""
+    problem = scene.problem()
+    warm, logged = min(WARM, iterations // 2), min(LOGGED, max(2, iterations // 2))
+    return log_of(tiles_for(config, problem), problem, warm, logged, seed, 200, bar)
 
 
 def _speed(context: Context, scene: Scene, bar: Any) -> dict[str, Any]:

@@ -14,16 +14,15 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.applications.descriptors import census, edge_weights
 from mrfhw.applications.stereo.field import CENSUS_ENERGY, CONTRAST, EDGE, SINGLETON_MAX, SMOOTH, stereo_problem
-from mrfhw.field.problem import Problem, Run
+from mrfhw.field.problem import Problem
 from mrfhw.fpga.errors import BuildError
-from mrfhw.machine.config import Config, ConfigError
+from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.scenes import stereo_scene
 from mrfhw.system.files import replaced
 from mrfhw.system.input_files import read_plain
-from mrfhw.twin.machine import Machine
 from studies.reproduce.chains import tiles_for
-from studies.reproduce.performance import quiet_cycles
+from studies.reproduce.performance import log_of, quiet_cycles
 from studies.scaling.machines import LANES, machine
 
 __all__ = ["LABELS", "LOGGED", "SIDES", "STRONG", "WEAK", "Log", "LogRun", "Sweep", "field", "measure_log", "read_log",
@@ -127,20 +126,6 @@ def _header() -> dict[str, Any]:
     return {"scene": f"built-in stereo by census, {cols}x{rows}, {LABELS} labels", "sweeps": [WARM, COUNTED]}
 
 
-def _log_run(config: Config, problem: Problem, bar: Any) -> dict[str, float]:
-    run = Run(sweeps=WARM + COUNTED, burn_in=WARM, seed=1)
-    model = Machine(config, problem, run)
-    marks = (0, 0)
-    for number in range(run.sweeps):
-        if number == WARM + COUNTED // 2:
-            marks = (model.timing.stall_cycles, model.log_messages)
-        model.sweep()
-        bar.update(1)
-    counted = COUNTED - COUNTED // 2
-    return {"cycles": quiet_cycles(config, problem, SWEEPS) / SWEEPS, "stalls": (model.timing.stall_cycles - marks[0]) / counted,
-            "messages": (model.log_messages - marks[1]) / counted}
-
-
 def measure_log(path: Path) -> None:
     """Run the model of the machines of LOGGED, a minute each, and write `path`; nothing where it is there."""
     if path.exists():
@@ -152,7 +137,9 @@ def measure_log(path: Path) -> None:
     with tqdm(total=len(LOGGED) * (WARM + COUNTED), desc="log", unit="sweep", leave=False, disable=None) as bar:
         for lanes, side, levels in LOGGED:
             config = Derived.of(tiles_for(machine(lanes, side).changed(line_levels=levels), problem))
-            rows.append({"lanes": lanes, "side": side, "line_levels": levels, **_log_run(config, problem, bar)})
+            found = log_of(config, problem, WARM, COUNTED, 1, SWEEPS, bar)
+            rows.append({"lanes": lanes, "side": side, "line_levels": levels, "cycles": found.quiet, "stalls": found.stalled,
+                         "messages": found.messages})
     with replaced(path) as file:
         file.write((json.dumps({**_header(), "runs": rows}, indent=1) + "\n").encode())
 

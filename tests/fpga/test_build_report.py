@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,9 +11,11 @@ from click.testing import CliRunner
 
 from mrfhw.cli import main
 from mrfhw.commands.build import stereo_workload
+from mrfhw.cost.cost import Cost
 from mrfhw.cost.links import BoardLink
+from mrfhw.cost.rates import Workload
 from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.report import PUBLISHED, RESULTS, kept_records
+from mrfhw.fpga.report import PUBLISHED, RESULTS, kept_clock, kept_records
 from mrfhw.generation.generated import Verilog
 from mrfhw.generation.verilog import circuit_text
 from mrfhw.machine.config import Config
@@ -47,6 +50,27 @@ def test_each_board_s_own_machine_was_built():
 
 
 @BOARD_OWN_MACHINE
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_rates_of_kept_builds_follow_from_clock_and_workload(path):
+    record = json.loads(path.read_text())
+    board, config, log = BOARDS[record["board"]], Derived.from_dict(record["config"]), record["log"]
+    assert kept_clock(board.name, config) >= record["machine_fmax_hz"]
+    work = Workload(0, 0, 1, record["utilization"], log["bytes_per_label_evaluation"], 1)
+    memory_hz = record["machine_fmax_hz" if record["link_clock_hz"] == record["clock_hz"] else "link_clock_hz"]
+    link = board.link(record["baud"], memory_hz)
+    rate = Cost.of(config, link=link, clock_hz=record["machine_fmax_hz"], work=work).rate
+    assert rate.labels_per_s == pytest.approx(record["labels_per_s"])
+    assert (rate.logged, rate.binds) == (pytest.approx(log["labels_per_s"]), log["binds"])
+    assert link.bytes_per_s == pytest.approx(log["link_bytes_per_s"])
+    assert (rate.memory is None) == (log["memory"] is None)
+    if rate.memory:
+        assert dataclasses.asdict(rate.memory) == pytest.approx(log["memory"])
+
+
+def test_no_clock_of_a_machine_that_was_not_built():
+    assert kept_clock("icebreaker", Config()) is None
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_records_are_of_the_present_circuit(path):
