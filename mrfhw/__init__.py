@@ -40,17 +40,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mrfhw.applications.answer import Answer, Denoised, Disparity, Motion, Segmentation
-    from mrfhw.applications.calls import denoise, motion, segment, solve, stereo
+    from mrfhw.applications.calls import denoise, motion, run, segment, solve, stereo
     from mrfhw.applications.session import Session
     from mrfhw.field.problem import Problem
     from mrfhw.field.schedule import Schedule
     from mrfhw.field.terms import Channel
     from mrfhw.machine.config import Config, ConfigError
-    from mrfhw.runs.stepwise import Look
+    from mrfhw.runs.chains import Look
+    from mrfhw.runs.request import Request
     from mrfhw.system.errors import ProblemError
 
 __all__ = ["Answer", "Channel", "Config", "ConfigError", "Denoised", "Disparity", "Look", "Motion", "Problem", "ProblemError",
-           "Schedule", "Segmentation", "Session", "denoise", "motion", "segment", "solve", "stereo"]
+           "Request", "Schedule", "Segmentation", "Session", "denoise", "motion", "run", "segment", "solve", "stereo"]
 
 IMPORTED = time.time()  # seconds since 1970: modules on disk that are newer may not be those that run
 
@@ -59,10 +60,10 @@ __version__ = "0.1.0"
 # Imported when they are used, so that the command line and the generator do not wait for them.
 _HOMES = {
     **dict.fromkeys(("Answer", "Denoised", "Disparity", "Motion", "Segmentation"), "mrfhw.applications.answer"),
-    **dict.fromkeys(("denoise", "motion", "segment", "solve", "stereo"), "mrfhw.applications.calls"),
+    **dict.fromkeys(("denoise", "motion", "run", "segment", "solve", "stereo"), "mrfhw.applications.calls"),
     "Session": "mrfhw.applications.session", "ProblemError": "mrfhw.system.errors", "Problem": "mrfhw.field.problem",
     "Schedule": "mrfhw.field.schedule", "Channel": "mrfhw.field.terms", "Config": "mrfhw.machine.config",
-    "ConfigError": "mrfhw.machine.config", "Look": "mrfhw.runs.stepwise",
+    "ConfigError": "mrfhw.machine.config", "Look": "mrfhw.runs.chains", "Request": "mrfhw.runs.request",
 }
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from tqdm import tqdm
 
 from mrfhw.commands.machine_options import OneLineCommand
+from mrfhw.runs.chains import sample
 from mrfhw.runs.first import prepared
-from mrfhw.runs.sampling import sample
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.system.errors import ProblemError
 from studies.scene_jobs import job_of

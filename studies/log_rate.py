@@ -21,8 +21,8 @@ from tqdm import tqdm
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.machine.derived import BUS_BITS, Derived
 from mrfhw.machine.registers import LMEM_WORDS
+from mrfhw.runs.chains import sample
 from mrfhw.runs.first import prepared
-from mrfhw.runs.sampling import sample
 from studies.scene_jobs import job_of
 from studies.subsets import MACHINE, SCENES, words_of
 

@@ -27,7 +27,7 @@ from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
 from mrfhw.pictures.images import load_disparity, load_grey
-from mrfhw.runs.sampling import sample
+from mrfhw.runs.chains import sample
 from mrfhw.scenes import stereo_scene
 from studies.statistics import chains, conditionals
 

@@ -21,8 +21,8 @@ from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.jobs.job import Job
 from mrfhw.pictures.flow import write_flow
 from mrfhw.pictures.images import load_disparity
+from mrfhw.runs.chains import sample
 from mrfhw.runs.first import prepared
-from mrfhw.runs.sampling import sample
 from mrfhw.scenes import (
     motion_scene,
     segmentation_scene,

@@ -44,8 +44,8 @@ from mrfhw.applications.stereo.field import StereoTruth
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.jobs.job import Job
 from mrfhw.pictures.images import load_grey
+from mrfhw.runs.chains import sample
 from mrfhw.runs.first import prepared
-from mrfhw.runs.sampling import sample
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.system.errors import ProblemError
 from studies.scene_jobs import CHAINS, built_in, job_of, judged, published, solved

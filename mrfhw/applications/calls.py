@@ -1,83 +1,48 @@
-"""One call for each application, and one for any field."""
+"""One call for each application, one for any field, and one for any request."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 import numpy as np
 
 from mrfhw.applications.answer import Answer, Denoised, Disparity, Motion, Segmentation
-from mrfhw.applications.denoising import job as denoise_job
-from mrfhw.applications.field import job as problem_job
-from mrfhw.applications.motion import job as motion_job
-from mrfhw.applications.segmentation import job as segment_job
-from mrfhw.applications.session import (
-    BESIDE,
-    EVERY,
-    Machine,
-    backend_of,
-    check_callback,
-    counted,
-    counted_or_none,
-    machine_options,
-    sampled,
-)
-from mrfhw.applications.stereo import job as stereo_job
-from mrfhw.applications.task import Task
-from mrfhw.backends.plan import check_useful
-from mrfhw.field.given import NUMBER_MAX, short, whole_number
-from mrfhw.field.problem import SEEDS, Problem
-from mrfhw.machine.manifest import AUTO
+from mrfhw.backends.registry import AUTO
+from mrfhw.field.given import short
+from mrfhw.field.problem import Problem
 from mrfhw.pictures.images import is_path
-from mrfhw.runs.first import prepared
-from mrfhw.runs.stepwise import Callback
+from mrfhw.runs.chains import Callback
+from mrfhw.runs.request import Machine, Request
+from mrfhw.runs.runner import EVERY, Runner
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["denoise", "motion", "segment", "solve", "stereo"]
+__all__ = ["denoise", "motion", "run", "segment", "solve", "stereo"]
 
-BESIDE_ALL = (*BESIDE, "callback", "every")  # what every call takes beside the options of its application
-# Options that are text on the command line, and may be numbers here.
-_SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling": ",", "cooling_table": ","}
+_ANSWERS: dict[str, type[Answer]] = {"stereo": Disparity, "motion": Motion, "segment": Segmentation, "denoise": Denoised}
 
 
-def _checked(name: str, value: Any, kind: type | None) -> Any:
-    """A value of an option as its job takes it, which the command line has from its parser. Raises ProblemError."""
-    if kind is int or name == "spes":
-        return whole_number(name, value, -NUMBER_MAX, SEEDS - 1, "give one", "it must be a whole number of at most 64 bits")
-    if kind is float and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
-        raise ProblemError(f"{name} is {short(repr(value))}; it is a number: give one")
-    if kind is bool and not isinstance(value, (bool, np.bool_)):
-        raise ProblemError(f"{name} is {short(repr(value))}; it is True or False: give one of them")
-    if name == "mesh":
-        return _mesh(value)
-    if name in _SEPARATORS and not isinstance(value, str):
-        values = list(value) if isinstance(value, (tuple, list, np.ndarray)) else [value]
-        return _SEPARATORS[name].join(str(int(one) if isinstance(one, (float, np.floating)) and float(one).is_integer() else one)
-                                      for one in values)
-    return value
+@overload
+def run(request: Request, *, callback: Callback | None = None, every: int = EVERY) -> Answer: ...
 
 
-def _mesh(value: Any) -> tuple[int, int]:
-    parts = value.lower().split("x") if isinstance(value, str) else value
-    if not isinstance(parts, (tuple, list)) or len(parts) != 2 or not all(str(part).isdecimal() for part in parts):
-        raise ProblemError(f"mesh is {short(repr(value))}; it is rows and columns: give such as (4, 4)")
-    return int(parts[0]), int(parts[1])
+@overload
+def run(request: Sequence[Request], *, callback: Callback | None = None, every: int = EVERY) -> list[Answer]: ...
 
 
-def _answer(kind: type[Answer], task: Task, arguments: dict[str, Any], options: dict[str, Any], *, machine: Machine, backend: str,
-            chains: int | None, visit: int | None, callback: Callback | None, every: int) -> Any:
-    """The answer of an application. What is None among arguments and options, an option's default or not, is not given."""
-    chains, visit, every = counted_or_none("chains", chains), counted_or_none("visit", visit), counted("every", every)
-    check_callback(callback)
-    given = {name: _checked(name, value, task.types.get(name)) for name, value in {**arguments, **options}.items()
-             if value is not None}
-    backend = backend_of(backend, machine, visit, given)
-    notes = check_useful(backend, given, visit)
-    job = prepared(backend, task.job_of(given | machine_options(machine, backend, options), backend, BESIDE_ALL), visit)
-    job = dataclasses.replace(job, notes=(*job.notes, *notes))
-    return sampled(job, backend, chains, visit, callback, every, kind)
+def run(request: Request | Sequence[Request], *, callback: Callback | None = None, every: int = EVERY) -> Answer | list[Answer]:
+    """The answer of a request, or those of a list of requests, one after the other.
+
+        answer = mrfhw.run(mrfhw.Request("stereo", left=left, right=right))
+
+    request: what is asked, or several.
+    callback, every: as of `mrfhw.stereo`; what it ends is the request under way.
+    Raises ProblemError or ConfigError, in one line, for what cannot be.
+    """
+    with Runner(request, callback=callback, every=every) as runner:
+        answers = [_ANSWERS.get(one.request.application, Answer)(one.job, one.solution) for one in runner.result()]
+    return answers[0] if isinstance(request, Request) else answers
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -130,8 +95,9 @@ def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: i
     Raises ProblemError or ConfigError, in one line, for what cannot be.
     """
     given = dict(left=left, right=right, labels=labels, min_disparity=min_disparity, sweeps=sweeps, seed=seed, truth=truth)
-    answer: Disparity = _answer(Disparity, stereo_job.TASK, given, options, machine=machine, backend=backend,
-                                chains=chains, visit=visit, callback=callback, every=every)
+    request = Request("stereo", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
+    answer = run(request, callback=callback, every=every)
+    assert isinstance(answer, Disparity)
     return answer
 
 
@@ -151,10 +117,10 @@ def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, c
     truth: (H, W, 2) in the order of OpenCV, not finite where unknown, or the path of a .flo file.
     The other arguments are those of `mrfhw.stereo`.
     """
-    given = dict(first=first, second=second, sweeps=sweeps, seed=seed, truth=truth)
-    options = {"vectors": vectors, "centre": centre, **options}
-    answer: Motion = _answer(Motion, motion_job.TASK, given, options, machine=machine, backend=backend,
-                             chains=chains, visit=visit, callback=callback, every=every)
+    given = dict(first=first, second=second, vectors=vectors, centre=centre, sweeps=sweeps, seed=seed, truth=truth)
+    request = Request("motion", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
+    answer = run(request, callback=callback, every=every)
+    assert isinstance(answer, Motion)
     return answer
 
 
@@ -170,8 +136,9 @@ def segment(image: Any, *, classes: int | None = None, sweeps: int | None = None
     The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(image=image, classes=classes, sweeps=sweeps, seed=seed, truth=_several(truth))
-    answer: Segmentation = _answer(Segmentation, segment_job.TASK, given, options, machine=machine, backend=backend,
-                                   chains=chains, visit=visit, callback=callback, every=every)
+    request = Request("segment", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
+    answer = run(request, callback=callback, every=every)
+    assert isinstance(answer, Segmentation)
     return answer
 
 
@@ -191,8 +158,9 @@ def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels:
     The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(image=image, mask=mask, noise=noise, levels=levels, sweeps=sweeps, seed=seed, truth=truth)
-    answer: Denoised = _answer(Denoised, denoise_job.TASK, given, options, machine=machine, backend=backend,
-                               chains=chains, visit=visit, callback=callback, every=every)
+    request = Request("denoise", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
+    answer = run(request, callback=callback, every=every)
+    assert isinstance(answer, Denoised)
     return answer
 
 
@@ -216,6 +184,7 @@ def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = Non
     The other arguments are those of `mrfhw.stereo`.
     """
     given = dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial)
-    answer: Answer = _answer(Answer, problem_job.TASK, given, options, machine=machine, backend=backend,
-                             chains=chains, visit=visit, callback=callback, every=every)
+    request = Request("problem", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
+    answer = run(request, callback=callback, every=every)
+    assert isinstance(answer, Answer)
     return answer

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from mrfhw.backends.sampler_run import SamplerRun
-from mrfhw.backends.session import BaseSession, Fresh, Observe, Pauses, Progress
+from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
@@ -19,37 +19,36 @@ __all__ = ["ChainSession"]
 
 
 class ChainRun(SamplerRun[FieldChain]):
-    """A chain; see `mrfhw.backends.session.ActiveRun`."""
+    """A chain; see `mrfhw.backends.backend.ActiveRun`."""
 
     def result(self) -> Result:
         return self.sampler.result(self._wall)
 
 
-class ChainSession(BaseSession):
-    """See `mrfhw.backends.session.Session`. config: of no chain; None where there is none."""
+class ChainSession(Backend):
+    """See `mrfhw.backends.backend.Backend`."""
 
     shows_sweeps = True
     keeps_generators = False
-    any_size = True
+    software = True
 
-    def __init__(self, backend: str, config: Config | None = None):
+    def __init__(self, backend: str):
         """backend: a name of CHAINS, with its options behind a question mark. Raises ProblemError for others."""
         self._type, self._options = chain_type(backend)
         self.backend = self._type.name
-        self.config = config  # type: ignore[assignment]
         self._tables: Any = None  # of the last problem
 
     @classmethod
-    def open(cls, backend: str, config: Config, cycles: int) -> ChainSession:
-        return cls(backend, config)
+    def open(cls, backend: str, config: Config | None, cycles: int) -> ChainSession:
+        return cls(backend)
 
     @classmethod
     def identity(cls, backend: str) -> str:
         kind, options = chain_type(backend)
         return kind.identity(**options)
 
-    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
-              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ChainRun:
+    def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+                progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ChainRun:
         began = time.perf_counter()
         problem = problem.problem if isinstance(problem, Placement) else problem
         if self._tables is None or self._tables.problem is not problem:
@@ -58,6 +57,4 @@ class ChainSession(BaseSession):
         if state is not None:
             chain.restore(state)
         before = 0.0 if state is None else state.so_far.wall_seconds
-        active = ChainRun(chain, before + time.perf_counter() - began, progress, observe, pauses)
-        active.advance()
-        return active
+        return ChainRun(chain, before + time.perf_counter() - began, progress, observe, pauses)

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from mrfhw.backends.session import BaseSession, Fresh, Observe, Pauses, Progress
+from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress
 from mrfhw.driver.driver import Driver
 from mrfhw.driver.readout import Done, carried, read_result
 from mrfhw.field.problem import Problem, Run
@@ -21,7 +21,7 @@ from mrfhw.system.progress import working
 __all__ = ["ChipRun", "DrivenSession"]
 
 
-class DrivenSession(BaseSession):
+class DrivenSession(Backend):
     """A session with a chip behind a `Driver`. Each kind of chip has its own `settle`, `run_out` and `bus_cycles`."""
 
     def __init__(self, config: Config, driver: Driver):
@@ -47,14 +47,14 @@ class DrivenSession(BaseSession):
         if pauses is not None and pauses.now(sweep):
             self.driver.set(control=1 << CONTROL_BITS["stop"])
 
-    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
-              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ChipRun:
-        """See `mrfhw.backends.session.Session`."""
+    def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+                progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ChipRun:
+        """See `mrfhw.backends.backend.Backend`."""
         return ChipRun(self, place(self.config, problem, run), fresh, state, progress, pauses)
 
 
 class ChipRun:
-    """See `mrfhw.backends.session.ActiveRun`."""
+    """See `mrfhw.backends.backend.ActiveRun`."""
 
     def __init__(self, session: DrivenSession, placement: Placement, fresh: Fresh, state: RunState | None,
                  progress: Progress | None, pauses: Pauses | None):
@@ -65,7 +65,7 @@ class ChipRun:
         self._log, self._wall, self._simulated, self._pieces = bytearray(), 0.0, 0, 0
         self._outcome: Result | None = None
         self._past, self._lmem = carried(placement, state)
-        self._begin()
+        self._loaded = False
 
     @property
     def finished(self) -> bool:
@@ -75,7 +75,7 @@ class ChipRun:
     def last(self) -> np.ndarray:
         return self._read().last
 
-    def _begin(self) -> None:
+    def _load(self) -> None:
         session, driver, state = self.session, self.session.driver, self.before
         driver.check()
         session.settle()
@@ -93,7 +93,7 @@ class ChipRun:
                 stated = driver.load(self.placement, state.generators, self._lmem)
         measured = _since(cycles, session.bus_cycles())
         self._loading_seconds, self._loading_cycles = time.perf_counter() - began, stated if measured is None else measured
-        self._go()
+        self._loaded = True
 
     def _go(self) -> None:
         """To the next pause or the end, with a stop where the sums are cleared."""
@@ -133,6 +133,8 @@ class ChipRun:
 
     def advance(self) -> None:
         self._outcome = None
+        if not self._loaded:
+            self._load()
         self._go()
 
     def _read(self) -> Result:

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
+from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress
 from mrfhw.backends.sampler_run import SamplerRun
-from mrfhw.backends.session import BaseSession, Fresh, Observe, Pauses, Progress
 from mrfhw.driver.driver import Driver, NoChip
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
@@ -20,7 +20,7 @@ __all__ = ["ModelSession"]
 
 
 class ModelRun(SamplerRun[Machine]):
-    """A run on the model; see `mrfhw.backends.session.ActiveRun`."""
+    """A run on the model; see `mrfhw.backends.backend.ActiveRun`."""
 
     def __init__(self, machine: Machine, transfers: tuple[int, int], before: float, progress: Progress | None,
                  observe: Observe | None, pauses: Pauses | None):
@@ -37,8 +37,8 @@ class ModelRun(SamplerRun[Machine]):
         return self._outcome
 
 
-class ModelSession(BaseSession):
-    """See `mrfhw.backends.session.Session`. Results have the cycles that a chip of `config` would need for its transfers, a run
+class ModelSession(Backend):
+    """See `mrfhw.backends.backend.Backend`. Results have the cycles that a chip of `config` would need for its transfers, a run
     that was taken up again those of one load; wall_seconds includes loading the model."""
 
     backend = "model"
@@ -53,8 +53,8 @@ class ModelSession(BaseSession):
     def open(cls, backend: str, config: Config, cycles: int) -> ModelSession:
         return cls(config)
 
-    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
-              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ModelRun:
+    def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+                progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ModelRun:
         began = time.perf_counter()
         states = self._generators if fresh is False else None if fresh is True else fresh
         machine = Machine(self.config, problem, run, random=states)
@@ -64,6 +64,4 @@ class ModelSession(BaseSession):
         before = 0.0 if state is None else state.so_far.wall_seconds
         loading = self._driver.load(machine.placement, fresh is not False)
         transfers = loading, self._driver.reading_cycles(machine.placement)
-        active = ModelRun(machine, transfers, before + time.perf_counter() - began, progress, observe, pauses)
-        active.advance()
-        return active
+        return ModelRun(machine, transfers, before + time.perf_counter() - began, progress, observe, pauses)

@@ -1,6 +1,6 @@
-"""The session class of each backend, by its name or by the scheme of its address. Its module is imported only when it is needed.
+"""The class of each backend, by its name or by the scheme of its address. Its module is imported only when it is needed.
 
-A machine behind AXI ports has no address that a word could name: its session takes the objects that reach the bus and the log
+A machine behind AXI ports has no address that a word could name: its class takes the objects that reach the bus and the log
 (`mrfhw.host.axi_session.AxiSession`), and is otherwise like the others.
 """
 
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib
 
-from mrfhw.backends.session import BaseSession
+from mrfhw.backends.backend import Backend
 from mrfhw.field.problem import ProblemError
-from mrfhw.machine.manifest import AUTO
 from mrfhw.samplers.chain import CHAINS, chain_type
 
-__all__ = ["BACKENDS", "SCHEMES", "session_type"]
+__all__ = ["AUTO", "BACKENDS", "SCHEMES", "backend_type"]
 
+AUTO = "auto"  # the choice is `mrfhw.runs.choice.chosen_backend`'s
 _NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.chain_session:ChainSession"),
           "model": "mrfhw.backends.model_session:ModelSession", "rtl": "mrfhw.simulation.chip:ChipSession"}
 _BOARDS = "mrfhw.host.remote:RemoteSession"
@@ -22,10 +22,10 @@ SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
 BACKENDS = tuple(_NAMES)
 
 
-def session_type(backend: str) -> type[BaseSession]:
-    """The sessions of a backend of BACKENDS, or of the board at an address, whose `open` makes one.
+def backend_type(backend: str) -> type[Backend]:
+    """The class of a backend of BACKENDS, or of the board at an address, whose `open` makes one.
 
-    Raises ProblemError for an unknown one; what `AUTO` stands for is chosen before (`mrfhw.machine.manifest.chosen_backend`).
+    Raises ProblemError for an unknown one; what `AUTO` stands for is chosen before (`mrfhw.runs.choice.chosen_backend`).
     """
     scheme, separator, _ = backend.partition("://")
     # An invalid board address is refused by the host's own code, which states the valid forms.
@@ -36,5 +36,5 @@ def session_type(backend: str) -> type[BaseSession]:
     if name in CHAINS:
         chain_type(backend)  # which checks its options
     module, name = place.split(":")
-    found: type[BaseSession] = getattr(importlib.import_module(module), name)
+    found: type[Backend] = getattr(importlib.import_module(module), name)
     return found

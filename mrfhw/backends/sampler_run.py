@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from mrfhw.backends.session import Observe, Pauses, Progress
+from mrfhw.backends.backend import Observe, Pauses, Progress
 from mrfhw.field.state import RunState
 from mrfhw.samplers.chain import Sampler, advance
 
@@ -17,7 +17,7 @@ S = TypeVar("S", bound=Sampler)
 
 
 class SamplerRun(Generic[S]):
-    """See `mrfhw.backends.session.ActiveRun`; a class of it adds `result`. before: seconds that the run has taken already."""
+    """See `mrfhw.backends.backend.ActiveRun`; a class of it adds `result`. before: seconds that the run has taken already."""
 
     def __init__(self, sampler: S, before: float, progress: Progress | None, observe: Observe | None, pauses: Pauses | None):
         self.sampler, self._progress, self._observe, self._pauses = sampler, progress, observe, pauses

@@ -16,7 +16,7 @@ from itertools import islice
 
 import numpy as np
 
-from mrfhw.backends.session import ActiveRun, Fresh, Observe, Pauses, Progress, Session
+from mrfhw.backends.backend import ActiveRun, Backend, Fresh, Observe, Pauses, Progress
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result, added, numbers
@@ -201,12 +201,12 @@ def check_visit(config: Config, problem: Problem, visit: int) -> None:
 
 
 class WindowRun:
-    """A run of a grid window by window on one machine; see `mrfhw.backends.session.ActiveRun`. It pauses between visits.
+    """A run of a grid window by window on one machine; see `mrfhw.backends.backend.ActiveRun`. It pauses between visits.
 
-    Arguments: as of `sweep_windows`; pauses and state as of `mrfhw.backends.session.Session.begin`.
+    Arguments: as of `sweep_windows`; pauses and state as of `mrfhw.backends.backend.Backend.begin`.
     """
 
-    def __init__(self, session: Session, plan: WindowPlan, run: Run, visit: int, *, state: RunState | None = None,
+    def __init__(self, session: Backend, plan: WindowPlan, run: Run, visit: int, *, state: RunState | None = None,
                  progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None):
         check_visit(plan.config, plan.problem, visit)
         self.session, self.plan, self.run, self.visit = session, plan, run, visit
@@ -228,7 +228,6 @@ class WindowRun:
         self._schedule = problem.schedule
         self._round = 0  # sweeps of the round under way
         self._unread: tuple[Window, ActiveRun] | None = None
-        self.advance()
 
     @property
     def finished(self) -> bool:
@@ -313,7 +312,7 @@ class WindowRun:
         return self._so_far(windows=windows, rounds=rounds, visits=rounds * windows)
 
 
-def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, progress: Progress | None = None,
+def sweep_windows(session: Backend, plan: WindowPlan, run: Run, visit: int, progress: Progress | None = None,
                   observe: Observe | None = None) -> Result:
     """Sample the plan's problem, `visit` sweeps a window, window after window, round after round.
 
@@ -324,4 +323,6 @@ def sweep_windows(session: Session, plan: WindowPlan, run: Run, visit: int, prog
     wall_seconds is that of all of it.
     Raises ProblemError where `check_visit` does.
     """
-    return WindowRun(session, plan, run, visit, progress=progress, observe=observe).result()
+    active = WindowRun(session, plan, run, visit, progress=progress, observe=observe)
+    active.advance()
+    return active.result()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import click
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
@@ -16,16 +16,14 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.analysis.convergence import apart
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
-from mrfhw.applications.options import with_board
 from mrfhw.applications.task import Task
 from mrfhw.backends import plan as backends
+from mrfhw.backends.registry import AUTO
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import (
     OneLineCommand,
     Rare,
     as_given,
-    backend_address,
-    board_machine,
     clock_hz,
     given_options,
     machine_options,
@@ -35,15 +33,17 @@ from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result, first_difference
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.metrics import describe
-from mrfhw.machine.manifest import AUTO, chosen_backend
 from mrfhw.report import outputs
 from mrfhw.report.targets import check_folder, check_records
-from mrfhw.runs import sampling
+from mrfhw.runs.chains import Watch
 from mrfhw.runs.checkpoint import EVERY, Keeping, pauses_of
-from mrfhw.runs.first import first_sweeps, prepared
+from mrfhw.runs.choice import check_useful, chosen_backend
+from mrfhw.runs.first import prepared
+from mrfhw.runs.request import Request
+from mrfhw.runs.runner import Runner, Solved
 from mrfhw.system.second_process import Begin, SecondProcess, here
 
-__all__ = ["Application", "run_command", "solve_with_bar", "verify_command"]
+__all__ = ["Application", "run_command", "solved", "verify_command"]
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,11 @@ class Application:
     def verb(self) -> str:
         return self.task.verb
 
-    def job(self, **options: Any) -> Job:
-        """The job of all options of the command under way. Raises ProblemError or ConfigError."""
-        backend = backend_address()
-        return self.task.job(**board_machine(options, backend), given=with_board(given_options(), backend))
+    def request(self, backend: str, chains: int | None = None, visit: int | None = None) -> Request:
+        """What the command under way asks for. Raises ProblemError."""
+        context, known = click.get_current_context(), {*self.task.arguments, *self.task.defaults}
+        options = {name: context.params[name] for name in sorted(given_options() & known)}
+        return Request(self.verb, backend=backend, machine=options.pop("machine", None), chains=chains, visit=visit, **options)
 
     def options_on(self, function: Callable[..., Any], run: Sequence[Callable[[Any], Any]] = ()) -> Callable[..., Any]:
         """`function` with the arguments and options of the application, those of its run, and those of the machine."""
@@ -81,26 +82,45 @@ def _bar(backend: str, sweeps: int) -> tqdm:
     return tqdm(total=sweeps, desc=backend, unit="sweep", delay=2, mininterval=0.5, leave=False, disable=None)
 
 
-def solve_with_bar(backend: str, job: Job, chains: int, visit: int | None, keeping: Keeping | None = None) -> Solution:
-    """The job's chains, with a progress bar, which says where they go on."""
-    with _bar(backend, job.run.sweeps * chains) as bar:
-        def going_on(run: Run) -> None:
-            bar.total = run.sweeps * chains
-            bar.set_description(f"{backend}, not converged yet")
+class Bars(Watch):
+    """A progress bar for what comes first, and one for the chains, which says where they go on; a context manager."""
 
-        def judge(trace: Trace) -> bool:
-            return bool(_begin()(apart, trace)())  # by the process that has imported what that takes
+    def __init__(self, backend: str):
+        self._backend, self._shown, self._note = backend, contextlib.ExitStack(), ""
+        self._bar: tqdm | None = None
+        self._of = ""
 
-        return sampling.sample(backend, job.machine, job.problem, job.run, chains=chains, visit=visit, keeping=keeping, add_up=True,
-                               progress=lambda done: bar.update(done - bar.n), most=job.most_sweeps, going_on=going_on, judge=judge)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._shown.close()
+
+    def _at(self, of: str, done: int, total: int) -> None:
+        if self._bar is None or of != self._of:
+            self._shown.close()
+            self._bar, self._of = self._shown.enter_context(_bar(of, total)), of
+        self._bar.total = total
+        self._bar.update(done - self._bar.n)
+
+    def first(self, done: int, total: int) -> None:
+        self._at(f"{self._backend}, first", done, total)
+
+    def sweeps(self, done: int, total: int) -> None:
+        self._at(f"{self._backend}{self._note}", done, total)
+
+    def going_on(self, run: Run) -> None:
+        self._note = ", not converged yet"
 
 
-def prepared_with_bar(backend: str, job: Job, visit: int | None) -> Job:
-    """The job when what comes first has been sampled, with a progress bar."""
-    if job.first is None:
-        return job
-    with _bar(f"{backend}, first", first_sweeps(job)) as bar:
-        return prepared(backend, job, visit, lambda done: bar.update(done - bar.n))
+def _judge(trace: Trace) -> bool:
+    """Whether chains do not agree, by the process that has imported what that takes."""
+    return bool(_begin()(apart, trace)())
+
+
+def solved(runner: Runner) -> Solved:
+    """What its only request has come to."""
+    return runner.result()[0]
 
 
 def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
@@ -166,29 +186,23 @@ def _keeping(checkpoint: Path | None, every: str | None, resume: Path | None) ->
 def run_command(app: Application) -> click.Command:
     """`mrfhw run VERB`: solve a problem and write the answer."""
 
-    def command(backend: str, chains: int | None, visit: int | None, clock: float | None, output: Path,
-                no_report: bool, save_problem: Path | None, checkpoint: Path | None, checkpoint_every: str | None,
-                resume: Path | None,
+    def command(backend: str, chains: int | None, visit: int | None, clock: float | None, output: Path, no_report: bool,
+                save_problem: Path | None, checkpoint: Path | None, checkpoint_every: str | None, resume: Path | None,
                 **options: Any) -> None:
         hz = None if clock is None else clock_hz(clock)
-        backend = chosen_backend(backend, given_options())
-        notes = backends.check_useful(backend, given_options(), visit, clock)
-        job = app.job(**options)
-        if visit is not None and visit < 1:
-            raise ProblemError(f"visit is {visit}; a window is swept at least once at a time: give 1 or more")
-        chains = job.chains if chains is None else chains
-        keeping = _keeping(checkpoint, checkpoint_every, resume)
-        job = dataclasses.replace(job, settings={**job.settings, "chains": chains, "visit": visit},
-                                  notes=(*job.notes, *notes))
-        sources, names = _sources(), outputs.may_write(job)
-        check_folder(output, names, sources)
-        records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
-        check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output, names,
-                      [path for path in sources if path not in (checkpoint, resume)])
-        job = prepared_with_bar(backend, job, visit)
-        solution = solve_with_bar(backend, job, chains, visit, keeping)
-        job = job if solution.longer is None else job.of_run(solution.longer)
-        report = outputs.write_outputs(output, job, solution, command=_command_line(), clock_hz=hz, page=not no_report,
+        request = app.request(chosen_backend(backend, given_options()), chains, visit)
+        check_useful(request.backend, given_options(), visit, clock)
+        with Bars(request.backend) as bars, Runner(request, keeping=_keeping(checkpoint, checkpoint_every, resume), add_up=True,
+                                                   watch=bars, judge=_judge) as runner:
+            job = runner.prepare()
+            sources, names = _sources(), outputs.may_write(job)
+            check_folder(output, names, sources)
+            records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
+            check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output, names,
+                          [path for path in sources if path not in (checkpoint, resume)])
+            found = solved(runner)
+        job = found.job
+        report = outputs.write_outputs(output, job, found.solution, command=_command_line(), clock_hz=hz, page=not no_report,
                                        begin=_begin())
         if save_problem is not None:
             job.problem.save(save_problem, job.run)
@@ -226,10 +240,12 @@ def verify_command(app: Application) -> click.Command:
         if "most_sweeps" in given_options():
             raise ProblemError(f"most-sweeps is {options['most_sweeps']}; verify compares runs of the sweeps they have: give "
                                "sweeps")
-        job = app.job(**options)
+        request = app.request("model", visit=visit)
+        job = request.job()
         if output is not None:
             check_folder(output, outputs.may_write(job), _sources())
-        job = prepared_with_bar("model", job, visit)
+        with Bars("model") as bars:
+            job = prepared("model", job, visit, bars.first)
         rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))
         difference = first_difference(rtl, model)
         if difference is None:

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mrfhw.backends.backend import Pauses, Progress
 from mrfhw.backends.chip_run import DrivenSession
-from mrfhw.backends.session import Pauses, Progress
 from mrfhw.driver.driver import Chip, ChipError, Driver
 from mrfhw.host.circuits import digest_of
 from mrfhw.host.watch import Watch
@@ -140,7 +140,7 @@ class StreamLog:
 
 
 class AxiSession(DrivenSession):
-    """A machine in a system on chip that runs problem after problem (`mrfhw.backends.session.Session`).
+    """A machine in a system on chip that runs problem after problem (`mrfhw.backends.backend.Backend`).
 
     chip: its registers.
     log: `RingLog` or `StreamLog`. What an earlier program left running is stopped and its log dropped.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrfhw.backends.session import BaseSession, Fresh, Observe, Pauses, Progress
+from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress
 from mrfhw.driver.driver import ChipError, Driver, is_busy
 from mrfhw.driver.readout import Done, carried, check_counters, check_sweep, most_lines, read_result
 from mrfhw.field.problem import Problem, Run
@@ -82,7 +82,7 @@ class RemoteChip:
 class RemoteRun:
     """A run on a board, its progress, and the data that have arrived from it. Its log may arrive while the next problem is loaded.
 
-    See `mrfhw.backends.session.ActiveRun`. sweeps: finished sweeps. baseline: the counters when this board began or continued it.
+    See `mrfhw.backends.backend.ActiveRun`. sweeps: finished sweeps. baseline: the counters when this board began or continued it.
     counters: the chip's counters at its end or pause. taken: lines of the log up to the previous pause; log: the bytes since then,
     once all have arrived. past: (H, W) int64, of a run of sums those that LMem does not hold; uncleared: the labels (H, W) with
     which it is to be written where it can hold no larger ones.
@@ -165,7 +165,7 @@ class RemoteRun:
         return self.lmem[..., 0].astype(np.uint8)
 
     def advance(self) -> None:
-        """Go on from a pause. Raises LinkError as `RemoteSession.begin` does."""
+        """To the next pause or the end. Raises LinkError as `RemoteSession.prepare` says."""
         self.session.go_on(self)
 
     def state(self, counted: bool = True) -> RunState:
@@ -174,12 +174,12 @@ class RemoteRun:
         return state if counted else state.uncounted()
 
     def result(self) -> Result:
-        """The result of the whole run; waits until its log has arrived. Raises LinkError as `RemoteSession.begin` does."""
+        """The result of the whole run; waits until its log has arrived. Raises LinkError as `RemoteSession.prepare` says."""
         return self.session.finish(self)
 
 
-class RemoteSession(BaseSession):
-    """A board that runs problem after problem (`mrfhw.backends.session.Session`). Use as a context manager; see `connect`.
+class RemoteSession(Backend):
+    """A board that runs problem after problem (`mrfhw.backends.backend.Backend`). Use as a context manager; see `connect`.
 
     A result equals the model's, except for cycles and stalls if the link was slower than the log. It also counts the repeated
     requests, damaged frames and reconnections since the last result.
@@ -223,21 +223,20 @@ class RemoteSession(BaseSession):
 
     # -- a run
 
-    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
-              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> RemoteRun:
-        """Run a problem that fits up to the last sample or a pause; the log comes while the next problem is loaded, at the latest
-        with `result`. See `mrfhw.backends.session.Session`.
+    def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+                progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> RemoteRun:
+        """A run up to the last sample or a pause, when it is advanced; the log comes while the next problem is loaded, or with
+        `result`. See `mrfhw.backends.backend.Backend`.
 
         Raises LinkError where the link is gone for longer than `Limits.reconnect`; after that see `resume`.
         """
-        self._running = RemoteRun(self, place(self.config, problem, run), fresh, progress, state, pauses)
-        self._advance(self._running)
-        return self._running
+        return RemoteRun(self, place(self.config, problem, run), fresh, progress, state, pauses)
 
     def go_on(self, run: RemoteRun) -> None:
-        """From a pause to the next one or the end; the log up to the pause is taken first."""
-        self._take_up_to(run)
-        run.go_on()
+        """From the start or a pause to the next one or the end; the log up to the pause is taken first."""
+        if run.loaded:
+            self._take_up_to(run)
+            run.go_on()
         self._running = run
         self._advance(run)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,8 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.input_files import read_plain
 
-__all__ = [
-    "AUTO",
-    "DEFAULTS",
-    "MANIFEST_HINT",
-    "MESH_FIELDS",
-    "NAMES",
-    "PLACING",
-    "Stated",
-    "chosen_backend",
-    "config_from_options",
-    "machine_in",
-    "read_manifest",
-    "split_options",
-    "stated_digest",
-]
+__all__ = ["DEFAULTS", "MANIFEST_HINT", "MESH_FIELDS", "NAMES", "Stated", "config_from_options", "machine_in", "read_manifest",
+           "split_options", "stated_digest"]
 
 # Fields given by --spes and --mesh.
 MESH_FIELDS = ("mesh_rows", "mesh_cols")
@@ -35,11 +22,6 @@ MESH_FIELDS = ("mesh_rows", "mesh_cols")
 DEFAULTS: dict[str, Any] = {"machine": None, "preset": "default", "spes": None, "mesh": None,
                             **{p.name: None for p in Config.space() if p.name not in MESH_FIELDS}}
 NAMES = tuple(DEFAULTS)
-AUTO = "auto"  # as a backend: see `chosen_backend`
-_OF_A_MACHINE = {*NAMES, "visit", "clock"}  # options that say something of a machine and its runs
-# Of these, those that say where on a machine a field lies and how its results leave it: no distribution depends on them.
-PLACING = ("spes", "mesh", "spus", "lanes", "subset_slots", "tile_rows", "tile_cols", "counter_bits", "address_bits", "lmem_banks",
-           "s2_words", "hub_fan_in", "hub_depth", "line_levels", "line_bits")
 MANIFEST_BYTES = 1 << 20
 MANIFEST_HINT = "give a manifest.json that mrfhw generate or mrfhw build has written"
 
@@ -62,14 +44,6 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     """Options as (those of the machine, the others)."""
     machine = {name: value for name, value in options.items() if name in NAMES}
     return machine, {name: value for name, value in options.items() if name not in NAMES}
-
-
-def chosen_backend(backend: str, given: Iterable[str]) -> str:
-    """`backend`; for AUTO the bit-exact model where anything of a machine is among the given options, else the processor, which
-    takes the least time."""
-    if backend != AUTO:
-        return backend
-    return "cpu" if _OF_A_MACHINE.isdisjoint(given) else "model"
 
 
 def read_manifest(path: str | Path) -> dict[str, Any]:

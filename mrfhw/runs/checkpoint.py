@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.backends.session import Pauses
+from mrfhw.backends.backend import Pauses
 from mrfhw.field.files import result_of
 from mrfhw.field.problem import ProblemError
 from mrfhw.field.records import Record, read_record, write_record
@@ -49,17 +49,21 @@ class Keeping:
 class Checkpoint:
     """The results of finished chains, and the state of the next one.
 
-    identity: identifies the run: digests of problem, run and machine, and the rest of IDENTITY. results: of the finished chains.
-    looks: of each chain that has begun. state: of the chain after the finished ones; None if it has not begun.
-    length: sweeps and burn-in of the run under way, which may be a longer one than that of the identity. begun: where each chain
-    stood when it went on with that one. ended: where each finished chain stands, without what it counted. Both are empty where no
-    chain goes on.
+    identity: identifies the run: digests of problem, run and machine, and the rest of IDENTITY.
+    results: of the finished chains.
+    looks: of each chain that has begun.
+    state: of the chain after the finished ones; None if it has not begun.
+    beside: of the chains after that one, where they run side by side.
+    length: sweeps and burn-in of the run under way, which may be a longer one than that of the identity.
+    begun: where each chain stood when it went on with that one; empty where no chain goes on.
+    ended: where each finished chain stands, without what it counted; empty where no chain goes on.
     """
 
     identity: Mapping[str, Any]
     results: list[Result] = field(default_factory=list)
     looks: list[Looks] = field(default_factory=list)
     state: RunState | None = None
+    beside: list[RunState] = field(default_factory=list)
     length: Sequence[int] | None = None
     begun: list[RunState] = field(default_factory=list)
     ended: list[RunState] = field(default_factory=list)
@@ -83,7 +87,7 @@ class Checkpoint:
             arrays |= {f"result{number}.{name}": array for name, array in result.record.arrays.items()}
         if self.state is not None:
             scalars["state"] = _add_state(self.state, "", arrays)
-        for kind, states in (("begun", self.begun), ("ended", self.ended)):
+        for kind, states in (("begun", self.begun), ("ended", self.ended), ("beside", self.beside)):
             scalars[kind] = [_add_state(state, f"{kind}{number}.", arrays) for number, state in enumerate(states)]
         if self.length is not None:
             scalars["length"] = list(self.length)
@@ -131,8 +135,8 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
     results = [result_of(Record("result", one, _part(arrays, f"result{number}.")), path)
                for number, one in enumerate(scalars["results"])]
     held = scalars.get("state")
-    begun, ended = ([_state(one, arrays, f"{kind}{number}.", path) for number, one in enumerate(scalars.get(kind, ()))]
-                    for kind in ("begun", "ended"))
+    begun, ended, beside = ([_state(one, arrays, f"{kind}{number}.", path) for number, one in enumerate(scalars.get(kind, ()))]
+                            for kind in ("begun", "ended", "beside"))
     looks: list[Looks] = []
     first = 0
     for count in scalars["looks"]:
@@ -145,4 +149,5 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
     if not whole or len(begun) not in (0, scalars["identity"]["chains"]):
         raise TypeError("sweeps of chains that go on")
     return Checkpoint(identity=scalars["identity"], results=results, looks=looks, length=length,
-                      state=None if held is None else _state(held, arrays, "", path), begun=begun, ended=ended)
+                      state=None if held is None else _state(held, arrays, "", path), begun=begun, ended=ended,
+                      beside=beside)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 from mrfhw.backends import plan as backends
-from mrfhw.backends.session import Progress
 from mrfhw.jobs.job import START_FOUND, Job, energy_settings
 
-__all__ = ["first_sweeps", "prepared"]
+__all__ = ["prepared"]
 
 
-def first_sweeps(job: Job) -> int:
-    """Sweeps of what comes first, all runs added."""
-    return 0 if job.first is None else sum(run.sweeps for _, run in job.first.runs)
-
-
-def prepared(backend: str, job: Job, visit: int | None = None, progress: Progress | None = None) -> Job:
-    """The job when what comes first has been sampled by the backend. progress: called with the number of finished sweeps."""
+def prepared(backend: str, job: Job, visit: int | None = None, progress: Callable[[int, int], object] | None = None) -> Job:
+    """The job when what comes first has been sampled by the backend. progress: called with finished sweeps and how many
+    there are."""
     if job.first is None:
         return job
-    results, finished = [], 0
+    results, finished, total = [], 0, sum(run.sweeps for _, run in job.first.runs)
     for problem, run in job.first.runs:
         def advance(done: int, before: int = finished) -> None:
             if progress is not None:
-                progress(before + done)
+                progress(before + done, total)
 
-        results.append(backends.solve(backend, job.machine, problem, run, advance, visit=visit))
+        results.append(backends.solve(backend, job.config, problem, run, advance, visit=visit))
         finished += run.sweeps
     changes = job.first.then(results)
     for result in results:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mrfhw.backends.backend import Pauses, Progress
 from mrfhw.backends.chip_run import ChipRun, DrivenSession
-from mrfhw.backends.session import Pauses, Progress
 from mrfhw.driver.driver import ChipError, Driver
 from mrfhw.field.result import Result
 from mrfhw.generation.identity import circuit_digest
@@ -107,7 +107,7 @@ class CellsChip(CompiledChip):
 
 
 class ChipSession(DrivenSession):
-    """One compiled chip that runs problem after problem (`mrfhw.backends.session.Session`).
+    """One compiled chip that runs problem after problem (`mrfhw.backends.backend.Backend`).
 
     chip: closed with the session. patience: cycles after which a run that has not ended raises ChipError.
     """

@@ -11,7 +11,7 @@ import pytest
 from cocotb.task import resume
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiStreamBus, AxiStreamSink
 
-from mrfhw.backends.session import Pauses
+from mrfhw.backends.backend import Pauses
 from mrfhw.driver.driver import ChipError, Driver, unpack_lines
 from mrfhw.field.result import Result, first_difference
 from mrfhw.gateware.common.axi import OKAY, SLVERR

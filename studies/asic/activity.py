@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrfhw.backends.session import Pauses, Progress
+from mrfhw.backends.backend import Pauses, Progress
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import first_difference
 from mrfhw.generation.verilog import TOP

@@ -20,7 +20,7 @@ from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Run
 from mrfhw.machine.config import Config
 from mrfhw.pictures.flow import read_flow
-from mrfhw.runs import sampling
+from mrfhw.runs import chains as sampling
 from mrfhw.scenes import denoising_scene, motion_scene, segmentation_scene, stereo_scene, write_scene
 
 CALL_PYTHON_BITS = pytest.mark.claim(

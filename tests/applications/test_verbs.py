@@ -26,8 +26,8 @@ from mrfhw.jobs.metrics import METRICS, describe
 from mrfhw.placement.fit import check_fits
 from mrfhw.report.exchange import exchanged
 from mrfhw.report.figures import answer_drawings
+from mrfhw.runs.chains import sample
 from mrfhw.runs.first import prepared
-from mrfhw.runs.sampling import sample
 from mrfhw.samplers.path_start import path_start
 from mrfhw.scenes import (
     denoising_scene,

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from mrfhw.backends.backend import Pauses
 from mrfhw.backends.plan import Plan, solve
-from mrfhw.backends.session import Pauses
 from mrfhw.driver.driver import ChipError, Driver
 from mrfhw.driver.readout import read_result
 from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
@@ -18,8 +18,9 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.entry_sums import entries_of_sums, sums_of_entries
 from mrfhw.machine.registers import MODE_BITS, register
 from mrfhw.placement.placement import Placement
-from mrfhw.runs.sampling import sample
+from mrfhw.runs.chains import sample
 from mrfhw.simulation.chip import CompiledChip, run_placed
+from support.begun import begun
 from support.boards import TINY, TINY_OPTIONS, board
 from support.comparing import check_sums
 from support.interrupted import assert_same, in_pieces, small_problem, whole
@@ -131,7 +132,7 @@ def test_pauses_change_no_sums(pauses):
     wanted, plan = solve("model", NARROW, whole("geometric"), RUN), Plan.of("rtl", NARROW, whole("geometric"))
     with plan.open(RUN.sweeps) as session:
         pauses.restart(0)
-        active = plan.begin(session, RUN, pauses=pauses)
+        active = begun(plan, session, RUN, pauses=pauses)
         while not active.finished:
             so_far = active.state().so_far
             assert np.array_equal(so_far.sums, solve("model", NARROW, whole("geometric"), dataclasses.replace(

@@ -14,7 +14,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.placement import placement as placing
 from mrfhw.placement.placement import Placement, place
-from mrfhw.runs.sampling import sample
+from mrfhw.runs.chains import sample
 from mrfhw.samplers.exact import FloatTables
 from mrfhw.twin import machine
 from mrfhw.twin.machine import Tables

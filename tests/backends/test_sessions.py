@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mrfhw.backends import registry
-from mrfhw.backends.registry import BACKENDS, SCHEMES, session_type
-from mrfhw.backends.session import BaseSession, Pauses
+from mrfhw.backends.backend import Backend, Pauses
+from mrfhw.backends.registry import BACKENDS, SCHEMES, backend_type
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.machine.config import Config
 
@@ -22,26 +22,26 @@ CONFIG = Config(mesh_rows=1, mesh_cols=2, spus=1, tile_rows=8, tile_cols=8)
 PROBLEM = Problem(labels=3, singleton1=np.arange(48).reshape(6, 8), constants=np.array([5, 20, 40]))
 
 
-def kinds() -> list[type[BaseSession]]:
+def kinds() -> list[type[Backend]]:
     from mrfhw.host.axi_session import AxiSession
 
-    return [*(session_type(name) for name in (*BACKENDS, *(f"{scheme}://x" for scheme in SCHEMES))), AxiSession]
+    return [*(backend_type(name) for name in (*BACKENDS, *(f"{scheme}://x" for scheme in SCHEMES))), AxiSession]
 
 
 @EVERY_BACKEND_SESSION
 @pytest.mark.parametrize("kind", kinds())
 def test_one_signature(kind):
-    """begin takes the same everywhere, and what a session can do is stated, not found out."""
-    wanted = inspect.signature(BaseSession.begin).replace(return_annotation=None)
-    assert inspect.signature(kind.begin).replace(return_annotation=None) == wanted
-    assert {type(getattr(kind, name)) for name in ("shows_sweeps", "keeps_generators", "any_size")} == {bool}
+    """prepare takes the same everywhere, and what a session can do is stated, not found out."""
+    wanted = inspect.signature(Backend.prepare).replace(return_annotation=None)
+    assert inspect.signature(kind.prepare).replace(return_annotation=None) == wanted
+    assert {type(getattr(kind, name)) for name in ("shows_sweeps", "keeps_generators", "software")} == {bool}
     assert isinstance(kind.backend, str)
 
 
 @pytest.mark.slow
 @EVERY_BACKEND_SESSION
 def test_the_sessions_import_no_chip_and_no_board():
-    code = ("import sys, mrfhw.backends.plan, mrfhw.runs.sampling\n"
+    code = ("import sys, mrfhw.backends.plan, mrfhw.runs.chains\n"
             "rooms = 'mrfhw.host', 'mrfhw.simulation', 'mrfhw.gateware', 'amaranth'\n"
             "print(sorted(name for name in sys.modules if name.startswith(rooms)))")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -51,13 +51,13 @@ def test_the_sessions_import_no_chip_and_no_board():
 def test_unknown_ones_are_refused():
     with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be auto, or one of cpu, float, events, model, rtl: "
                                            r"choose one$"):
-        session_type("abacus")
-    assert registry.session_type("nothing://x") is session_type("tcp://x")  # which words the refusal
+        backend_type("abacus")
+    assert registry.backend_type("nothing://x") is backend_type("tcp://x")  # which words the refusal
 
 
 @pytest.mark.parametrize("name", ["cpu", "float", "model"])
 def test_a_session_runs_problem_after_problem(name):
-    kind = session_type(name)
+    kind = backend_type(name)
     with kind.open(name, CONFIG, 0) as session:
         first, again = (session.solve(PROBLEM, Run(sweeps=6, seed=2)) for _ in range(2))
         assert first == again
@@ -75,7 +75,7 @@ def test_a_session_runs_problem_after_problem(name):
 
 
 def test_generators_go_on_from_run_to_run():
-    with session_type("model").open("model", CONFIG, 0) as session:
+    with backend_type("model").open("model", CONFIG, 0) as session:
         session.solve(PROBLEM, Run(sweeps=3))
         states = session.begin(PROBLEM, Run(sweeps=3)).state().generators
         on = session.solve(PROBLEM, Run(sweeps=3), fresh=False)

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from mrfhw.backends.backend import Pauses
 from mrfhw.backends.plan import Plan, solve
-from mrfhw.backends.session import Pauses
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config, ConfigError
@@ -21,6 +21,7 @@ from mrfhw.samplers.sites_kernel import EXISTS, LEFT, RIGHT
 from mrfhw.simulation.chip import CompiledChip
 from mrfhw.twin import machine, paired
 from mrfhw.twin.kernel import choose_slots, near_slots
+from support.begun import begun
 from support.comparing import compare, prefixes
 from support.random_lanes import lane_placement, random_subset_machine
 from support.random_problems import with_estimates
@@ -207,10 +208,10 @@ def test_the_compiled_chip_goes_on_from_its_state():
     config, problem, run = a_machine(), a_problem(), Run(sweeps=9, burn_in=2, seed=6)
     plan = Plan.of("rtl", config, problem)
     with plan.open(run.sweeps) as session:
-        state = plan.begin(session, run, pauses=Pauses(sweeps=4)).state()
+        state = begun(plan, session, run, pauses=Pauses(sweeps=4)).state()
     assert state.sweeps == 4
     with plan.open(run.sweeps) as session:
-        found = plan.begin(session, run, state=state).result()
+        found = begun(plan, session, run, state=state).result()
     wanted = machine.solve(config, problem, run)
     # Each pause costs a chip the filling of its pipeline.
     same = dataclasses.replace(found, cycles=wanted.cycles, stall_cycles=wanted.stall_cycles, gap_cycles=wanted.gap_cycles)

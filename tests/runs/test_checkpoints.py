@@ -17,18 +17,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from mrfhw.backends.backend import Pauses
 from mrfhw.backends.plan import Plan, solve
-from mrfhw.backends.session import Pauses
 from mrfhw.cli import main
 from mrfhw.field.files import save_problem
 from mrfhw.field.problem import ProblemError, Run, Schedule
 from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config
+from mrfhw.runs.chains import sample
 from mrfhw.runs.checkpoint import Checkpoint, Keeping, pauses_of
-from mrfhw.runs.sampling import sample
+from support.begun import begun
 from support.boards import TINY, TINY_OPTIONS, board
 from support.interrupted import SCHEDULES, Stop, assert_same, in_pieces, small_problem, whole
+from support.watching import Told
 from support.windowed import PROBLEMS, SMALL
 
 RUN_KILLED_RESUMED = pytest.mark.claim("checkpoints",
@@ -60,7 +62,7 @@ def test_a_file_with_the_former_name_of_arrays_goes_on(tmp_path):
             raise Stop
 
     with pytest.raises(Stop):
-        sample("model", SMALL, problem, run, keeping=Keeping(path, pauses_of("3")), progress=progress)
+        sample("model", SMALL, problem, run, keeping=Keeping(path, pauses_of("3")), watch=Told(progress))
     held = read_record(path, "checkpoint")
     arrays = {name.replace("more.", "timing."): array for name, array in held.arrays.items()}
     assert arrays.keys() != held.arrays.keys()
@@ -139,7 +141,7 @@ def test_pauses_change_nothing(tmp_path):
     with plan.open(run.sweeps) as session:
         for pauses in (Pauses(sweeps=4), Pauses(seconds=0)):
             pauses.restart(0)
-            active, paused = plan.begin(session, run, pauses=pauses), 0
+            active, paused = begun(plan, session, run, pauses=pauses), 0
             while not active.finished:
                 paused += 1
                 assert active.state().sweeps == active.sweeps

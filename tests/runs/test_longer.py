@@ -17,13 +17,13 @@ from mrfhw.backends.plan import Plan
 from mrfhw.cli import main
 from mrfhw.field.problem import Run, Schedule
 from mrfhw.field.records import Record, read_record, write_record
+from mrfhw.runs.chains import Look, sample, visit_of
 from mrfhw.runs.checkpoint import Keeping, pauses_of
 from mrfhw.runs.longer import may_go_on
-from mrfhw.runs.sampling import sample, visit_of
-from mrfhw.runs.stepwise import Look
 from mrfhw.scenes import stereo_scene
 from support.interrupted import assert_same, in_pieces
 from support.slow_chains import MOST, RUN, SLOW
+from support.watching import Told
 from support.windowed import SMALL
 
 CHAINS_WHOSE_ENERGIES = pytest.mark.claim("sessions",
@@ -58,7 +58,7 @@ def assert_the_longer_run(found: Solution, wanted: Solution) -> None:
 def test_bits_are_those_of_the_longer_run(backend, add_up, estimate):
     done, lengths = [], []
     found = sample(backend, SMALL, SLOW, dataclasses.replace(RUN, estimate=estimate), chains=2, most=MOST, add_up=add_up,
-                   progress=done.append, going_on=lengths.append)
+                   watch=Told(done.append, lengths.append))
     wanted = sample(backend, SMALL, SLOW, dataclasses.replace(LONGER, estimate=estimate), chains=2)
     found = dataclasses.replace(found, longer=dataclasses.replace(found.longer, estimate="mode"))
     assert_the_longer_run(found, wanted)

@@ -17,10 +17,12 @@ from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.schedule import Schedule
 from mrfhw.machine.config import Config
-from mrfhw.runs import sampling
-from mrfhw.runs.sampling import TRACED_SITES, sample
+from mrfhw.runs import recorder
+from mrfhw.runs.chains import sample
+from mrfhw.runs.recorder import TRACED_SITES
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.scenes import stereo_scene
+from support.watching import Told
 
 CHAINS_RUNS_SEEDS = pytest.mark.claim("runtime", "chains are the runs of their seeds, and a trace is what they did")
 
@@ -70,7 +72,7 @@ def test_a_wrong_number_of_threads_is_refused_before_the_run(backend, monkeypatc
     monkeypatch.setenv("MRFHW_THREADS", "0")
     done: list[int] = []
     with pytest.raises(ProblemError, match=r"^threads is 0; the model takes a whole number from 1: give one,"):
-        sample(backend, CONFIG, PROBLEM, RUN, progress=done.append)
+        sample(backend, CONFIG, PROBLEM, RUN, watch=Told(done.append))
     assert not done
 
 
@@ -93,7 +95,7 @@ def test_a_long_run_is_not_looked_at_after_every_sweep(monkeypatch):
     """What is kept is what would be kept at these sweeps anyway."""
     run = Run(sweeps=50, burn_in=10, seed=4)
     whole = sample("cpu", CONFIG, PROBLEM, run, chains=2).trace
-    monkeypatch.setattr(sampling, "MOST_LOOKS", 13)
+    monkeypatch.setattr(recorder, "MOST_LOOKS", 13)
     trace = sample("cpu", CONFIG, PROBLEM, run, chains=2).trace
     assert trace.sweeps.tolist() == list(range(1, 50, 4))
     kept = trace.sweeps - 1
@@ -110,12 +112,12 @@ def test_which_seeds_have_no_chain_in_common_is_said_where_they_are_chosen():
 
 
 def test_the_document_has_the_number_of_looks():
-    assert f"{sampling.MOST_LOOKS:,} sweeps" in (Path(__file__).parents[2] / "docs" / "uncertainty.md").read_text()
+    assert f"{recorder.MOST_LOOKS:,} sweeps" in (Path(__file__).parents[2] / "docs" / "uncertainty.md").read_text()
 
 
 def test_float_is_traced_and_counts_progress_over_chains():
     done: list[int] = []
-    solution = sample("float", CONFIG, PROBLEM, RUN, chains=2, progress=done.append)
+    solution = sample("float", CONFIG, PROBLEM, RUN, chains=2, watch=Told(done.append))
     assert solution.trace is not None
     assert solution.trace.energy.shape == (2, 6)
     assert done == list(range(1, 13))

@@ -13,7 +13,7 @@ from mrfhw.field.energy import Energy, doubleton_table, edge_weights, singleton_
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import ESTIMATES, Problem, Run, Schedule
 from mrfhw.machine.config import Config
-from mrfhw.machine.manifest import chosen_backend
+from mrfhw.runs.choice import chosen_backend
 from mrfhw.samplers.cpu import RESTING, CpuChain, CpuTables, solve
 from mrfhw.samplers.cpu_kernel import POINT_BITS
 from mrfhw.samplers.cpu_vectors import LANES, POLYNOMIAL, QUARTER, STEEPEST
@@ -404,7 +404,7 @@ def test_huge_energies_and_small_temperatures_stay_finite(temperature):
 
 
 @PROCESSOR_SAMPLER_BACKEND
-def test_it_is_a_backend_of_any_size():
+def test_it_is_a_backend_of_software():
     problem, run = field(8, (200, 150)), Run(sweeps=6, burn_in=2)
     config = Config(mesh_rows=1, mesh_cols=1)
     result = backends.solve("cpu", config, problem, run)

@@ -15,8 +15,8 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config
+from mrfhw.runs.chains import sample
 from mrfhw.runs.checkpoint import Checkpoint, Keeping, pauses_of
-from mrfhw.runs.sampling import sample
 
 SCHEDULES = {"constant": Schedule.constant(8.0), "geometric": Schedule.geometric(30.0, 0.9, 2.0),
              "table": Schedule.of_table((9.0, 5.0, 2.5), 3)}

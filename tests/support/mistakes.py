@@ -12,8 +12,8 @@ from mrfhw.field.files import load_problem
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
 from mrfhw.pictures.flow import write_flow
+from mrfhw.runs.chains import sample
 from mrfhw.runs.checkpoint import Keeping, pauses_of
-from mrfhw.runs.sampling import sample
 from mrfhw.scenes import stereo_scene, write_scene
 
 __all__ = ["write_mistaken_files"]

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 from mrfhw.applications.stereo.field import stereo_problem
-from mrfhw.backends.session import Pauses
+from mrfhw.backends.backend import Pauses
 from mrfhw.field.problem import Run
 from mrfhw.machine.config import Config
+from mrfhw.runs.chains import sample
 from mrfhw.runs.checkpoint import Keeping
-from mrfhw.runs.sampling import sample
 from mrfhw.scenes import stereo_scene
 from mrfhw.system import large_arrays
 from mrfhw.system.large_arrays import as_type, copied, zeros
+from support.watching import Told
 
 pytestmark = pytest.mark.claim("runtime",
     "histograms of large pictures lie in files of which nothing is left, whatever the backend, in memory where the disk has no "
@@ -144,8 +145,8 @@ def test_checkpoints_of_histograms_in_files(backend, config, large):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sample(backend, config, PROBLEM, RUN, visit=1, progress=stop, keeping=Keeping(path=path, pauses=Pauses(sweeps=1)))
-    found = sample(backend, config, PROBLEM, RUN, visit=1, progress=seen.append, keeping=Keeping(resume=path))
+        sample(backend, config, PROBLEM, RUN, visit=1, watch=Told(stop), keeping=Keeping(path=path, pauses=Pauses(sweeps=1)))
+    found = sample(backend, config, PROBLEM, RUN, visit=1, watch=Told(seen.append), keeping=Keeping(resume=path))
     assert seen[-1] == RUN.sweeps
     assert in_file(found.counts)
     if config is WHOLE:

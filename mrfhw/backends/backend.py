@@ -1,22 +1,21 @@
-"""The interface that all backends have in common: sessions, the runs in them, and pauses of a run."""
+"""What all backends have in common: a backend that is opened, the runs that it prepares, and pauses of a run."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.samplers.chain import Observe
 
-__all__ = ["ActiveRun", "BaseSession", "Fresh", "Observe", "Pauses", "Progress", "Session"]
+__all__ = ["ActiveRun", "Backend", "Fresh", "Observe", "Pauses", "Progress"]
 
 Fresh = bool | np.ndarray  # where a run's generators start
 Progress = Callable[[int], object]  # called with the number of finished sweeps
@@ -49,7 +48,7 @@ class Pauses:
 
 
 class ActiveRun(Protocol):
-    """A run that has ended, or that pauses between two sweeps."""
+    """A run of a backend, made by `Backend.prepare`: it pauses between two sweeps, and samples in `advance` alone."""
 
     @property
     def sweeps(self) -> int:
@@ -67,52 +66,26 @@ class ActiveRun(Protocol):
         """Go on to the next pause or the end."""
 
     def state(self, counted: bool = True) -> RunState:
-        """The state of the run, as a copy; without what it counted, `RunState.uncounted`. Also of a finished run, until its session
-        begins another one."""
+        """The state of a run that has been advanced, as a copy; without what it counted, `RunState.uncounted`. Also of a finished
+        run, until its backend prepares another one."""
 
     def result(self) -> Result:
         """The result of a finished run; waits for log that has not arrived yet. Results are fetched in the order of the runs."""
 
 
-class Session(Protocol):
-    """A machine, opened once, that runs one problem after the other. A context manager.
+class Backend:
+    """Who samples fields, opened once for one run after the other. A context manager.
 
-    backend: its name in results. shows_sweeps: whether `observe` is called after each sweep. keeps_generators: whether a run
-    without `fresh` continues with the random numbers of the run before, as windows need it. any_size: whether grids of any size are
-    run without windows.
+    backend: its name in results.
+    shows_sweeps: whether `observe` is called after each sweep.
+    keeps_generators: whether a run without `fresh` continues with the random numbers of the run before, as windows need it.
+    software: whether there is no machine, and grids of any size are sampled without windows.
     """
 
-    config: Config
-    backend: str
-    shows_sweeps: bool
-    keeps_generators: bool
-    any_size: bool
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None: ...
-
-    def close(self) -> None:
-        """Let the machine go."""
-
-    def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
-              progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
-        """Run a problem that fits, up to the first pause or the end. One that is placed already is not checked and placed anew.
-
-        fresh: generators start from the run's seed; False: where the last run left them; (lanes, 4) uint32: from these states.
-        state: go on from there instead.
-        Raises ProblemError where the problem does not fit.
-        """
-
-
-class BaseSession:
-    """Context manager and whole runs, for sessions that have `begin` and `close`."""
-
-    config: Config
     backend = "board"
     shows_sweeps = False
     keeps_generators = True
-    any_size = False
+    software = False
 
     def __enter__(self) -> Self:
         return self
@@ -124,9 +97,10 @@ class BaseSession:
         """Let the machine go."""
 
     @classmethod
-    def open(cls, backend: str, config: Config, cycles: int) -> Self:
-        """A session with the backend of that name or address.
+    def open(cls, backend: str, config: Any, cycles: int) -> Self:
+        """The backend of that name or address, ready to prepare runs.
 
+        config: the machine, a Config; software takes None, too.
         cycles: expected number of cycles, from which a simulation chooses between a fast compilation and a fast simulation.
         """
         raise NotImplementedError
@@ -136,12 +110,27 @@ class BaseSession:
         """What a run by the backend of that name or address has to have in common with its checkpoints."""
         return cls.backend
 
+    def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
+                progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
+        """A run of a problem that fits, of which nothing has been sampled. One that is placed already is not placed anew.
+
+        fresh: generators start from the run's seed; False: where the last run left them; (lanes, 4) uint32: from these states.
+        state: go on from there instead.
+        progress: called with the number of finished sweeps.
+        observe: see `Observe`; called where the backend shows its sweeps.
+        pauses: when `advance` returns before the end.
+        Raises ProblemError where the problem does not fit.
+        """
+        raise NotImplementedError
+
     def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
               progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
-        """See `Session`."""
-        raise NotImplementedError
+        """`prepare`, and the first `advance`."""
+        active = self.prepare(problem, run, fresh=fresh, state=state, progress=progress, observe=observe, pauses=pauses)
+        active.advance()
+        return active
 
     def solve(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, progress: Progress | None = None,
               observe: Observe | None = None) -> Result:
-        """The result of a problem that fits; see `begin`."""
+        """The result of a problem that fits; see `prepare`."""
         return self.begin(problem, run, fresh=fresh, progress=progress, observe=observe).result()
