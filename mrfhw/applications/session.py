@@ -62,7 +62,7 @@ class Session:
         chains = job.settings["chains"]
         self.visit = visit_of(job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
         self._job = dataclasses.replace(job, settings={**job.settings, "visit": self.visit})
-        self._chains = Chains(Plan.of(request.backend, job.config, job.problem, self.visit), job.run, chains, open_ended=True)
+        self._chains = Chains(Plan.of(request.backend, job.config, job.problem, self.visit), job.run, chains)
         self._ended = ""
 
     def __enter__(self) -> Self:
@@ -95,7 +95,7 @@ class Session:
                                "least one sweep must count: give more")
         every = counted("every", every)
         check_callback(callback)
-        self._chains.step(sweeps, every, callback)
+        self._chains.extend(sweeps, every, callback)
         if self._chains.stopped:
             self._ended = "was ended by its callback"
         return Answer(self._job.of_run(self._chains.done), self._chains.solution())

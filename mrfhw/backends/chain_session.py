@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from mrfhw.backends.sampler_run import SamplerRun
 from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress
+from mrfhw.backends.sampler_run import SamplerRun
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import takewhile
@@ -81,6 +81,11 @@ def _asked(value: Any) -> bool:
         raise ProblemError(f"callback gave {short(repr(value))}; what is true ends the run: give True or False") from None
 
 
+def _check_every(every: int) -> None:
+    if every < 1:
+        raise ProblemError(f"every is {every}; a callback comes after so many sweeps: give 1 or more")
+
+
 def up_to(run: Run, sweeps: int) -> Run:
     """A run that was ended after so many sweeps, 1 at least; where that is within its burn-in, all but the last."""
     sweeps = max(1, sweeps)
@@ -95,6 +100,33 @@ def visit_of(config: Config | None, run: Run, chains: int, most: int = 0) -> int
     visit = max(1, min(VISIT, held, run.after_burn_in // (least_looks(chains) + 1)))
     parts = [] if most <= run.sweeps else [number for number in range(visit // 2 + 1, visit + 1) if run.sweeps % number == 0]
     return max(parts, default=visit)
+
+
+class _Stops(Pauses):
+    """When a chain pauses: to be looked at, to be kept, and where a step ends.
+
+    looked, kept: the pauses of the first two; None where there are none.
+    target: the sweep at which a step ends, or None.
+    """
+
+    def __init__(self, every: int | None, kept: Pauses | None):
+        super().__init__()
+        self.looked, self.kept = Pauses(sweeps=every), kept
+        self.target: int | None = None
+
+    @property
+    def _all(self) -> list[Pauses]:
+        return [self.looked] if self.kept is None else [self.looked, self.kept]
+
+    def restart(self, sweeps: int) -> None:
+        for pauses in self._all:
+            pauses.restart(sweeps)
+
+    def now(self, sweeps: int) -> bool:
+        return (self.target is not None and sweeps >= self.target) or any(pauses.now(sweeps) for pauses in self._all)
+
+    def limit(self, total: int) -> int:
+        return min(pauses.limit(total if self.target is None else min(total, self.target)) for pauses in self._all)
 
 
 class _Chain:
@@ -114,7 +146,7 @@ class _Chain:
         self.ended: RunState | None = None
         self.result: Result | None = None
         self.active: ActiveRun | None = None
-        self.pauses: Pauses | None = None
+        self.stops = _Stops(None, None)
 
     def go_on_from(self, state: RunState | None) -> None:
         """Its next piece begins at a state."""
@@ -142,7 +174,6 @@ class Chains:
     show no sweeps cannot tell.
     traced: whether energies and labels are looked at, where the backend shows its labels.
     add_up: keep no chain's own histogram, but their sum, where nothing is kept in a file.
-    open_ended: whether `step` is called again after the run's end, with more sweeps.
     judge: who says whether chains do not agree.
     watch: who is told how it gets on.
     keeping: the checkpoint files to write and to go on from.
@@ -153,20 +184,22 @@ class Chains:
     """
 
     def __init__(self, plan: Plan, run: Run, chains: int = 1, *, most: int = 0, traced: bool = True, add_up: bool = False,
-                 open_ended: bool = False, judge: Judge = apart, watch: Watch | None = None, keeping: Keeping | None = None):
+                 judge: Judge = apart, watch: Watch | None = None, keeping: Keeping | None = None):
         if chains < 1:
             raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
         threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
         self.plan, self.run, self.asked, self.most, self.sweeps = plan, run, run, most, 0
         self.keeping, self.watch, self._judge = keeping or Keeping(), watch or Watch(), judge
         self._add_up = add_up and self.keeping.path is None and self.keeping.resume is None
-        self._open_ended = open_ended
+        self._extended = False
         self.recorder = Recorder(plan.problem, run.seed, run.sweeps) if traced else None
         self._chains = [_Chain(number) for number in range(chains)]
         self._total: np.ndarray | None = None
         self._backend: Backend | None = None
         self._wanted, self._given_up = 0, False
         self._before: tuple[Any, ...] | None = None  # what there was before a longer run
+        self._turns: Iterator[int] | None = None  # of the run under way
+        self._left: int | None = None  # sweeps of the step under way
         self.stopped = False
         if self.keeping.path is not None:
             check_writable(self.keeping.path.parent)
@@ -235,25 +268,33 @@ class Chains:
     # -- sampling
 
     def finish(self, every: int = 1, callback: Callback | None = None) -> None:
-        """The whole run, and where the chains do not agree then, longer ones; see `go`."""
-        while not self.go(None, every, callback):
+        """The whole run, and where the chains do not agree then, longer ones; see `step`."""
+        while not self.step(None, every, callback):
             pass
 
-    def go(self, sweeps: int | None, every: int = 1, callback: Callback | None = None) -> bool:
-        """At most so many sweeps more of every chain, None: all that are left of the run. Whether the run is at its end, and where
-        its chains do not agree, the longer ones that follow.
+    def step(self, sweeps: int | None, every: int = 1, callback: Callback | None = None) -> bool:
+        """At most so many sweeps more of the chains that are under way, None: all that are left of the run.
 
-        Of a longer one that the callback ends, what there is is the run before.
+        Returns whether the run is at its end, and where its chains do not agree, the longer ones that follow.
+
+        every: sweeps of a chain from one call of the callback to the next.
+        callback: looks at a chain between two sweeps; what it returns may end the run. Of a longer run that it ends, what there is
+        is the run before.
         """
-        self._open_ended = self._open_ended or sweeps is not None
-        rest = self.run.sweeps - self.sweeps
-        self.step(rest if sweeps is None else min(sweeps, rest), every, callback)
+        if self._turns is None:
+            _check_every(every)
+            self._turns = self._in_turns(self.run, every, callback)
+        self._left = sweeps
+        for advanced in self._turns:
+            if self._left is not None:
+                self._left -= advanced
+                if self._left <= 0:
+                    return False
+        self._turns = None
         if self.stopped:
             if self._before is not None:
                 self._go_back()
             return True
-        if self.sweeps < self.run.sweeps:
-            return False
         further = self._further()
         if further is None:
             return True
@@ -291,24 +332,21 @@ class Chains:
             self.recorder.expect(run.sweeps)
         self.watch.going_on(run)
 
-    def step(self, sweeps: int, every: int = 1, callback: Callback | None = None) -> None:
-        """So many sweeps more of every chain. Where the callback ended it, chains may stand at unlike sweeps or have not begun.
+    def extend(self, sweeps: int, every: int = 1, callback: Callback | None = None) -> None:
+        """So many sweeps more of every chain, as of a run of all of them. Where the callback ended it, chains may stand at unlike
+        sweeps or have not begun. Arguments as of `step`.
 
-        every: sweeps from one call of the callback to the next.
         Raises ProblemError for a grid in windows whose last round was cut short.
         """
-        if every < 1:
-            raise ProblemError(f"every is {every}; a callback comes after so many sweeps: give 1 or more")
+        _check_every(every)
         if self.plan.windows is not None and self.sweeps % self.plan.visit:
             raise ProblemError(f"the run has {self.sweeps} sweeps; a picture in windows goes on after whole rounds of "
                                f"{self.plan.visit}: run a multiple of them, or choose another visit")
-        total = self._wanted = self.sweeps + sweeps
-        if not self._open_ended:
-            self._advance(total, every, callback)
-            return
         before = [(chain.start, chain.result) for chain in self._chains], [] if self.recorder is None else self.recorder.lengths
+        self._extended, self._left = True, None
         try:
-            self._advance(total, every, callback)
+            for _ in self._in_turns(dataclasses.replace(self.run, sweeps=self.sweeps + sweeps), every, callback):
+                pass
         except BaseException:  # as if it had not begun: a chain that has ended is done again, with the same bits
             for chain, (start, result) in zip(self._chains, before[0], strict=True):
                 chain.go_on_from(start)
@@ -317,22 +355,25 @@ class Chains:
                 self.recorder.shorten(before[1])
             raise
 
-    def _advance(self, total: int, every: int, callback: Callback | None) -> None:
-        run, self.stopped = dataclasses.replace(self.run, sweeps=total), False
+    def _in_turns(self, run: Run, every: int, callback: Callback | None) -> Iterator[int]:
+        """All chains to the end of a run, or until the callback ends it. Gives, whenever each chain of a group has had its turn, by
+        how many sweeps they have come on."""
+        total = self._wanted = run.sweeps
+        self.stopped = False
         pending = [chain for chain in self._chains if chain.result is None or chain.done < total]
         for chain in pending:
             chain.result = None
-        if self._open_ended:  # their histograms are added again, with all that they count by then
-            self._total = None
         side_by_side = (callback is not None and self.keeping.path is None and self.plan.windows is None
                         and self.plan.kind.shows_sweeps and len(self._chains) > 1)
         if side_by_side and self.recorder is not None:
             self.recorder.begin(len(self._chains) - 1)
         for group in [pending] if side_by_side else [[chain] for chain in pending]:
             while not self.stopped and any(chain.done < total for chain in group):
+                before = [chain.done for chain in group]
                 for chain in group:
                     if not self.stopped and chain.done < total:
                         self._piece(chain, run, every, callback, side_by_side)
+                yield max(chain.done - one for chain, one in zip(group, before, strict=True))
             for chain in group:
                 self._end(chain, run)
             if self.stopped:
@@ -344,25 +385,26 @@ class Chains:
 
     def _piece(self, chain: _Chain, run: Run, every: int, callback: Callback | None, side_by_side: bool) -> None:
         """A chain on to its next pause, which is kept or looked at."""
-        kept = self.keeping.pauses if self.keeping.path is not None else None
         if chain.active is None:
             if self.recorder is not None:
                 self.recorder.begin(chain.number)
-            chain.pauses = Pauses(sweeps=every) if callback is not None else kept
-            if kept is not None:
-                kept.restart(chain.done)
+            chain.stops = _Stops(every if callback is not None else None,
+                                 self.keeping.pauses if self.keeping.path is not None else None)
+            chain.stops.restart(chain.done)
+            pausing = callback is not None or chain.stops.kept is not None or self._left is not None
             chain.active = self.plan.prepare(
-                self._opened(run), run.of_chain(chain.number), state=chain.start, pauses=chain.pauses,
+                self._opened(run), run.of_chain(chain.number), state=chain.start, pauses=chain.stops if pausing else None,
                 progress=partial(self._told, chain, run.sweeps),
                 observe=None if self.recorder is None else partial(self.recorder.look, chain=chain.number))
-        if chain.pauses is not None:
-            chain.pauses.restart(chain.done)
+        stops = chain.stops
+        stops.target = None if self._left is None else chain.done + self._left
         chain.active.advance()
         chain.done = chain.active.sweeps
-        if kept is not None and not chain.active.finished and (callback is None or kept.now(chain.done)):
+        if not chain.active.finished and stops.kept is not None and stops.kept.now(chain.done):
             self._save()
-            kept.restart(chain.done)
-        if callback is not None:
+            stops.kept.restart(chain.done)
+        if callback is not None and (chain.active.finished or stops.looked.now(chain.done)):
+            stops.looked.restart(chain.done)
             self.stopped = _asked(callback(self._look(chain, run.sweeps, side_by_side)))
 
     def _told(self, chain: _Chain, total: int, done: int) -> None:
@@ -377,8 +419,8 @@ class Chains:
         if not active.finished:
             chain.start = active.state()
             return
-        chain.start = active.state() if self._open_ended else None
-        if run.sweeps == self.run.sweeps and may_go_on(self.plan, run, self.most):
+        chain.start = active.state() if self._extended else None
+        if may_go_on(self.plan, run, self.most):
             chain.ended = active.state(counted=False)
         chain.result = active.result()
         self._save()

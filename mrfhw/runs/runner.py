@@ -101,14 +101,14 @@ class Runner:
         return self._chains
 
     def step(self, sweeps: int | None = None) -> bool:
-        """At most so many sweeps more of each chain of the request under way, None: all that are left of it. Whether there is more
-        to do. Raises ProblemError."""
+        """At most so many sweeps more of the chains that are under way, of the request under way, None: all that are left of it.
+        Whether there is more to do. Raises ProblemError."""
         if self.number == len(self.requests):
             return False
         chains = self._begun()
-        at_end = chains.go(sweeps, self._every, self._callback)
+        at_end = chains.step(sweeps, self._every, self._callback)
         while sweeps is None and not at_end:
-            at_end = chains.go(None, self._every, self._callback)
+            at_end = chains.step(None, self._every, self._callback)
         if at_end:
             assert self._job is not None
             chains.close()

@@ -15,13 +15,11 @@ from PIL import Image
 
 from mrfhw import __version__, cli
 from mrfhw.applications.options import schedule_from_options
-from mrfhw.applications.stereo.field import disparity_scale
 from mrfhw.backends import plan as backends
 from mrfhw.commands import application
 from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.generation.files import manifest
-from mrfhw.jobs.job import Job
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.manifest import MESH_FIELDS, NAMES, config_from_options
 from mrfhw.report.outputs import FILES
@@ -105,13 +103,13 @@ def test_options_reach_the_problem(pictures, monkeypatch):
                "--initial", "minimum", "--mesh", "2x3", "--tile-rows", 8, "--tile-cols", 12, "--spus", 1,
                "--chains", 3, "--visit", 7)
     seen = []
-    monkeypatch.setattr(application, "solve_with_bar", lambda *given: seen.append(given) or 1 / 0)
+    monkeypatch.setattr(application, "solved", lambda runner: seen.append(runner) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         CliRunner().invoke(cli.main, [str(a) for a in arguments(pictures, *options, "-o", "x")], catch_exceptions=False)
-    backend, job, chains, visit, *_ = seen[0]
+    (request,), job = seen[0].requests, seen[0].prepare()
     scene = stereo_scene(24, 40, LABELS, 1)
     problem: Problem = job.problem
-    assert (backend, chains, visit) == ("model", 3, 7)
+    assert (request.backend, request.chains, request.visit) == ("model", 3, 7)
     assert (problem.alpha, problem.beta, problem.tau, problem.schedule) == (2, 9, 5, Schedule.constant(4.5))
     assert (problem.singleton, problem.doubleton) == ("squared", "potts")
     assert (problem.out_of_range, problem.energy_shift) == (33, 1)
@@ -209,7 +207,7 @@ def test_what_is_missing(tmp_path, monkeypatch, command):
 @EVERY_MISTAKE_LINE
 def test_output_that_cannot_be_written(pictures, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("mine")
-    monkeypatch.setattr(application, "solve_with_bar", lambda *given: 1 / 0)  # refused before the work, not after it
+    monkeypatch.setattr(application, "solved", lambda runner: 1 / 0)  # refused before the work, not after it
     for place in ("file", "file/below"):
         result = run(pictures, tmp_path / place)
         assert result.exit_code == 2
@@ -413,12 +411,9 @@ def test_a_bar_appears_on_a_terminal_after_two_seconds(monkeypatch, capsys, term
         return bar
 
     monkeypatch.setattr(application, "tqdm", make)
-    monkeypatch.setattr(application.sampling, "sample",
-                        lambda *given, progress, **options: [progress(n) for n in (1, 2, 5, 8, 10)])
-    problem = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.array([0, 1]))
-    job = Job(application="stereo", config=Config(), problem=problem, run=Run(sweeps=5, burn_in=1), inputs={},
-              scale=disparity_scale(2, 0))
-    application.solve_with_bar("float", job, 2, 1)
+    with application.Bars("float") as told:
+        for done in (1, 2, 5, 8, 10):
+            told.sweeps(done, 10)
     (bar, hidden), = bars
     assert hidden is not terminal
     if terminal:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from mrfhw import generate
 from mrfhw.applications.stereo.field import stereo_problem
-from mrfhw.backends.windows import WindowPlan
+from mrfhw.backends.plan import Plan
 from mrfhw.cli import MainGroup
 from mrfhw.commands import application, board, build, export
 from mrfhw.field.problem import Run
@@ -28,7 +28,6 @@ from mrfhw.generation.files import manifest
 from mrfhw.machine.config import Config
 from mrfhw.machine.manifest import NAMES
 from mrfhw.pictures.flow import write_flow
-from mrfhw.placement.fit import check_fits
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.simulation import compiled
 from studies import statistics as statistics_table
@@ -172,19 +171,23 @@ def _stop_long_work(monkeypatch, earnest):
     def stop(*given, **named):
         raise Passed
 
-    solve = application.solve_with_bar
+    solved, one = application.solved, application.one_with_bar
 
-    def solve_with_bar(backend, job, chains, visit, *_):
+    def short(backend, job, chains):
+        """Whether it is done in earnest; ends here where it is not, and could be."""
         work = job.problem.sites * job.problem.labels * job.run.sweeps * max(chains, 1)
         if work <= WORTH and backend not in ("rtl",) and "://" not in backend and earnest():
-            return solve(backend, job, chains, visit, *_)
-        check_fits(job.config, job.problem)
-        if backend != "float":
-            WindowPlan(job.config, job.problem)
+            return True
+        Plan.of(backend, job.config, job.problem)
         raise Passed
 
-    monkeypatch.setattr(application, "solve_with_bar", solve_with_bar)
-    monkeypatch.setattr(application, "one_with_bar", lambda backend, job, visit: solve_with_bar("rtl", job, 1, visit))
+    def solved_if_short(runner):
+        (request,), job = runner.requests, runner.prepare()
+        assert short(request.backend, job, job.settings["chains"])
+        return solved(runner)
+
+    monkeypatch.setattr(application, "solved", solved_if_short)
+    monkeypatch.setattr(application, "one_with_bar", lambda backend, job, visit: short("rtl", job, 1) and one(backend, job, visit))
     monkeypatch.setattr(compiled, "_library", stop)
     monkeypatch.setattr(build.Flow, "files", stop)
     monkeypatch.setattr(generate, "generate", lambda config, top, driver: stop(top.ports(config), top.memory_port(config)))
