@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mrfhw.backends.chain_session import ChainSession
-from mrfhw.backends.session import Pauses
+from mrfhw.backends.backend import Pauses
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.samplers.chain import CHAINS
