@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mrfhw.backends.chain_session import ChainSession
 from mrfhw.backends.backend import Pauses
+from mrfhw.backends.chain_session import ChainSession
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.samplers.chain import CHAINS
