@@ -201,7 +201,8 @@ def hot_case(seed):
     return field(labels, (6, 7), schedule=Schedule.constant(float(rng.uniform(9, 16))), beta=int(rng.integers(1, 6)), **rest)
 
 
-CASES = [(random_case, seed) for seed in range(16)] + [(hot_case, seed) for seed in range(6)]
+CASES = [pytest.param(case, seed, marks=[pytest.mark.slow] * (seed >= quick))
+         for case, seeds, quick in ((random_case, 16, 4), (hot_case, 6, 2)) for seed in range(seeds)]
 
 
 @PROCESSOR_SAMPLER
@@ -342,6 +343,7 @@ def test_a_run_goes_on_from_its_state(pause, schedule, estimate):
             assert np.array_equal(getattr(whole, name), getattr(chain, name)) or getattr(whole, name) is None
 
 
+@pytest.mark.slow
 @PROCESSOR_SAMPLER
 @pytest.mark.parametrize("cooled", [False, True])
 def test_2x2_grid_has_the_enumerated_distribution(cooled):
@@ -359,6 +361,7 @@ def test_2x2_grid_has_the_enumerated_distribution(cooled):
     assert chi_square_tail(counts, runs * probabilities) > FALSE_FAILURE
 
 
+@pytest.mark.slow
 @PROCESSOR_SAMPLER
 @pytest.mark.parametrize("grid", list(GRIDS))
 @pytest.mark.parametrize("tables", [False, True])
@@ -379,6 +382,7 @@ def test_copies_of_small_grids_have_the_enumerated_distribution(grid, tables, mo
     assert tail(counts, weights / weights.sum()) > FALSE_FAILURE
 
 
+@pytest.mark.slow
 @PROCESSOR_SAMPLER
 @pytest.mark.parametrize("seed", range(4))
 def test_a_site_of_many_labels_has_its_conditional_distribution(seed):

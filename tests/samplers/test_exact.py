@@ -52,6 +52,7 @@ def test_every_draw_equals_plain_loops(seed):
     assert result.counts.dtype == np.uint32
 
 
+@pytest.mark.slow
 @pytest.mark.claim("exact", "the float64 reference has the enumerated distribution, false-failure rate 1e-6")
 def test_open_2x2_grid_has_the_enumerated_distribution():
     grid = {"labels": 3, "constants": np.array([3, 11, 24]), "doubleton": "absolute", "beta": 6}
@@ -64,6 +65,7 @@ def test_open_2x2_grid_has_the_enumerated_distribution():
     assert chi_square_tail(counts, runs * probabilities) > FALSE_FAILURE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("doubleton", ["absolute", "potts"])
 def test_2x3_blocks_within_clamped_walls_have_the_enumerated_distribution(doubleton):
     """One run samples many copies of a 2x3 grid; the walls between them keep label 0 and pull on their neighbours."""

@@ -100,7 +100,7 @@ def assert_same(placement, sweeps, threads=None):
 
 
 @VECTORISED_LOOPS_EQUAL
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))])
 @pytest.mark.parametrize("widest", [False, True])
 def test_fast_loops_equal_the_definition(seed, widest):
     rng = np.random.default_rng(seed)

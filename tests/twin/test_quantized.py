@@ -90,6 +90,7 @@ def test_race_counts_every_pair_of_uniforms_that_the_model_would_draw(energy):
     assert np.array_equal(conditional(config, one_site(2), energy, value) * 2**16, counts)
 
 
+@pytest.mark.slow
 @ENUMERATED_CONDITIONAL
 @pytest.mark.parametrize(("energy", "temperature"), [((4, 0, 2), 4.0), ((0, 0, 0), 1.0), ((1, 9, 0), 0.5)])
 def test_race_of_three_labels_counts_every_triple(energy, temperature):

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.claim("model",
 TOGETHER = 10  # machines a test
 
 
-@pytest.mark.parametrize("first", range(0, MACHINES, TOGETHER))
+@pytest.mark.parametrize("first", [pytest.param(first, marks=[pytest.mark.slow] * (first > 0))
+                                   for first in range(0, MACHINES, TOGETHER)])
 def test_random_machines_give_the_recorded_bits(first: int) -> None:
     recorded = json.loads(RECORDED.read_text())["machines"]
     assert len(recorded) == MACHINES
@@ -27,5 +28,6 @@ def test_random_machines_give_the_recorded_bits(first: int) -> None:
         assert machine_digests(number) == recorded[number], f"machine {number}"
 
 
+@pytest.mark.slow
 def test_scenes_give_the_recorded_bits() -> None:
     assert scene_digests() == json.loads(RECORDED.read_text())["scenes"]

@@ -27,6 +27,8 @@ TESTS_SEE_ERROR = pytest.mark.claim(
     "statistics", "the tests see a 5 % error of T, a wrong tie rule, a wrong comparison and quantization itself")
 
 FALSE_FAILURE = 1e-6
+pytestmark = pytest.mark.slow
+
 LIMIT = FALSE_FAILURE / 10
 TILE = {"mesh_rows": 1, "mesh_cols": 1, "spus": 1, "tile_rows": 256, "tile_cols": 256}
 WIDTHS = {
