@@ -11,7 +11,7 @@ import click
 
 from mrfhw.cost.cost import Cost
 from mrfhw.gateware.unit.energy import EnergyPipeline
-from mrfhw.generation.verilog import component_verilog
+from mrfhw.generation.modules import component_verilog
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from studies.cells import KINDS

@@ -19,7 +19,8 @@ import click
 from tqdm import tqdm
 
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.machine.derived import BUS_BITS, Derived
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.numbers import BUS_BITS
 from mrfhw.machine.registers import LMEM_WORDS
 from mrfhw.runs.chains import sample
 from mrfhw.runs.first import prepared

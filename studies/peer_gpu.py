@@ -32,9 +32,8 @@ import numpy as np
 
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.energy import Energy
-from mrfhw.field.files import load_problem
 from mrfhw.field.initial import initial_labels
-from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.problem import Problem, ProblemError, Run, load_problem
 from mrfhw.samplers.cpu import RESTING, solve
 from mrfhw.samplers.field_energy import FieldEnergy
 from studies.scene_jobs import CHAINS

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.gateware.mesh.mesh import TILE
 from mrfhw.gateware.tile.spe import Spe
-from mrfhw.generation.verilog import component_verilog
+from mrfhw.generation.modules import component_verilog
 from mrfhw.machine.config import PRESETS, Config
 from studies.cells import RESOURCES, occupied
 from studies.lanes_and_slots import LanesAndSlots

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from mrfhw.cost.links import BoardLink, LogMemory
 from mrfhw.machine.config import Config
-from mrfhw.machine.derived import BUS_BITS, Derived
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.numbers import BUS_BITS
 from mrfhw.machine.registers import LMEM_WORDS
 
 __all__ = ["RUN_SWEEPS", "MemoryRate", "Rate", "Workload", "read_out"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import dataclasses
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from mrfhw.field.given import NUMBER_MAX, mask, short, whole_array, whole_number
-from mrfhw.field.records import Record, Recorded, read_record
+from mrfhw.field.records import Fields, Record, Recorded, check_arrays, named, read_record, take, write_record
 from mrfhw.field.schedule import Schedule
 from mrfhw.field.terms import CHANNELS_MAX, DOUBLETONS, Channel, channels_of, check_edges
 from mrfhw.system.errors import ProblemError
@@ -18,7 +20,7 @@ from mrfhw.system.files import output_path
 
 __all__ = [
     "DATA", "ESTIMATES", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SEEDS", "SPOKEN", "WHOLE_NUMBERS", "Problem",
-    "ProblemError", "Run", "Schedule", "check_labels", "check_one_size",
+    "ProblemError", "Run", "Schedule", "check_labels", "check_one_size", "load_problem", "problem_of", "run_of", "save_problem",
 ]
 
 LABELS_MIN, LABELS_MAX = 2, 256
@@ -219,16 +221,12 @@ class Problem(Recorded):
     def save(self, path: str | os.PathLike[str], run: Run | None = None) -> None:
         """Write a file that `load` and `mrfhw run problem` read, with `run` beside it. Raises ProblemError for what is no path
         of a file, or none that may be written, and OSError where the disk is full."""
-        from mrfhw.field.files import save_problem
-
         with output_path("path", path, "a file") as file:
             save_problem(file, self, run)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Problem:
-        """The problem in a file. Raises ProblemError in one line. `mrfhw.field.files.load_problem` gives the run as well."""
-        from mrfhw.field.files import load_problem
-
+        """The problem in a file. Raises ProblemError in one line. `load_problem` gives the run as well."""
         return load_problem(path)[0]
 
     # -- size
@@ -326,8 +324,6 @@ class Run(Recorded):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Run:
         """The run in a file. Raises ProblemError in one line."""
-        from mrfhw.field.files import run_of
-
         return run_of(read_record(path, "run"), path)
 
 
@@ -341,3 +337,71 @@ def check_one_size(first: np.ndarray, second: np.ndarray) -> None:
     if first.shape != second.shape:
         raise ProblemError(f"the second image is {second.shape[-1]}x{second.shape[0]}; the first is "
                            f"{first.shape[-1]}x{first.shape[0]}: give images of one size")
+
+
+# -- files
+
+SCHEDULE: Fields = {"kind": (str,), "start": (int, float), "ratio": (int, float), "limit": (int, float), "table": (list,),
+                    "stride": (int,)}
+NEEDED = {"constant": ("start",), "geometric": ("start", "ratio", "limit"), "table": ("table",)}  # entries of a schedule
+RUN: Fields = {"sweeps": (int,), "burn_in": (int,), "seed": (int,), "initial": (str,), "estimate": (str,),
+               "partial": (bool,)}  # the last is of files of earlier versions, where it is never true
+PROBLEM: Fields = {"labels": (int,), "singleton2_origin": (list,), "singleton": (str, list), "doubleton": (str,),
+                   "alpha": (int, float, list), "singleton_max": (int, float, list, type(None)),
+                   "beta": (int, float), "tau": (int, float, type(None)), "energy_shift": (int,), "out_of_range": (int,),
+                   "schedule": (dict,), "run": (dict, type(None))}
+
+
+def problem_of(record: Record, path: object) -> tuple[Problem, Run | None]:
+    """The problem, and the run beside it, of a record read from `path`. Raises ProblemError that names it."""
+    scalars = take(path, "the problem", record.scalars, PROBLEM, ("labels",))
+    arrays = dict(record.arrays)
+    found = scalars.pop("run", None)
+    run = None if found is None else _run(path, found, arrays.pop(INITIAL, None))
+    check_arrays(path, "a problem", arrays, (*DATA, *MASKS), () if "unary" in arrays else ("singleton1",))
+    if "schedule" in scalars:
+        entries = take(path, "the schedule", scalars["schedule"], SCHEDULE, ("kind",))
+        take(path, f"the {entries['kind']} schedule", scalars["schedule"], SCHEDULE, NEEDED.get(entries["kind"], ()))
+        table = entries.pop("table", [])
+        if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in table):
+            raise ProblemError(f"{path}: table of the schedule has other things than numbers: write numbers")
+        scalars["schedule"] = named(path, Schedule, **entries, table=tuple(map(float, table)))
+    origin = scalars.get("singleton2_origin", [0, 0])
+    if len(origin) != 2 or not all(type(value) is int for value in origin):
+        raise ProblemError(f"{path}: singleton2_origin of the problem is {origin!r:.60}; it must be a row and a column: write it "
+                           "so")
+    return named(path, Problem, **{**scalars, "singleton2_origin": (origin[0], origin[1])}, **arrays), run
+
+
+def _run(path: object, found: Mapping[str, Any], initial: np.ndarray | None) -> Run:
+    scalars = take(path, "the run", found, RUN, ("sweeps",))
+    scalars.pop("partial", None)
+    if initial is not None:
+        if "initial" in scalars:
+            raise ProblemError(f"{path}: the run has initial labels and a name for them: leave out one")
+        check_arrays(path, "a run", {INITIAL: initial}, (INITIAL,), ())
+        scalars["initial"] = initial
+    run: Run = named(path, Run, **scalars)
+    return run
+
+
+def run_of(record: Record, path: object) -> Run:
+    """The run of a record read from `path`. Raises ProblemError that names it."""
+    arrays = dict(record.arrays)
+    initial = arrays.pop(INITIAL, None)
+    check_arrays(path, "a run", arrays, (INITIAL,), ())
+    return _run(path, record.scalars, initial)
+
+
+def save_problem(path: str | os.PathLike[str], problem: Problem, run: Run | None = None) -> None:
+    """Write a problem, and how long it is sampled, for `mrfhw run problem`. Raises OSError."""
+    record = problem.record
+    if run is None:
+        return write_record(path, record)
+    return write_record(path, dataclasses.replace(record, scalars={**record.scalars, "run": run.record.scalars},
+                                                  arrays={**record.arrays, **run.record.arrays}))
+
+
+def load_problem(path: str | os.PathLike[str]) -> tuple[Problem, Run | None]:
+    """The problem in a file, and its run where it has one. Raises ProblemError in one line."""
+    return problem_of(read_record(path, "problem"), path)

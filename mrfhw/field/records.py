@@ -24,8 +24,8 @@ from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import output_path, replaced
 from mrfhw.system.input_files import read_plain
 
-__all__ = ["LIMIT_BYTES", "VERSION", "Fields", "Record", "Recorded", "canonical", "kind_of", "read_record", "same_arrays", "take",
-           "write_record"]
+__all__ = ["LIMIT_BYTES", "VERSION", "Fields", "Record", "Recorded", "canonical", "check_arrays", "kind_of",
+           "named", "read_record", "same_arrays", "take", "write_record"]
 
 VERSION = 1  # of every record's format
 LIMIT_BYTES = 1 << 32  # of a file's members together, decompressed
@@ -261,3 +261,22 @@ def take(path: object, what: str, scalars: Mapping[str, Any], fields: Fields, ne
 
 NAMES: dict[type, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "null",
                           list: "a list", dict: "an object"}
+
+
+def check_arrays(path: object, what: str, found: Mapping[str, np.ndarray], known: tuple[str, ...],
+                  needed: tuple[str, ...]) -> None:
+    """Raise ProblemError for an array of a file at `path` that is not `known`, and for one missing that is `needed`."""
+    for name in found:
+        if name not in known:
+            raise ProblemError(f"{path} has the unknown array {name!r}; {what} has {', '.join(known)}: leave it out")
+    for name in needed:
+        if name not in found:
+            raise ProblemError(f"{path} lacks the array {name}: add it")
+
+
+def named(path: object, make: Any, /, **values: Any) -> Any:
+    """`make(**values)`; what it refuses names the file."""
+    try:
+        return make(**values)
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error}") from None

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.records import Record, Recorded, read_record
+from mrfhw.field.records import Fields, Record, Recorded, check_arrays, read_record, take
+from mrfhw.system.errors import ProblemError
 from mrfhw.system.large_arrays import zeros
 
-__all__ = ["ARRAYS", "NUMBERS", "Adding", "Result", "added", "first_difference", "histogram", "mean_label", "numbers"]
+__all__ = ["ARRAYS", "NUMBERS", "Adding", "Result", "added", "first_difference", "histogram", "mean_label", "numbers",
+           "result_of"]
 
 
 class Adding(Enum):
@@ -126,8 +128,6 @@ class Result(Recorded):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """The result in a file. Raises ProblemError in one line."""
-        from mrfhw.field.files import result_of
-
         return result_of(read_record(path, "result"), path)
 
 
@@ -208,3 +208,22 @@ def first_difference(a: Result, b: Result) -> str | None:
         if getattr(a, key) != getattr(b, key):
             return f"{names} differ in {key}: {getattr(a, key)}, {getattr(b, key)}"
     return None
+
+
+def result_of(record: Record, path: object) -> Result:
+    """The result of a record read from `path`. Raises ProblemError that names it."""
+    fields: Fields = {"backend": (str,), **{name: (int, float, type(None)) for name in NUMBERS}}
+    scalars = take(path, "the result", record.scalars, fields, ("backend", "label_evaluations", "wall_seconds"))
+    arrays = record.arrays
+    check_arrays(path, "a result", arrays, ARRAYS, ("last", "initial"))
+    last = arrays["last"]
+    grid = last.shape[:2]
+    wanted: dict[str, tuple[int | None, ...]] = {
+        "last": (None, None), "initial": grid, "counts": (*grid, None), "sums": (*grid, 2), "messages": (None, 3),
+        "lmem": (*grid, 4)}
+    for name, array in arrays.items():
+        if array.ndim != len(wanted[name]) or any(w not in (None, n) for w, n in zip(wanted[name], array.shape, strict=True)):
+            raise ProblemError(f"{path}: {name} has shape {array.shape}; with labels of {last.shape} it must be "
+                               f"{tuple('n' if w is None else w for w in wanted[name])}: give a saved result")
+    values: dict[str, Any] = {**scalars, **arrays}
+    return Result(**values)

@@ -22,7 +22,8 @@ from mrfhw.gateware.link.usb import USB, USB_IO
 from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.generation.ethernet_core import ethernet_core
 from mrfhw.generation.identity import circuit_digest
-from mrfhw.generation.verilog import TOP, component_verilog
+from mrfhw.generation.modules import component_verilog
+from mrfhw.generation.verilog import TOP
 from mrfhw.machine.config import Config
 
 __all__ = ["BURST_BEATS", "BoardDesign"]

@@ -25,7 +25,7 @@ _KNOWN: dict[tuple[Config, bool], str] = {}  # by the machine and whether its me
 def _circuit(config: Config) -> Verilog:
     def make() -> str:
         # Amaranth, which a host that finds the digest in its cache does without.
-        from mrfhw.generation.verilog import circuit_text
+        from mrfhw.generation.modules import circuit_text
 
         return circuit_text(config)
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
 
 from mrfhw.machine.address_widths import AddressWidths
+from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import Region
 
 __all__ = ["AddressMap"]
 
 
-@dataclass(frozen=True)
 class AddressMap(AddressWidths):
     """Where a machine's tiles lie on its bus. Addresses count 32-bit words."""
+
+    def __init__(self, config: Config):
+        super().__init__(Derived.of(config))
 
     @overload
     def tile(self, tile: int, region: Region, offset: int = 0) -> int: ...
@@ -34,6 +36,6 @@ class AddressMap(AddressWidths):
 
     def generators(self) -> np.ndarray:
         """(generators,) word addresses of the generators. The four words of a state are written and read through one address."""
-        c = Derived.of(self.config)
+        c = self.config
         tile, generator = np.divmod(np.arange(c.generators), c.tile_generators)
         return self.tile(tile, Region.RANDOM, generator)

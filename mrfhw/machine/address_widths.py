@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mrfhw.machine.address_space import GLOBAL_WORDS, LABEL_TABLE_WORDS, REGION_BITS
 from mrfhw.machine.bits import bits_for
-from mrfhw.machine.config import Config
-from mrfhw.machine.derived import Derived
+from mrfhw.machine.numbers import Numbers
 
 __all__ = ["AddressWidths"]
 
@@ -16,12 +15,12 @@ __all__ = ["AddressWidths"]
 class AddressWidths:
     """The fields of a word address, each as the number of its bits."""
 
-    config: Config
+    config: Numbers
 
     @property
     def bank_bits(self) -> int:
         """Number of a bank of S2Mem."""
-        return (Derived.of(self.config).s2_banks - 1).bit_length()
+        return (self.config.s2_banks - 1).bit_length()
 
     @property
     def lmem_bank_bits(self) -> int:
@@ -30,7 +29,7 @@ class AddressWidths:
     @property
     def offset_bits(self) -> int:
         """Word address within a memory of a tile."""
-        c = Derived.of(self.config)
+        c = self.config
         return max(c.site_address_bits, c.s2_address_bits + self.bank_bits, c.lmem_address_bits + self.lmem_bank_bits + 1,
                    self.pairwise_bits if c.pairwise_bits else c.label_bits, self.label_table_bits if c.subset_slots else 0)
 
@@ -42,13 +41,13 @@ class AddressWidths:
     @property
     def pairwise_bits(self) -> int:
         """Word of the doubleton tables: two labels; or which of two tables, a label, a slot and the lanes' part of it."""
-        c = Derived.of(self.config)
+        c = self.config
         return 2 * c.label_bits if c.lanes == 1 else 1 + c.label_bits + c.pairwise_slot_bits + self.pairwise_part_bits
 
     @property
     def pairwise_part_bits(self) -> int:
         """Which lanes of a slot: `Derived.pairwise_lanes` of them a word."""
-        c = Derived.of(self.config)
+        c = self.config
         return (c.lanes // c.pairwise_lanes).bit_length() - 1
 
     @property
@@ -58,7 +57,7 @@ class AddressWidths:
     @property
     def tile_bits(self) -> int:
         """Digits of a tile's number, one a level of the control tree."""
-        return Derived.of(self.config).tree_levels * bits_for(self.config.hub_fan_in)
+        return self.config.tree_levels * bits_for(self.config.hub_fan_in)
 
     @property
     def broadcast_bit(self) -> int:

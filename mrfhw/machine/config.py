@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
+from mrfhw.machine.constraints import first_broken
+from mrfhw.machine.fields import MESH_SIDE, Fields
 from mrfhw.machine.latency import Latency
-from mrfhw.machine.parameters import ConfigError, Parameter, check, choice, described, parameters, whole
-from mrfhw.machine.samplers import SAMPLERS, Cdf, Race, Sampler, sampler_of, sampler_parameters
+from mrfhw.machine.parameters import ConfigError, Parameter, check, described, parameters
+from mrfhw.machine.samplers import SAMPLERS, Cdf, Race, sampler_of, sampler_parameters
 
-__all__ = ["CLOCK_HZ", "MESH_SIDE", "PRESETS", "WORDS_MAX", "Config", "ConfigError", "mesh_shape"]
+__all__ = ["CLOCK_HZ", "MESH_SIDE", "PRESETS", "Config", "ConfigError", "mesh_shape"]
 
 CLOCK_HZ = 1_000_000, 1_000_000_000  # of a machine or a board, least and most
-MESH_SIDE = 64  # rows or columns of a mesh at most
-WORDS_MAX = 1 << 16  # sites of a tile, or its singleton-2 words, at most
 
 
 def mesh_shape(spes: int) -> tuple[int, int]:
@@ -31,7 +31,7 @@ def mesh_shape(spes: int) -> tuple[int, int]:
 
 @described
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Config:
+class Config(Fields):
     """Parameters of one accelerator. Every argument is checked; `ConfigError` says what to change.
 
     sampler: how a label is drawn, `mrfhw.machine.samplers.Race` or `Cdf` with their own parameters; "race" or "cdf" stands for that
@@ -40,48 +40,7 @@ class Config:
     Two machines are equal where their parameters are, `mrfhw.machine.derived.Derived` or not.
     """
 
-    mesh_rows: int = whole(4, 1, MESH_SIDE, "Rows of the mesh of SPEs.")
-    mesh_cols: int = whole(4, 1, MESH_SIDE, "Columns of the mesh of SPEs.")
-    spus: int = choice(2, (1, 2, 4), "Sampling units of an SPE, each with a site of its own.")
-    lanes: int = choice(1, (1, 2, 4, 8, 16), "Lanes of a sampling unit: labels of its site that it evaluates a cycle.")
-    subset_slots: int = choice(0, (0, *range(2, 17)), "Slots of a site's subset: each visit evaluates so many of its slots, those "
-                               "of the neighbours' labels and some of the others, in place of all; 0 for all.")
-    tile_rows: int = whole(64, 2, 1024, "Rows of sites that an SPE holds at most.")
-    tile_cols: int = whole(64, 2, 1024, "Columns of sites that an SPE holds at most.")
-    label_bits: int = whole(6, 1, 8, "Width of a label.")
-    data_bits: int = whole(6, 1, 31, "Width of a singleton datum, of its first channel.")
-    data_bits_2: int = whole(0, 0, 8, "Width of the second channel, 0 for none.")
-    data_bits_3: int = whole(0, 0, 8, "Width of the third channel, 0 for none.")
-    distance: str = choice("difference", ("difference", "hamming", "both"), "How data of the first channel are compared: by their "
-                           "difference (absolute, squared), by the number of unlike bits, or as a problem says.")
-    singleton_cap: int = choice(0, (0, 1), "Whether E_singleton has a limit (singleton_max).")
-    doubletons: str = choice("functions", ("functions", "table"), "What the machine makes doubletons with: functions of two "
-                             "labels, and a table where it has one, or a table alone, which holds any of them.")
-    pairwise_bits: int = whole(0, 0, 8, "Width of an entry of the doubleton table, 0 for no table.")
-    edge_bits: int = whole(0, 0, 4, "Width of an edge's weight, 0 for no weights.")
-    energy_bits: int = whole(12, 4, 20, "Width of a label's energy, saturating (Equation 3.1).")
-    weight_bits: int = whole(8, 1, 12, "Width of alpha and beta.")
-    vector_bits: int = whole(4, 0, 6, "Width of a signed component of a label's vector, 0 for none (squared doubleton).")
-    shift_bits: int = whole(4, 0, 4, "Width of energy_shift, 0 for none.")
-    sampler: Sampler = dataclasses.field(default_factory=Race)
-    temperature_bits: int = whole(18, 12, 24, "Width of the temperature's coefficient, T (race) or log2(e)/T (cdf).")
-    temperature_table: int = whole(256, 2, 1024, "Entries of the temperature table.")
-    counter_bits: int = whole(8, 1, 16, "Width of a histogram counter.")
-    address_bits: int = whole(0, 0, 32, "Width of a message's site address, 0 for as many as the sites need.")
-    lmem_banks: int = choice(1, (1, 4), "Banks of the label memory.")
-    s2_words: int = whole(0, 0, WORDS_MAX, "Singleton-2 words that an SPE holds, 0 for one a site, or two where it holds what "
-                          "its sites reach.")
-    hub_fan_in: int = choice(4, (2, 4, 8, 16), "Inputs of a log hub, and of a node of the control tree.")
-    hub_depth: int = whole(4, 1, 64, "Messages that a log hub's FIFO holds.")
-    line_levels: int = whole(0, 0, 6, "Upper levels of the log's tree whose hubs pass whole lines, 0 for none.")
-    line_bits: int = whole(512, 32, 4096, "Width of a packed log line.")
-
-    latency: ClassVar[Latency] = Latency()  # of the gateware; a machine may have its own (`with_latency`)
-
     def __post_init__(self) -> None:
-        # What refuses a machine is computed from numbers that follow from a machine.
-        from mrfhw.machine.constraints import first_broken
-
         check(self)
         object.__setattr__(self, "sampler", sampler_of(self.sampler))
         object.__setattr__(self, "latency", Latency.of_lanes(self.lanes, self.subset_slots))

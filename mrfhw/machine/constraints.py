@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mrfhw.machine.address_space import ADDRESS_LIMIT
 from mrfhw.machine.address_widths import AddressWidths
 from mrfhw.machine.bits import bits_for
-from mrfhw.machine.config import WORDS_MAX, Config
-from mrfhw.machine.derived import DIFFERENCE_BITS, Derived
+from mrfhw.machine.fields import WORDS_MAX, Fields
+from mrfhw.machine.numbers import DIFFERENCE_BITS, Numbers
 
 __all__ = ["CONSTRAINTS", "first_broken"]
 
@@ -20,18 +19,18 @@ def _multiple(name: str, value: int, step: int, why: str) -> str | None:
     return f"{name} is {value}; with {why} it must be a multiple of {step}: give {value + -value % step}"
 
 
-def tile_rows(c: Derived) -> str | None:
+def tile_rows(c: Numbers) -> str | None:
     """A tile's rows fill the banks of the label memory."""
     return _multiple("tile_rows", c.tile_rows, c.row_step, f"lmem_banks = {c.lmem_banks}")
 
 
-def tile_cols(c: Derived) -> str | None:
+def tile_cols(c: Numbers) -> str | None:
     """A tile's columns fill groups of sites of one colour, and the banks of the label memory."""
     lanes = f", lanes = {c.lanes}" if c.lanes > 1 else ""
     return _multiple("tile_cols", c.tile_cols, c.col_step, f"spus = {c.spus}{lanes} and lmem_banks = {c.lmem_banks}")
 
 
-def lanes(c: Derived) -> str | None:
+def lanes(c: Numbers) -> str | None:
     """Lanes that share a site draw its label by race, in an SPE with one unit."""
     if c.lanes == 1:
         return None
@@ -45,7 +44,7 @@ def lanes(c: Derived) -> str | None:
     return None
 
 
-def subset_slots(c: Derived) -> str | None:
+def subset_slots(c: Numbers) -> str | None:
     """Subsets are drawn by race, in an SPE with one unit, which reads neighbours' labels and its site's own from four banks."""
     if not c.subset_slots:
         return None
@@ -67,14 +66,14 @@ def subset_slots(c: Derived) -> str | None:
     return None
 
 
-def tile_sites(c: Derived) -> str | None:
+def tile_sites(c: Numbers) -> str | None:
     """A tile's memories have at most 2^16 sites."""
     if c.tile_sites > WORDS_MAX:
         return f"tile_rows x tile_cols is {c.tile_sites} sites; the limit is {WORDS_MAX}: use more SPEs"
     return None
 
 
-def site_address(c: Derived) -> str | None:
+def site_address(c: Numbers) -> str | None:
     """A message's address reaches every site."""
     if c.address_bits and c.sites > 1 << c.address_bits:
         return (f"address_bits is {c.address_bits}; {c.sites} sites need {bits_for(c.sites)}: give that, or 0 to have it "
@@ -82,7 +81,7 @@ def site_address(c: Derived) -> str | None:
     return None
 
 
-def difference(c: Derived) -> str | None:
+def difference(c: Numbers) -> str | None:
     """A difference of data is squared."""
     if c.distance != "hamming" and c.data_bits > DIFFERENCE_BITS:
         return (f"data_bits is {c.data_bits}; a machine that takes differences of data (distance = {c.distance}) has at most "
@@ -90,7 +89,7 @@ def difference(c: Derived) -> str | None:
     return None
 
 
-def channels(c: Derived) -> str | None:
+def channels(c: Numbers) -> str | None:
     """Channels follow one another, and a datum is one word of the bus."""
     if c.data_bits_3 and not c.data_bits_2:
         return f"data_bits_3 is {c.data_bits_3} and data_bits_2 is 0; the third channel follows the second: give data_bits_2"
@@ -100,7 +99,7 @@ def channels(c: Derived) -> str | None:
     return None
 
 
-def vectors(c: Derived) -> str | None:
+def vectors(c: Numbers) -> str | None:
     """A vector's components have a sign, and serve a function of the gateware's."""
     if c.vector_bits and c.doubletons == "table":
         return (f"vector_bits is {c.vector_bits} and doubletons is table; what the squared distance of vectors comes to is in the "
@@ -110,21 +109,21 @@ def vectors(c: Derived) -> str | None:
     return None
 
 
-def doubleton_table(c: Derived) -> str | None:
+def doubleton_table(c: Numbers) -> str | None:
     """A machine whose doubletons are a table has one."""
     if c.doubletons == "table" and not c.pairwise_bits:
         return "doubletons is table and pairwise_bits is 0; the table's entries have a width: give pairwise_bits = 1 or more"
     return None
 
 
-def line_bytes(c: Derived) -> str | None:
+def line_bytes(c: Numbers) -> str | None:
     """A line is whole bytes."""
     if c.line_bits % 8:
         return f"line_bits is {c.line_bits}; a line is whole bytes: give {c.line_bits + -c.line_bits % 8}"
     return None
 
 
-def bus_address(c: Derived) -> str | None:
+def bus_address(c: Numbers) -> str | None:
     """A byte address of the bus has at most 32 bits."""
     needed = AddressWidths(c).address_bits
     if needed > ADDRESS_LIMIT:
@@ -133,14 +132,14 @@ def bus_address(c: Derived) -> str | None:
     return None
 
 
-def line_message(c: Derived) -> str | None:
+def line_message(c: Numbers) -> str | None:
     """A line holds at least one message."""
     if c.message_bits > c.line_bits:
         return f"line_bits is {c.line_bits}; a message has {c.message_bits} bits: give a wider line"
     return None
 
 
-def line_levels(c: Derived) -> str | None:
+def line_levels(c: Numbers) -> str | None:
     """The log's tree has the levels that pass lines."""
     if c.line_levels > c.tree_levels:
         return (f"line_levels is {c.line_levels}; the tree of {c.spes} SPEs with hub_fan_in = {c.hub_fan_in} has {c.tree_levels} "
@@ -149,13 +148,12 @@ def line_levels(c: Derived) -> str | None:
 
 
 # Each takes the numbers of parameters and returns the line of what is wrong, None where nothing is; the first broken one is said.
-CONSTRAINTS: tuple[Callable[[Derived], str | None], ...] = (
+CONSTRAINTS: tuple[Callable[[Numbers], str | None], ...] = (
     lanes, subset_slots, tile_rows, tile_cols, tile_sites, difference, channels, doubleton_table, vectors, site_address, line_bytes,
     bus_address, line_message, line_levels)
 
 
-def first_broken(config: Config) -> str | None:
+def first_broken(fields: Fields) -> str | None:
     """The line of the first limit that parameters, each within its own, break; None where they are a machine's."""
-    values: dict[str, Any] = vars(config)
-    numbers = Derived.unchecked(values)
+    numbers = Numbers.unchecked(vars(fields))
     return next((line for constraint in CONSTRAINTS if (line := constraint(numbers)) is not None), None)

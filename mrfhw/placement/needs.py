@@ -10,7 +10,8 @@ from mrfhw.field.energy import doubleton_table
 from mrfhw.field.problem import Problem
 from mrfhw.machine.bits import bits_for, of_channel
 from mrfhw.machine.config import Config
-from mrfhw.machine.derived import DIFFERENCE_BITS, Derived
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.numbers import DIFFERENCE_BITS
 from mrfhw.machine.parameters import parameters
 
 __all__ = ["needed_parameters"]

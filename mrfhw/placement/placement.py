@@ -20,7 +20,7 @@ import numpy as np
 from mrfhw.field.energy import doubleton_table, edge_weights
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
-from mrfhw.machine.address_widths import AddressWidths
+from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import LMEM_WORDS
@@ -465,7 +465,7 @@ class Placement:
         if c.lanes == 1:
             return np.asarray(labels[:, None] << c.label_bits | labels)
         words = self.label_groups.slots * (c.lanes // c.pairwise_lanes)
-        part_bits = AddressWidths(c).pairwise_part_bits
+        part_bits = AddressMap(c).pairwise_part_bits
         of_neighbour = labels[:, None] << c.pairwise_slot_bits + part_bits | np.arange(words)
         return np.stack([of_neighbour, of_neighbour | 1 << c.label_bits + c.pairwise_slot_bits + part_bits])
 

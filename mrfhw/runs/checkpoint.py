@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from mrfhw.backends.backend import Pauses
-from mrfhw.field.files import result_of
 from mrfhw.field.problem import ProblemError
 from mrfhw.field.records import Record, read_record, write_record
-from mrfhw.field.result import Result
+from mrfhw.field.result import Result, result_of
 from mrfhw.field.state import RunState
 
 __all__ = ["EVERY", "Checkpoint", "Keeping", "Looks", "pauses_of"]

@@ -57,7 +57,7 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
     """
     from cocotb_tools.runner import get_runner  # here, as each bench imports this module and does without them
 
-    from mrfhw.generation.verilog import component_verilog
+    from mrfhw.generation.modules import component_verilog
 
     if shutil.which("iverilog") is None:
         raise BenchError("iverilog is not installed; the benches run on it: install it (Debian: apt-get install iverilog)")

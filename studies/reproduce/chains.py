@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from mrfhw.field.problem import Problem, ProblemError, Run
-from mrfhw.machine.config import WORDS_MAX, Config
+from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.fields import WORDS_MAX
 from mrfhw.placement.placement import Placement
 from mrfhw.twin.machine import Machine
 

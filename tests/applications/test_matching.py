@@ -17,8 +17,7 @@ from mrfhw.applications.stereo.field import CENSUS_ENERGY, DOUBT, DOUBT_OUTSIDE,
 from mrfhw.applications.two_ways import SQUARE, along_rows, behind, filled, matched_to, mirrored, shown_behind, unmatched
 from mrfhw.cli import main
 from mrfhw.field.energy import singleton_energies
-from mrfhw.field.files import load_problem
-from mrfhw.field.problem import LABELS_MAX, Run
+from mrfhw.field.problem import LABELS_MAX, Run, load_problem
 from mrfhw.machine.config import Config
 from mrfhw.samplers.boxes import least_in_boxes
 from mrfhw.samplers.data import energy_bound, sources

@@ -21,8 +21,7 @@ from mrfhw.applications.motion.field import (
 )
 from mrfhw.cli import main
 from mrfhw.field.energy import doubleton_table, singleton_energies
-from mrfhw.field.files import load_problem
-from mrfhw.field.problem import ProblemError, Run
+from mrfhw.field.problem import ProblemError, Run, load_problem
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.pictures.flow import read_flow

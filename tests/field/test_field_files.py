@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from mrfhw.field import records
-from mrfhw.field.files import load_problem, save_problem
-from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, load_problem, save_problem
 from mrfhw.field.result import NUMBERS, Adding, Result, added
 from mrfhw.machine.config import Config
 from mrfhw.twin import machine

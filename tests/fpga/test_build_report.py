@@ -17,7 +17,7 @@ from mrfhw.cost.rates import Workload
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.report import PUBLISHED, RESULTS, kept_clock, kept_records
 from mrfhw.generation.generated import Verilog
-from mrfhw.generation.verilog import circuit_text
+from mrfhw.generation.modules import circuit_text
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race

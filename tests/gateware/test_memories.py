@@ -12,7 +12,8 @@ from mrfhw.gateware.common.memories import Queue, UnguardedMemory
 from mrfhw.gateware.common.poison import poisoned
 from mrfhw.gateware.control.singleton_address import SingletonAddress, offset_table
 from mrfhw.generation.identity import circuit, circuit_digest
-from mrfhw.generation.verilog import board_text, component_verilog
+from mrfhw.generation.modules import component_verilog
+from mrfhw.generation.verilog import board_text
 from mrfhw.machine.config import Config
 from mrfhw.simulation.chip import CompiledChip
 from support.comparing import compare

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from mrfhw.gateware.link.usb import UsbSerial
-from mrfhw.generation.verilog import TOP, component_verilog, usb_board_text
+from mrfhw.generation.modules import component_verilog
+from mrfhw.generation.verilog import TOP, usb_board_text
 from mrfhw.host.links import SimLink
 from mrfhw.machine.link_protocol import Operation, encode
 from sim.support.runner import run_bench
@@ -48,7 +49,7 @@ def test_serial_port(seed: int, sync: int, thorough: bool) -> None:
 @pytest.mark.slow
 def test_the_same_verilog_each_time() -> None:
     """Whatever order sets of words have in a process."""
-    program = ("from mrfhw.gateware.link.usb import UsbSerial; from mrfhw.generation.verilog import component_verilog; "
+    program = ("from mrfhw.gateware.link.usb import UsbSerial; from mrfhw.generation.modules import component_verilog; "
                "print(component_verilog(UsbSerial(), 'usb'))")
     texts = {subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, check=True,
                             capture_output=True).stdout for seed in ("1", "2")}

@@ -13,8 +13,9 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.generation.modules import component_verilog
 from mrfhw.generation.readable import is_identifier, modules_of, readable, renamed_modules
-from mrfhw.generation.verilog import component_verilog, verilog_text
+from mrfhw.generation.verilog import verilog_text
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import SAMPLERS
 

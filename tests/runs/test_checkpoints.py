@@ -20,8 +20,7 @@ from click.testing import CliRunner
 from mrfhw.backends.backend import Pauses
 from mrfhw.backends.plan import Plan, solve
 from mrfhw.cli import main
-from mrfhw.field.files import save_problem
-from mrfhw.field.problem import ProblemError, Run, Schedule
+from mrfhw.field.problem import ProblemError, Run, Schedule, save_problem
 from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config

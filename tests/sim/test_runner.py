@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mrfhw.gateware.unit.random import Random
-from mrfhw.generation.verilog import component_verilog
+from mrfhw.generation.modules import component_verilog
 from sim.support.runner import BenchError, run_bench
 
 pytestmark = pytest.mark.tools

@@ -16,8 +16,7 @@ from click.testing import CliRunner
 
 from mrfhw.applications.field.job import TASK
 from mrfhw.commands.applications import APPLICATIONS
-from mrfhw.field.files import save_problem
-from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.problem import Problem, ProblemError, Run, save_problem
 from mrfhw.pictures.flow import read_flow
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.twin.machine import solve

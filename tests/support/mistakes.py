@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from mrfhw.field.files import load_problem
-from mrfhw.field.problem import Problem, Run
+from mrfhw.field.problem import Problem, Run, load_problem
 from mrfhw.machine.config import Config
 from mrfhw.pictures.flow import write_flow
 from mrfhw.runs.chains import sample

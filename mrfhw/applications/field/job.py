@@ -9,8 +9,7 @@ import numpy as np
 from mrfhw.applications.options import machine_is_given
 from mrfhw.applications.options import most_sweeps as most_of
 from mrfhw.applications.task import Task
-from mrfhw.field.files import load_problem
-from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
+from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run, load_problem
 from mrfhw.jobs.job import Job, energy_settings
 from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.machine.manifest import config_from_options, split_options

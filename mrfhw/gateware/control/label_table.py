@@ -8,8 +8,8 @@ from amaranth import Module, ShapeLike, Value
 from amaranth.lib.wiring import In, Member
 
 from mrfhw.gateware.common.memories import UnguardedMemory
+from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import LABEL_TABLE_WORDS
-from mrfhw.machine.address_widths import AddressWidths
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 
@@ -20,7 +20,7 @@ UNUSED = "the table is written between runs and read during them"
 
 def label_table_ports(config: Config) -> dict[str, Member]:
     """table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`)."""
-    return {"table_write": In(1), "table_address": In(AddressWidths(config).label_table_bits), "table_data": In(32)}
+    return {"table_write": In(1), "table_address": In(AddressMap(config).label_table_bits), "table_data": In(32)}
 
 
 def join_label_table(m: Module, part: Any, write: Value, address: Value, word: Value) -> None:

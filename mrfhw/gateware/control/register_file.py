@@ -13,7 +13,8 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import GLOBAL_WORDS
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
-from mrfhw.machine.derived import COUNTER_BITS, Derived
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.numbers import COUNTER_BITS
 from mrfhw.machine.registers import (
     CONTROL_BITS,
     IDENTITY,

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.control.ops import KINDS, neighbour
-from mrfhw.machine.address_widths import AddressWidths
+from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 
@@ -30,7 +30,7 @@ class DoubletonTable(wiring.Component):
         super().__init__({
             "label": In(config.label_bits), "neighbours": In(data.ArrayLayout(neighbour(config), len(KINDS))),
             "entries": Out(data.ArrayLayout(data.ArrayLayout(config.pairwise_bits, len(KINDS)), config.lanes)),
-            "write": In(1), "address": In(AddressWidths(config).pairwise_bits),
+            "write": In(1), "address": In(AddressMap(config).pairwise_bits),
             "data": In(config.pairwise_lanes * config.pairwise_bits),
         })
 
@@ -39,7 +39,7 @@ class DoubletonTable(wiring.Component):
         c = self.config
         write_address, parts = self.address, 1
         if c.lanes > 1:
-            parts, bits = c.lanes // c.pairwise_lanes, AddressWidths(c).pairwise_part_bits
+            parts, bits = c.lanes // c.pairwise_lanes, AddressMap(c).pairwise_part_bits
             write_address = self.address[bits:-1]
         for name, comes_first in (("after", True), ("before", False)):
             m.submodules[name] = memory = UnguardedMemory(

@@ -12,7 +12,7 @@ from mrfhw.gateware.unit.doubleton_table import DoubletonTable
 from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.gateware.unit.random import Random
 from mrfhw.gateware.unit.samplers import sampler
-from mrfhw.machine.address_widths import AddressWidths
+from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 
@@ -35,7 +35,7 @@ class Spu(wiring.Component):
     def __init__(self, config: Config):
         config = Derived.of(config)
         self.config = config
-        pairwise = {"pairwise_write": In(1), "pairwise_address": In(AddressWidths(config).pairwise_bits),
+        pairwise = {"pairwise_write": In(1), "pairwise_address": In(AddressMap(config).pairwise_bits),
                     "pairwise_data": In(config.pairwise_lanes * config.pairwise_bits)}
         super().__init__({
             "valid": In(1), "first": In(1), "last": In(1), "label": In(config.label_bits),
