@@ -21,7 +21,7 @@ from tqdm import tqdm
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.numbers import BUS_BITS
-from mrfhw.machine.registers import LMEM_WORDS
+from mrfhw.machine.words import LMEM_WORDS
 from mrfhw.runs.chains import sample
 from mrfhw.runs.first import prepared
 from studies.scene_jobs import job_of

@@ -11,16 +11,9 @@ from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import NEIGHBOURS
-from mrfhw.machine.memory_words import (
-    SMALL_FACTOR_BITS,
-    WRAPS,
-    due_bits,
-    label_group_fields,
-    subset_size_fields,
-    wrap_fields,
-    written_group_fields,
-)
+from mrfhw.machine.memory_words import SMALL_FACTOR_BITS, WRAPS, due_bits, written_group_fields
 from mrfhw.machine.samplers import Race
+from mrfhw.machine.words import LabelWord, label_entry
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.visit_order import COLOURS
 
@@ -106,10 +99,6 @@ class Memory:
         return self.count * self.depth * self.width
 
 
-def _width(fields: dict[str, int]) -> int:
-    return sum(fields.values())
-
-
 def memories(config: Config) -> list[Memory]:
     """Every memory of the machine, all copies of it."""
     c = Derived.of(config)
@@ -137,19 +126,21 @@ def memories(config: Config) -> list[Memory]:
         width = c.line_bits + 1 if level > c.message_levels else message + level * bits_for(c.hub_fan_in)
         found.append(Memory("hubs", nodes, c.hub_depth, width))
     # Where a slot's word lies: in tiles that hold their reach by column and word, else by wrap, addresses and directions.
-    offsets = ([c.s2_address_bits + c.lane_bits, c.s2_address_bits] if c.holds_reach
-               else [_width(wrap_fields(c)), *[2 * c.s2_address_bits] * WRAPS, 2 * (2 + WRAPS)])
+    words = {word: sum(field.bits for field in fields.values()) for word, fields in label_entry(c).items()}
+    offsets = [words[LabelWord.WRAP], words[LabelWord.DELTA]]
+    if not c.holds_reach:
+        offsets += [words[LabelWord.DELTA]] * (WRAPS - 1) + [words[LabelWord.DIRECTION]]
     copies = c.spes if c.subset_slots else 1
     found += [Memory("label table", copies * count, c.max_labels, width) for count, width in (
         *((1, width) for width in offsets), *([(c.lanes, vector)] if vector else []),
-        *([(1, _width(label_group_fields(c)))] if c.lanes > 1 else []))]
+        *([(1, words[LabelWord.GROUP])] if c.lanes > 1 else []))]
     if c.subset_slots:
         found += [Memory("subsets", c.spes, c.max_labels, c.label_bits),
-                  Memory("subsets", c.spes, c.near_slots + 1, _width(subset_size_fields(c)))]
+                  Memory("subsets", c.spes, c.near_slots + 1, words[LabelWord.SUBSET] - c.label_bits)]
     return [*found, Memory("label table", copies, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
             Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
             Memory("tile bases", c.packers, max(2, c.packer_tiles), c.raster_bits),
-            Memory("groups in flight", 1, c.commit_queue_depth, due_bits(c) + _width(written_group_fields(c)))]
+            Memory("groups in flight", 1, c.commit_queue_depth, due_bits(c) + sum(written_group_fields(c).values()))]
 
 
 def multipliers(config: Config) -> Multipliers:

@@ -8,7 +8,7 @@ from mrfhw.cost.links import BoardLink, LogMemory
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.numbers import BUS_BITS
-from mrfhw.machine.registers import LMEM_WORDS
+from mrfhw.machine.words import LMEM_WORDS
 
 __all__ = ["RUN_SWEEPS", "MemoryRate", "Rate", "Workload", "read_out"]
 

@@ -18,28 +18,21 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import (
     CONTROL_BITS,
-    DELTA_WRAPPED,
     DIGITS,
     DOUBLETON_CODES,
-    GROUP_LANES,
     IDENTITY,
     INTERFACE_VERSION,
     LABEL_TABLE,
-    LMEM_WORDS,
     MODE_BITS,
     REGISTERS,
     STATUS_BITS,
-    SUBSET_OTHERS,
-    SUBSET_WEIGHT,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
-    WRAP_COLUMN,
-    LabelWord,
-    LmemWord,
     Region,
     Temperature,
     register,
 )
+from mrfhw.machine.words import LMEM_WORDS, LabelWord, entry_words, label_entry, log_message
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficient, geometric_registers
 from mrfhw.samplers.random import lane_states
@@ -95,11 +88,10 @@ def unpack_lines(config: Config, lines: np.ndarray) -> np.ndarray:
     config = Derived.of(config)
     bits = np.unpackbits(lines.reshape(-1, config.line_bits // 8), axis=1, bitorder="little")
     used = bits[:, :config.line_messages * config.message_bits].reshape(-1, config.message_bits).astype(np.int64)
-    fields, at = [], 0
-    for width in (config.counter_bits, config.label_bits, config.raster_bits):
-        fields.append(used[:, at:at + width] @ (1 << np.arange(width, dtype=np.int64)))
-        at += width
-    messages = np.stack(fields[::-1], 1) if len(used) else np.empty((0, 3), np.int64)
+    fields = log_message(config)
+    values = [used[:, fields[name].low:fields[name].end] @ (1 << np.arange(fields[name].bits, dtype=np.int64))
+              for name in ("address", "label", "count")]
+    messages = np.stack(values, 1) if len(used) else np.empty((0, 3), np.int64)
     return messages[messages[:, 2] > 0]
 
 
@@ -265,21 +257,24 @@ class Driver:
         table = np.zeros((rows, LABEL_TABLE_WORDS), np.int64)
         u, v = np.zeros((2, problem.labels), np.int64) if problem.vectors is None else (
             np.asarray(problem.vectors).T & (1 << c.vector_bits) - 1)
-        table[:problem.labels, LabelWord.VECTOR] = u | v << c.vector_bits
+        words = label_entry(c)
+        table[:problem.labels, LabelWord.VECTOR] = u | v << words[LabelWord.VECTOR]["v"].low
         for slot, entry in enumerate(p.label_entries):
-            table[slot, LabelWord.WRAP] = entry.row_threshold | entry.column << WRAP_COLUMN
+            table[slot, LabelWord.WRAP] = entry.row_threshold | entry.column << words[LabelWord.WRAP]["column"].low
             for wraps, (delta, wrapped) in enumerate(entry.deltas):
-                table[slot, LabelWord.DELTA + wraps] = delta | wrapped << DELTA_WRAPPED
-            directions = (*entry.row_directions, *entry.column_directions)
-            table[slot, LabelWord.DIRECTION] = sum((d & 3) << 2 * i for i, d in enumerate(directions))
+                table[slot, LabelWord.DELTA + wraps] = delta | wrapped << words[LabelWord.DELTA]["wrapped"].low
+            directions = zip(words[LabelWord.DIRECTION].values(), (*entry.row_directions, *entry.column_directions), strict=False)
+            table[slot, LabelWord.DIRECTION] = sum((d & field.mask) << field.low for field, d in directions)
         groups = p.label_groups
-        table[:groups.slots, LabelWord.GROUP] = np.array(groups.firsts) | groups.counts << GROUP_LANES
+        table[:groups.slots, LabelWord.GROUP] = np.array(groups.firsts) | groups.counts << words[LabelWord.GROUP]["count"].low
         if problem.constants is not None:
             table[:problem.labels, LabelWord.CONSTANT] = p.words(problem.constants)
         if p.subsets is not None:
             entries = len(p.subsets.others)
+            fields = words[LabelWord.SUBSET]
             table[:problem.labels, LabelWord.SUBSET] = p.subsets.slot
-            table[:entries, LabelWord.SUBSET] |= p.subsets.others << SUBSET_OTHERS | p.subsets.weights << SUBSET_WEIGHT
+            table[:entries, LabelWord.SUBSET] |= (p.subsets.others << fields["others"].low
+                                                  | p.subsets.weights << fields["weight"].low)
         where = LABEL_TABLE if p.subsets is None else self.map.broadcast(Region.LABELS)  # beside what needs it
         self._write(where + np.arange(table.size), table.ravel())
         if c.vector_bits:
@@ -308,16 +303,18 @@ class Driver:
 
     def _load_lmem(self, p: Placement, labels: np.ndarray, lmem: np.ndarray | None) -> None:
         tile, row, col = np.meshgrid(np.arange(self.config.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
-        word = (p.tiles(p.pad(labels)).astype(np.uint32) << LmemWord.LABEL
-                | p.tiles(p.exists).astype(np.uint32) << LmemWord.EXISTS
-                | p.tiles(p.clamped).astype(np.uint32) << LmemWord.CLAMPED)
+        current, before = entry_words(self.config)
+        word = (p.tiles(p.pad(labels)).astype(np.uint32) << current["label"].low
+                | p.tiles(p.exists).astype(np.uint32) << current["exists"].low
+                | p.tiles(p.clamped).astype(np.uint32) << current["clamped"].low)
         first = self._label_addresses(p, tile, row, col)
         if lmem is None:
             return self._write(first, word, stays=False)
         count, other, others = (p.tiles(p.pad(lmem[..., n])).astype(np.uint32) for n in (1, 2, 3))
         # The chip holds an entry's second word until the first is written, and then stores both.
         self._write(np.stack([first + 1, first], -1),
-                    np.stack([other << LmemWord.LABEL | others << LmemWord.COUNT, word | count << LmemWord.COUNT], -1), stays=False)
+                    np.stack([other << before["label"].low | others << before["count"].low, word | count << current["count"].low],
+                             -1), stays=False)
 
     def _label_addresses(self, p: Placement, tile: np.ndarray, row: np.ndarray, col: np.ndarray) -> np.ndarray:
         """Bus addresses of the first word of sites' LMem entries."""
@@ -355,9 +352,8 @@ class Driver:
         words = self.chip.read(np.ascontiguousarray(first[..., None] + wanted, np.uint32).ravel())
         words = np.pad(words.reshape(-1, p.entry_words), ((0, 0), (0, LMEM_WORDS - p.entry_words))).astype(np.int32)
         words = words.reshape(*first.shape, LMEM_WORDS)
-        label = words >> LmemWord.LABEL & (c.max_labels - 1)
-        count = words >> LmemWord.COUNT & c.count_max
-        return np.stack([p.untile(field[..., i]) for i in range(LMEM_WORDS) for field in (label, count)], -1)
+        return np.stack([p.untile(fields[name].of(words[..., word])) for word, fields in enumerate(entry_words(c))
+                         for name in ("label", "count")], -1)
 
     def reading_cycles(self, p: Placement) -> int:
         """Bus cycles that `lmem` takes, one access after the other."""

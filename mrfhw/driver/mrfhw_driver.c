@@ -282,10 +282,13 @@ mrfhw_error mrfhw_run(mrfhw_machine *m, uint32_t patience) {
 
 /* The sum of a site's labels, in place of the counts and the second label of its LMem entry. */
 static mrfhw_error take_sum(mrfhw_machine *m, uint32_t site, uint32_t word, uint32_t other, bool clamped) {
-    uint64_t sum = other >> MRFHW_LMEM_COUNT_BIT & MASK(MRFHW_COUNTER_WIDTH);
+    const uint32_t words[] = {word, other};
+    uint64_t sum = 0;
+    uint32_t at = 0;
 
-    sum = sum << MRFHW_LABEL_WIDTH | (other >> MRFHW_LMEM_LABEL_BIT & MASK(MRFHW_LABEL_WIDTH));
-    sum = sum << MRFHW_COUNTER_WIDTH | (word >> MRFHW_LMEM_COUNT_BIT & MASK(MRFHW_COUNTER_WIDTH));
+#define PART(from, bit, width) sum |= (uint64_t)(words[from] >> (bit) & MASK(width)) << at, at += (width);
+    MRFHW_LMEM_SUM(PART)
+#undef PART
     if (sum > (clamped ? 0 : largest(&m->problem))) return MRFHW_ERROR_COUNTS;
     m->counts[site] = (mrfhw_count)sum;
     return MRFHW_OK;

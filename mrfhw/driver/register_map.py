@@ -13,26 +13,20 @@ from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYT
 from mrfhw.machine.ports import MemoryPort
 from mrfhw.machine.registers import (
     CONTROL_BITS,
-    DELTA_WRAPPED,
     DIGITS,
     DOUBLETON_CODES,
-    GROUP_LANES,
     IDENTITY,
     INTERFACE_VERSION,
     LABEL_TABLE,
     MODE_BITS,
     REGISTERS,
     STATUS_BITS,
-    SUBSET_OTHERS,
-    SUBSET_WEIGHT,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
-    WRAP_COLUMN,
-    LabelWord,
-    LmemWord,
     Region,
     Temperature,
 )
+from mrfhw.machine.words import LABEL_WORD_TEXT, SUM, LabelWord, entry_words, label_entry, log_message
 
 __all__ = ["as_json", "c_header", "markdown", "register_map"]
 
@@ -55,20 +49,6 @@ REGION_TEXT = {
 }
 
 
-LABEL_WORD_TEXT = (
-    "wrap, by slot: from bit 0 on the row of a tile from which a site's word is another tile's, "
-    f"from bit {WRAP_COLUMN} on the column",
-    "constant, by label: its datum, channels side by side from bit 0 on",
-    "delta, by slot: what is added to a site's address in S2; where words come from other tiles there are two of these words, by "
-    f"columns of tiles, and from bit {DELTA_WRAPPED} on what is added where the row wraps",
-    f"subset, where the machine has them: by label its slot; by number of neighbours' slots, from bit {SUBSET_OTHERS} on the other "
-    f"slots (0: every slot is evaluated), and from bit {SUBSET_WEIGHT} on the logarithm of their weight",
-    f"group, by slot: its first label; from bit {GROUP_LANES} on how many labels",
-    "direction, by slot: row without and with wrap, column without and with wrap, two bits each from bit 0 on, signed",
-    "vector, by label: u from bit 0 on, v from bit `vector` on",
-)
-
-
 def register_map(config: Config, digest: str, port: MemoryPort | None = None) -> dict[str, Any]:
     """The map of one machine as plain data. Addresses are in 32-bit words; a byte address is four times that.
 
@@ -85,6 +65,7 @@ def register_map(config: Config, digest: str, port: MemoryPort | None = None) ->
 
 def _chip_map(config: Config, a: AddressMap, digest: str) -> dict[str, Any]:
     config = Derived.of(config)
+    label, entry = label_entry(config), entry_words(config)
     return {
         "address_bits": a.address_bits, "identity": IDENTITY, "version": INTERFACE_VERSION, "digest": digest,
         "registers": [{"name": r.name, "address": r.index, "access": r.access, "text": r.text} for r in REGISTERS.values()],
@@ -93,8 +74,9 @@ def _chip_map(config: Config, a: AddressMap, digest: str) -> dict[str, Any]:
         "tables": {
             "label": {"address": a.broadcast(Region.LABELS) if config.subset_slots else LABEL_TABLE,
                       "entries": config.max_labels, "words": LABEL_TABLE_WORDS,
-                      "word": {w.name.lower(): w.value for w in LabelWord}, "wrap_column": WRAP_COLUMN,
-                      "subset_others": SUBSET_OTHERS, "subset_weight": SUBSET_WEIGHT},
+                      "word": {w.name.lower(): w.value for w in LabelWord}, "wrap_column": label[LabelWord.WRAP]["column"].low,
+                      "subset_others": label[LabelWord.SUBSET]["others"].low,
+                      "subset_weight": label[LabelWord.SUBSET]["weight"].low},
             "temperature": {"address": TEMPERATURE_TABLE, "entries": config.temperature_table, "words": 1},
             "tile_base": {"address": TILE_BASE_TABLE, "entries": config.spes, "words": 1},
         },
@@ -104,7 +86,8 @@ def _chip_map(config: Config, a: AddressMap, digest: str) -> dict[str, Any]:
                    "counter": config.counter_bits, "temperature_fraction": config.temperature_fraction_bits,
                    "ratio_fraction": config.ratio_fraction_bits, "s2_address": config.s2_address_bits,
                    "lmem_address": config.lmem_address_bits, "site_address": config.site_address_bits},
-        "lmem_bits": {w.name.lower(): w.value for w in LmemWord},
+        "lmem_bits": {name: field.low for name, field in entry[0].items()},
+        "lmem_sum": [{"word": word, "bit": entry[word][name].low, "width": entry[word][name].bits} for word, name in SUM],
         "tiles": {
             "address": 1 << a.tiles_bit, "broadcast": 1 << a.broadcast_bit, "tile_stride": 1 << a.offset_bits + a.region_bits,
             "region_stride": 1 << a.offset_bits, "count": config.spes,
@@ -125,7 +108,7 @@ def markdown(config: Config, digest: str, port: MemoryPort | None = None) -> str
     lines += ["", "## Tables (write only)", "", "| word | table | entries | words an entry |", "| --- | --- | --- | --- |"]
     lines += [f"| {t['address']:#06x} | {name} | {t['entries']} | {t['words']} |" for name, t in m["tables"].items()]
     lines += ["", "Words of a label entry: " + ", ".join(f"{n} {w}" for n, w in m["tables"]["label"]["word"].items()) + ".",
-              "", *(f"- {text}" for text in LABEL_WORD_TEXT), "",
+              "", *(f"- {word.name.lower()}, {text}" for word, text in LABEL_WORD_TEXT.items()), "",
               "A write beyond a table's last entry is acknowledged and changes another entry. Reads of a table are answered with "
               "err. Writes to a register that is only read, and to tiles that are not there, are acknowledged and change nothing.",
               "", "All writes of a problem, in their order, are in a load image: the words that `mrfhw export` writes for a saved "
@@ -139,7 +122,9 @@ def markdown(config: Config, digest: str, port: MemoryPort | None = None) -> str
               "| region | number | content |", "| --- | --- | --- |"]
     lines += [f"| {r['name']} | {r['number']} | {r['text']} |" for r in m["tiles"]["regions"]]
     lines += ["", "Fields of the two words of an LMem entry, by lowest bit: "
-              + ", ".join(f"{n} {b}" for n, b in m["lmem_bits"].items()) + "."]
+              + ", ".join(f"{n} {b}" for n, b in m["lmem_bits"].items()) + ".",
+              "", "Of a run of sums a site's is, from its lowest bits on, "
+              + ", ".join(f"bits {p['bit'] + p['width'] - 1}:{p['bit']} of word {p['word']}" for p in m["lmem_sum"]) + "."]
     if port is not None:
         lines += _log_page(m, port)
     return "\n".join(lines) + "\n"
@@ -195,18 +180,19 @@ def c_header(config: Config, digest: str, port: MemoryPort | None = None, prefix
         define(f"region_{region['name']}", region["number"])
     for name, value in _values(config, digest).items():
         define(name, value)
+    # From the lowest bits of a sum on: X(word of the entry, lowest bit there, width).
+    define("lmem_sum(X)", " ".join(f"X({part['word']}, {part['bit']}, {part['width']})" for part in m["lmem_sum"]))
     return "\n".join([*lines, "", "#endif", ""])
 
 
 def _values(config: Derived, digest: str) -> dict[str, object]:
     """What a program in C needs beside the map: values to expect, the layout of a log line and of an entry of LMem."""
-    places = {"count": 0, "label": config.counter_bits, "address": config.counter_bits + config.label_bits}
     return {
         "version_value": f"{INTERFACE_VERSION}u",
         **{f"digest_{i}_value": f"0x{digest[8 * i:8 * i + 8]}u" for i in range(DIGITS // 8)},
         "word_bytes": WORD_BYTES, "raster_width": config.raster_bits, "line_bytes": config.line_bits // 8,
         "line_messages": config.line_messages, "message_width": config.message_bits,
-        **{f"message_{name}_bit": bit for name, bit in places.items()},
+        **{f"message_{name}_bit": field.low for name, field in log_message(config).items()},
         "lmem_other": 1,  # from an entry's address to that of its second word
     }
 

@@ -1,1 +1,1 @@
-"""What is written of a machine: Verilog, register map, manifest. The circuits themselves are in gateware."""
+"""What is written of a machine: Verilog, manifest, testbench. The circuits themselves are in gateware."""

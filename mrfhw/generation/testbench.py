@@ -25,6 +25,7 @@ from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES_LOG2, LogTarge
 from mrfhw.machine.ports import MemoryPort
 from mrfhw.machine.registers import DIGITS, IDENTITY, INTERFACE_VERSION, REGISTERS, register
 from mrfhw.machine.samplers import Race
+from mrfhw.machine.words import log_message
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.twin.machine import Machine, complete
@@ -204,9 +205,13 @@ def testbench(config: Config, top: str, port: MemoryPort | None, verilog: str) -
     placements = [place(c, problem, run) for problem, run in problems(c)]
     targets = _LogTargets(port, len(placements))
     steps, longest = _steps(c, _until_around(placements, targets), targets)
+    message = log_message(c)
     names = {
         "TOP": top, "ADDRESS": AddressMap(c).address_bits, "LINE": c.line_bits, "MESSAGES": c.line_messages,
-        "MESSAGE": c.message_bits, "COUNT": c.counter_bits, "LABEL": c.label_bits, "STEPS": len(steps),
+        "MESSAGE": c.message_bits, "LABELS": _stride(c),
+        **{place: f"{message[name].end - 1}:{message[name].low}"
+           for place, name in (("COUNT", "count"), ("LABEL", "label"), ("SITE", "address"))},
+        "STEPS": len(steps),
         "PATIENCE": 2 * longest + 1000,
         "PLACES": max(p.problem.sites for p in placements) * _stride(c),
         "TABLES": tables,

@@ -46,7 +46,7 @@ _TEXT = """\
 
 module @TOP@_tb;
   localparam WRITE = 3'd@KIND_WRITE@, READ = 3'd@KIND_READ@, RUN = 3'd@KIND_RUN@, COUNT = 3'd@KIND_COUNT@, END = 3'd@KIND_END@;
-  localparam LABELS = 1 << @LABEL@;  // of a site's places in `counted`
+  localparam LABELS = @LABELS@;  // of a site's places in `counted`
   localparam PATIENCE = @PATIENCE@;  // cycles, twice those of the longest run
 
   reg clk, rst;
@@ -82,10 +82,10 @@ module @TOP@_tb;
     begin
       for (slot = 0; slot < @MESSAGES@; slot = slot + 1) begin
         message = line[slot * @MESSAGE@ +: @MESSAGE@];
-        if (message[@COUNT@-1:0] != 0) begin
-          at = message[@MESSAGE@-1:@COUNT@];  // site and, in the lower bits, label
+        if (message[@COUNT@] != 0) begin
+          at = {message[@SITE@], message[@LABEL@]};
           if (at > @PLACES@) at = @PLACES@;
-          counted[at] = counted[at] + message[@COUNT@-1:0];
+          counted[at] = counted[at] + message[@COUNT@];
         end
       end
     end

@@ -11,14 +11,13 @@ import numpy as np
 from mrfhw.driver.driver import ChipError
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result, first_difference
-from mrfhw.gateware.control.ops import KINDS, mode_fields, parameters
-from mrfhw.gateware.control.scheduler import problem_registers
 from mrfhw.host.links import LinkError
 from mrfhw.host.remote import RemoteSession, connect
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import REGISTERS, LmemWord, Region, register
+from mrfhw.machine.registers import REGISTERS, Region, register, register_bits
+from mrfhw.machine.words import EDGES, entry_words
 from mrfhw.samplers.random import lane_states
 from mrfhw.twin.machine import Machine, complete
 
@@ -69,11 +68,7 @@ def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
 
 def _register_widths(config: Config) -> dict[str, int]:
     """Bits of each register that can be written and read."""
-    found = {"mode": max(bit + width for bit, width in mode_fields(config).values())}
-    for layout in (problem_registers(config), parameters(config)):
-        for name, field in layout:
-            found["energy_shift" if name == "shift" else str(name)] = field.width
-    return {name: found[name] for name, r in REGISTERS.items() if r.access == "rw" and name in found}
+    return register_bits(Derived.of(config), *(name for name, one in REGISTERS.items() if one.access == "rw"))
 
 
 def _registers(session: RemoteSession) -> Check:
@@ -105,7 +100,7 @@ def _words(config: Config, region: Region) -> tuple[np.ndarray, np.ndarray]:
     datum = (1 << config.datum_bits + 1) - 1
     if region in (Region.S1, Region.EDGES):
         offsets = np.concatenate([half, half + (1 << config.site_address_bits - 1)])
-        return offsets, np.full(len(offsets), datum if region is Region.S1 else (1 << len(KINDS) * config.edge_bits) - 1, np.uint32)
+        return offsets, np.full(len(offsets), datum if region is Region.S1 else (1 << len(EDGES) * config.edge_bits) - 1, np.uint32)
     if region is Region.S2:
         bank, word = np.divmod(np.arange(config.s2_banks * config.s2_bank_depth), config.s2_bank_depth)
         return (bank << config.s2_address_bits) + word, np.full(len(bank), datum, np.uint32)
@@ -113,11 +108,10 @@ def _words(config: Config, region: Region) -> tuple[np.ndarray, np.ndarray]:
     entry = np.concatenate([depth, depth + (1 << config.lmem_address_bits - 1)])
     bank = np.arange(config.lmem_banks)[:, None]
     entry = ((bank << config.lmem_address_bits) + entry).ravel()
-    label, count = config.max_labels - 1 << LmemWord.LABEL, config.count_max << LmemWord.COUNT
-    flags = 1 << LmemWord.EXISTS | 1 << LmemWord.CLAMPED
+    current, before = (sum(field.mask << field.low for field in word.values()) for word in entry_words(config))
     # The second word is held until the first is written.
     return (np.stack([2 * entry + 1, 2 * entry], 1).ravel(),
-            np.tile(np.array([label | count, label | flags | count], np.uint32), len(entry)))
+            np.tile(np.array([before, current], np.uint32), len(entry)))
 
 
 def _memory(session: RemoteSession, region: Region, every: int) -> Check:

@@ -1,1 +1,1 @@
-"""What one machine is: its configuration, registers, addresses and latencies. Nothing of fields, gateware or hosts."""
+"""What one machine is: configuration, words, registers, addresses, latencies, manifest. Nothing of fields, gateware or hosts."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from mrfhw.machine.registers import REGISTERS, TEMPERATURE_TABLE, Register
+from mrfhw.machine.registers import REGISTERS, TEMPERATURE_TABLE, Bits, Register, places, sentences
 
 __all__ = ["LOG_PAGE", "LOG_PAGE_WORDS", "LOG_REGISTERS", "LOG_STATUS_BITS", "WORD_BYTES", "WORD_BYTES_LOG2",
            "LogTarget"]
@@ -20,6 +20,10 @@ LOG_PAGE = TEMPERATURE_TABLE - LOG_PAGE_WORDS  # word address, a multiple of LOG
 assert len(REGISTERS) <= LOG_PAGE
 assert LOG_PAGE % LOG_PAGE_WORDS == 0
 
+LOG_STATUS = {"error": Bits(0, "error: memory answered other than OKAY since the ring was set"),
+              "empty": Bits(1, "empty: memory has acknowledged every line that was taken for it")}
+LOG_STATUS_BITS = places(LOG_STATUS)
+
 _TABLE: tuple[tuple[str, str, str], ...] = (
     ("log_block", "r", "Bytes of a block: log_base and log_size are multiples of it."),
     ("log_base_low", "rw", "Byte address in memory of the log's ring, bits 31:0. Writing a half of it or log_size sets the "
@@ -29,8 +33,7 @@ _TABLE: tuple[tuple[str, str, str], ...] = (
     ("log_freed", "rw", "Position up to which the host has read, modulo 2^32: memory before it is written again. "
                         "err for a position that is not from log_freed to log_written."),
     ("log_written", "r", "Position up to which memory has acknowledged the log, modulo 2^32: bytes since the ring was set."),
-    ("log_status", "r", "Bit 0 error: memory answered other than OKAY since the ring was set. Bit 1 empty: memory has "
-                        "acknowledged every line that was taken for it."),
+    ("log_status", "r", sentences(LOG_STATUS)),
     ("log_target", "rw", "0: lines go to memory. 1: to the AXI4-Stream port. Holds from the next run's first line on."),
 )
 
@@ -38,8 +41,6 @@ LOG_REGISTERS: dict[str, Register] = {
     name: Register(name, LOG_PAGE + i, access, text) for i, (name, access, text) in enumerate(_TABLE)
 }
 assert len(LOG_REGISTERS) <= LOG_PAGE_WORDS
-
-LOG_STATUS_BITS = {"error": 0, "empty": 1}
 
 
 class LogTarget(IntEnum):

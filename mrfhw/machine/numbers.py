@@ -95,6 +95,11 @@ class Numbers(Fields):
         return max(2 * self.spus, self.lanes, 4 if self.lmem_banks == 4 else 2)
 
     @property
+    def group_bits(self) -> int:
+        """Width of a group's index in its row, and of the number of groups of a row."""
+        return bits_for(self.tile_cols // (2 * self.spus) + 1)
+
+    @property
     def tile_sites(self) -> int:
         return self.tile_rows * self.tile_cols
 

@@ -23,7 +23,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import LMEM_WORDS
+from mrfhw.machine.words import LMEM_WORDS
 from mrfhw.placement.fit import check_fits, check_schedule
 from mrfhw.placement.label_groups import LabelGroups
 from mrfhw.placement.reach import Reach

@@ -130,5 +130,6 @@
 #define MRFHW_MESSAGE_LABEL_BIT 8
 #define MRFHW_MESSAGE_ADDRESS_BIT 14
 #define MRFHW_LMEM_OTHER 1
+#define MRFHW_LMEM_SUM(X) X(0, 16, 8) X(1, 0, 6) X(1, 16, 8)
 
 #endif

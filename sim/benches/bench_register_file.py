@@ -8,7 +8,7 @@ import cocotb
 import numpy as np
 from amaranth import Shape
 
-from mrfhw.gateware.control.ops import bus_layout, mode_fields, parameters
+from mrfhw.gateware.control.ops import bus_layout, parameters
 from mrfhw.gateware.control.register_file import PLACEHOLDER, RegisterFile
 from mrfhw.gateware.control.run import RunStatus, problem_registers
 from mrfhw.machine.address_map import AddressMap
@@ -23,6 +23,7 @@ from mrfhw.machine.registers import (
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
     Region,
+    mode_fields,
     register,
 )
 from sim.support.fields import Bench, unpack
@@ -83,7 +84,7 @@ class Device:
 
     def widths(self) -> dict[str, int]:
         """Bits of every register that can be written and read."""
-        found = {"mode": max(bit + width for bit, width in mode_fields(self.config).values())}
+        found = {"mode": max(field.end for field in mode_fields(self.config).values())}
         for layout, named in ((problem_registers(self.config), {}), (parameters(self.config), {"shift": "energy_shift"})):
             for name, field in layout.members.items():
                 name = named.get(name, name)
@@ -118,8 +119,8 @@ async def registers_hold_what_is_written(dut: Any) -> None:
         assert {n: spu[n] for n in ("alpha", "beta", "tau", "out_of_range")} == {
             n: held[n] for n in ("alpha", "beta", "tau", "out_of_range")}
         assert spu["shift"] == held["energy_shift"]
-        unused = ~sum(((1 << width) - 1) << bit for bit, width in fields.values())
-        assert sum({**problem, **spu}[name] << bit for name, (bit, _) in fields.items()) == held["mode"] & ~unused
+        unused = ~sum(field.mask << field.low for field in fields.values())
+        assert sum({**problem, **spu}[name] << field.low for name, field in fields.items()) == held["mode"] & ~unused
     assert device.pulses == []
     assert device.strobes == []
 

@@ -8,9 +8,9 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from mrfhw.gateware.control.ops import mode_fields
 from mrfhw.gateware.control.run import problem_registers
 from mrfhw.gateware.control.scheduler import Scheduler
+from mrfhw.machine.registers import mode_fields
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients
 from sim.support.fields import Bench
@@ -30,8 +30,7 @@ class Watch:
         """The registers and tables that the driver writes."""
         load = Load(placement)
         self.placement = placement
-        modes = {name: load.registers["mode"] >> bit & (1 << width) - 1
-                 for name, (bit, width) in mode_fields(placement.config).items()}
+        modes = {name: field.of(load.registers["mode"]) for name, field in mode_fields(placement.config).items()}
         self.registers = {name: {**load.registers, **modes}[name] for name in problem_registers(placement.config).members}
         for index, word in load.label_table:
             await self.bench.cycle(registers=self.registers,

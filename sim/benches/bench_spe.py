@@ -15,7 +15,8 @@ from mrfhw.gateware.tile.spe import Spe
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import LmemWord, Region
+from mrfhw.machine.registers import Region, mode_fields
+from mrfhw.machine.words import LmemWord
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficients
 from mrfhw.twin.machine import Machine
@@ -212,7 +213,7 @@ def _parameters(config: Config, registers: dict[str, int]) -> dict[str, int]:
     values = {name: registers[named.get(name, name)] for name in ops.parameters(config).members
               if named.get(name, name) in registers and name != "constant"}
     mode = registers["mode"]
-    fields = {name: mode >> bit & (1 << width) - 1 for name, (bit, width) in ops.mode_fields(config).items()}
+    fields = {name: field.of(mode) for name, field in mode_fields(Derived.of(config)).items()}
     return values | {name: value for name, value in fields.items() if name in ops.parameters(config).members}
 
 

@@ -29,8 +29,9 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.ports import MemoryPort
-from mrfhw.machine.registers import CONTROL_BITS, LmemWord, Region, register
+from mrfhw.machine.registers import CONTROL_BITS, Region, register
 from mrfhw.machine.samplers import Race
+from mrfhw.machine.words import LmemWord
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
 from mrfhw.twin.machine import solve

@@ -12,15 +12,14 @@ from mrfhw.gateware.control.label_table import UNUSED, label_table_ports, word_m
 from mrfhw.gateware.control.ops import vector
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.memory_words import label_group_fields
-from mrfhw.machine.registers import GROUP_LANES, LabelWord
+from mrfhw.machine.words import LabelWord, label_entry
 
 __all__ = ["LabelData", "label_group", "label_latency"]
 
 
 def label_group(config: Config) -> data.StructLayout:
     """The labels of a slot: the first one, and how many follow one another."""
-    return data.StructLayout(label_group_fields(config))
+    return data.StructLayout({name: field.bits for name, field in label_entry(Derived.of(config))[LabelWord.GROUP].items()})
 
 
 def label_latency(config: Config) -> int:
@@ -55,7 +54,8 @@ class LabelData(wiring.Component):
         c, stages = self.config, self.config.latency
         first = self.slot
         if c.lanes > 1:
-            value = Cat(self.table_data[:c.label_bits], self.table_data[GROUP_LANES:])
+            fields = label_entry(c)[LabelWord.GROUP]
+            value = Cat(self.table_data[:fields["first"].end], self.table_data[fields["count"].low:])
             read = word_memory(m, "groups", self, LabelWord.GROUP, label_group(c), value).read_port()
             m.d.comb += read.addr.eq(self.slot)
             group = data.View(label_group(c), delayed(m, data.View(label_group(c), read.data).as_value(),

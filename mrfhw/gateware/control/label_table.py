@@ -19,7 +19,7 @@ UNUSED = "the table is written between runs and read during them"
 
 
 def label_table_ports(config: Config) -> dict[str, Member]:
-    """table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`registers.LabelWord`)."""
+    """table_*: writes of the label table, `LABEL_TABLE_WORDS` words an entry (`mrfhw.machine.words.LabelWord`)."""
     return {"table_write": In(1), "table_address": In(AddressMap(config).label_table_bits), "table_data": In(32)}
 
 

@@ -16,14 +16,15 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.bits import bits_for, of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import MODE_BITS, MODE_WIDTHS
+from mrfhw.machine.registers import register_bits
+from mrfhw.machine.words import EDGES, log_message
 
 __all__ = ["KINDS", "LABEL_MEMORY", "Direction", "LabelRead", "LabelSlot", "LogMessage", "LogStream", "NeighbourFetch",
            "NeighbourSwap", "Operation", "SingletonColumns", "SingletonRead", "SingletonRows", "SitePlace", "SiteRead",
-           "SlotStrobe", "WriteBack", "bus_layout", "datum", "downlink", "edges", "label_word", "mode_fields", "modes", "neighbour",
+           "SlotStrobe", "WriteBack", "bus_layout", "datum", "downlink", "edges", "label_word", "modes", "neighbour",
            "operations", "parameters", "site", "uplink", "vector"]
 
-KINDS = ("up", "down", "left", "right")
+KINDS = EDGES  # of neighbours
 
 
 class Direction(IntEnum):
@@ -70,33 +71,17 @@ def site(config: Config) -> data.StructLayout:
 
 def parameters(config: Config) -> data.StructLayout:
     """Run-time parameters of the tiles; `temperature` changes from sweep to sweep, the others are constant during a run."""
-    config = Derived.of(config)
-    more: dict[str, int] = {}
-    for number in range(len(config.channel_bits)):
-        if number:
-            more |= {of_channel("alpha", number): config.weight_bits, of_channel("squared", number): 1}
-        if config.singleton_cap:
-            more[of_channel("singleton_max", number)] = config.channel_singleton_bits(number)
-    if config.distance == "both":
-        more["hamming"] = 1
-    return data.StructLayout({
-        "alpha": config.weight_bits, "beta": config.weight_bits,
-        **({"tau": config.doubleton_bits, "doubleton": 2} if config.doubletons == "functions" else {}),
-        **({"shift": config.shift_bits} if config.shift_bits else {}), "out_of_range": config.singleton_bits,
-        "squared": 1, "constant": 1, "sums": 1, "temperature": config.temperature_bits, **more,
-        **({"unary": 1} if config.subset_slots else {}),
-    })
+    c = Derived.of(config)
+    channels = [of_channel(name, number) for number in range(len(c.channel_bits))
+                for name in (("alpha", "squared", "singleton_max") if number else ("singleton_max",))]
+    widths = register_bits(c, "alpha", "beta", "tau", "doubleton", "energy_shift", "out_of_range", "squared", "constant", "sums",
+                           "temperature", *channels, "hamming", *(["unary"] if c.subset_slots else []))
+    return data.StructLayout({"shift" if name == "energy_shift" else name: bits for name, bits in widths.items()})
 
 
 def modes(config: Config) -> data.StructLayout:
     """Fields of the mode register that the scheduler reads: how S2Mem's words lie in tiles that hold their reach."""
-    return data.StructLayout({"mirrored": 1, "unary": 1} if Derived.of(config).holds_reach else {})
-
-
-def mode_fields(config: Config) -> dict[str, tuple[int, int]]:
-    """(lowest bit, width) in the mode register of those of its fields that the machine has."""
-    members = {**parameters(config).members, **modes(config).members}
-    return {name: (bit, MODE_WIDTHS.get(name, 1)) for name, bit in MODE_BITS.items() if name in members}
+    return data.StructLayout(register_bits(Derived.of(config), "mirrored", "unary"))
 
 
 def bus_layout(config: Config) -> data.StructLayout:
@@ -264,8 +249,8 @@ class LogMessage(data.StructLayout):
     def __init__(self, config: Config, tile_bits: int):
         # Messages within a tile carry no tile number; the hubs add it.
         config = Derived.of(config)
-        number = {"tile": tile_bits} if tile_bits else {}
-        super().__init__({"count": config.counter_bits, "label": config.label_bits, "offset": config.offset_bits, **number})
+        number, fields = {"tile": tile_bits} if tile_bits else {}, log_message(config)
+        super().__init__({**{name: fields[name].bits for name in ("count", "label")}, "offset": config.offset_bits, **number})
 
 
 class LogStream(wiring.Signature):

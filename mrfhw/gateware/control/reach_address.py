@@ -9,15 +9,17 @@ from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.slot_address import SlotAddress
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import WRAP_COLUMN, LabelWord
+from mrfhw.machine.words import LabelWord, label_entry
 
 __all__ = ["ReachAddress", "reach_table"]
+
+READ = ((LabelWord.WRAP, "column"), (LabelWord.DELTA, "plain"))  # words of a slot and what is taken of them
 
 
 def reach_table(config: Config) -> dict[LabelWord, Shape]:
     """The words of a slot in the label table, each with a memory of its own: columns, and words from the row's first."""
-    c = Derived.of(config)
-    return {LabelWord.WRAP: unsigned(c.s2_address_bits + c.lane_bits), LabelWord.DELTA: unsigned(c.s2_address_bits)}
+    words = label_entry(Derived.of(config))
+    return {word: unsigned(words[word][name].bits) for word, name in READ}
 
 
 class ReachAddress(SlotAddress):
@@ -34,8 +36,8 @@ class ReachAddress(SlotAddress):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, address = self.config, self.config.s2_address_bits
-        columns, words = (self._table(m, word, reach_table(c)[word], self.table_data[low:])
-                          for word, low in ((LabelWord.WRAP, WRAP_COLUMN), (LabelWord.DELTA, 0)))
+        columns, words = (self._table(m, word, reach_table(c)[word], self.table_data[label_entry(c)[word][name].low:])
+                          for word, name in READ)
 
         # Stage 1, beside the table's read: the site's column, from the right where words are mirrored.
         column = Signal(self.group_bits + 1, reset_less=True)

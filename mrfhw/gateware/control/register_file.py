@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.ops import bus_layout, mode_fields, parameters
+from mrfhw.gateware.control.ops import bus_layout, parameters
 from mrfhw.gateware.control.run import RunStatus, TableWrites, problem_registers
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import GLOBAL_WORDS
@@ -21,8 +21,10 @@ from mrfhw.machine.registers import (
     INTERFACE_VERSION,
     LABEL_TABLE,
     REGISTERS,
+    STATUS_BITS,
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
+    mode_fields,
 )
 
 __all__ = ["PLACEHOLDER", "RegisterFile", "Wishbone"]
@@ -83,13 +85,12 @@ class RegisterFile(wiring.Component):
                     m.d.sync += value.eq(data)
                 m.d.comb += port[field].eq(value)
                 values[name] = value
-        fields = mode_fields(self.config)
-        mode = values["mode"] = Signal(max(bit + width for bit, width in fields.values()))
+        mode = values["mode"] = Signal(REGISTERS["mode"].bits(self.config))
         with m.If(write & (address == REGISTERS["mode"].index)):
             m.d.sync += mode.eq(data)
-        for name, (bit, width) in fields.items():
+        for name, bits in mode_fields(self.config).items():
             port = self.parameters if name in parameters(self.config).members else self.problem
-            m.d.comb += port[name].eq(mode[bit:bit + width])
+            m.d.comb += port[name].eq(mode[bits.low:bits.end])
         return values
 
     def _counters(self, m: Module, values: dict[str, Signal]) -> None:
@@ -135,7 +136,8 @@ class RegisterFile(wiring.Component):
             allowed = name == "stop" or ~self.status.busy
             m.d.sync += getattr(self, name).eq(register_write & (index == REGISTERS["control"].index) & data[bit] & allowed)
         self._counters(m, values)
-        values |= {"identity": IDENTITY, "version": INTERFACE_VERSION, "status": self.status.running | self.status.busy << 1,  # type: ignore[dict-item]
+        status = self.status.running | self.status.busy << STATUS_BITS["busy"]
+        values |= {"identity": IDENTITY, "version": INTERFACE_VERSION, "status": status,  # type: ignore[dict-item]
                    "sweep": self.status.sweep, **{f"digest_{i}": word for i, word in enumerate(self.digest)}}  # type: ignore[dict-item]
 
         known = Signal()

@@ -10,7 +10,6 @@ from mrfhw.gateware.control.run import GroupOfSites, TileRow, problem_registers
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.memory_words import group_bits
 
 __all__ = ["RowPointer"]
 
@@ -62,7 +61,7 @@ class RowPointer(wiring.Component):
         c, r = self.config, self.registers
         row = Signal(TileRow(c))
         ahead = Signal(TileRow(c))
-        group = Signal(group_bits(c))
+        group = Signal(c.group_bits)
         white = Signal()
         rows_done = Signal(bits_for(c.tile_rows))
         last_row = rows_done + 1 == r.tile_rows

@@ -8,23 +8,18 @@ from mrfhw.gateware.control.ops import modes
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.memory_words import group_bits, written_group_fields
+from mrfhw.machine.memory_words import written_group_fields
+from mrfhw.machine.registers import register_bits
 
 __all__ = ["GroupOfSites", "RunStatus", "TableWrites", "TileRow", "WrittenGroup", "problem_registers"]
 
 
 def problem_registers(config: Config) -> data.StructLayout:
     """The registers that the scheduler reads, as in `mrfhw.machine.registers`."""
-    c = Derived.of(config)
-    several = {"s2_stride": c.s2_address_bits} if c.holds_reach else {}
-    return data.StructLayout({
-        "slots": c.label_bits + 1, "tile_rows": bits_for(c.tile_rows + 1), "tile_groups": group_bits(c),
-        "label_stride": c.lmem_address_bits, "label_wrap": c.lmem_address_bits, "site_stride": c.site_address_bits,
-        "raster_stride": bits_for(c.mesh_cols * c.tile_cols + 1), "overlap": 1, "sweeps": 32, "burn_in": 32,
-        "temperature": c.temperature_bits, "temperature_mode": 2,
-        "temperature_ratio": c.ratio_bits, "temperature_limit": c.temperature_bits,
-        "temperature_stride": 32, "temperature_last": bits_for(c.temperature_table), **several, **modes(c).members,
-    })
+    return data.StructLayout({**register_bits(
+        Derived.of(config), "slots", "tile_rows", "tile_groups", "label_stride", "label_wrap", "site_stride", "raster_stride",
+        "overlap", "sweeps", "burn_in", "temperature", "temperature_mode", "temperature_ratio", "temperature_limit",
+        "temperature_stride", "temperature_last", "s2_stride"), **modes(config).members})
 
 
 class TableWrites(data.StructLayout):
@@ -65,7 +60,7 @@ class GroupOfSites(data.StructLayout):
 
     def __init__(self, config: Config):
         super().__init__({
-            "row": TileRow(config), "group": group_bits(config), "white": 1, "counted": 1, "first_of_sweep": 1,
+            "row": TileRow(config), "group": Derived.of(config).group_bits, "white": 1, "counted": 1, "first_of_sweep": 1,
             "last_of_sweep": 1, "wait_after": 1, "last_of_run": 1,
         })
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from amaranth import Array, Cat, Const, Module, Mux, ShapeLike, Signal, Value, signed
@@ -13,17 +14,17 @@ from mrfhw.gateware.control.slot_address import SlotAddress
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.memory_words import WRAPS, wrap_fields
-from mrfhw.machine.registers import DELTA_WRAPPED, WRAP_COLUMN, LabelWord
+from mrfhw.machine.memory_words import WRAPS
+from mrfhw.machine.words import Field, LabelWord, label_entry
 
 __all__ = ["SingletonAddress", "offset_table"]
 
 
 def offset_table(config: Config) -> dict[int, ShapeLike]:
-    """The words of a slot in the label table by `registers.LabelWord`; each word has a memory of its own."""
-    c = Derived.of(config)
-    delta = data.ArrayLayout(c.s2_address_bits, 2)
-    return {LabelWord.WRAP: data.StructLayout(wrap_fields(c)),
+    """The words of a slot in the label table by `mrfhw.machine.words.LabelWord`; each word has a memory of its own."""
+    words = label_entry(Derived.of(config))
+    wrap, delta = words[LabelWord.WRAP], data.ArrayLayout(words[LabelWord.DELTA]["plain"].bits, len(words[LabelWord.DELTA]))
+    return {LabelWord.WRAP: data.StructLayout({"row_threshold": wrap["row"].bits, "column": wrap["column"].bits}),
             **{LabelWord.DELTA + wrap: delta for wrap in range(WRAPS)},
             LabelWord.DIRECTION: data.ArrayLayout(signed(2), 2 + WRAPS)}
 
@@ -46,12 +47,15 @@ class SingletonAddress(SlotAddress):
 
     def _tables(self, m: Module) -> dict[int, Any]:
         """The outputs of the table's memories, by word."""
-        c, address = self.config, self.config.s2_address_bits
-        column = self.table_data[WRAP_COLUMN:WRAP_COLUMN + self.col_bits]
-        packed: dict[int, Value] = {LabelWord.WRAP: Cat(self.table_data[:self.row_bits], column),
-                                    LabelWord.DIRECTION: self.table_data}
-        delta = Cat(self.table_data[:address], self.table_data[DELTA_WRAPPED:DELTA_WRAPPED + address])
-        return {int(word): self._table(m, word, shape, packed.get(word, delta)) for word, shape in offset_table(c).items()}
+        words = label_entry(self.config)
+
+        def packed(fields: Iterable[Field]) -> Value:
+            return Cat(self.table_data[field.low:field.end] for field in fields)
+
+        delta = packed(words[LabelWord.DELTA].values())
+        values: dict[int, Value] = {LabelWord.WRAP: packed(words[LabelWord.WRAP].values()), LabelWord.DIRECTION: self.table_data}
+        return {int(word): self._table(m, word, shape, values.get(word, delta))
+                for word, shape in offset_table(self.config).items()}
 
     def _place(self, m: Module) -> tuple[Value, Value, Value]:
         """Of a slot: local column of its first site in the memory, bank address of the row's first word, units a row."""

@@ -13,7 +13,6 @@ from mrfhw.gateware.control.label_table import label_table_ports, word_memory
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.memory_words import group_bits
 
 __all__ = ["SlotAddress"]
 
@@ -35,7 +34,7 @@ class SlotAddress(wiring.Component):
                        else ("scheduler", "the scheduler's singleton-2 addresses"))
         self._more = min(1, config.latency.beyond(where, self.STAGES, part))
         self.latency = self.STAGES + self._more
-        self.group_bits = group_bits(config)
+        self.group_bits = Derived.of(config).group_bits
         super().__init__({
             "slot": In(config.label_bits), "group": In(self.group_bits), "odd": In(1), "groups": In(self.group_bits),
             "first": Out(config.s2_address_bits), "second": Out(config.s2_address_bits), "rotate": Out(bits_for(config.s2_banks)),

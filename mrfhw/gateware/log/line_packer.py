@@ -12,13 +12,13 @@ from mrfhw.gateware.control.ops import LogStream
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.words import log_message
 
 __all__ = ["LinePacker"]
 
 
 class LinePacker(wiring.Component):
-    """Packs messages of `Derived.packer_tiles` tiles into lines, the first in the lowest bits: count, label, address from bit 0
-    upwards.
+    """Packs messages of `Derived.packer_tiles` tiles into lines (`mrfhw.machine.words.log_message`).
 
     The address is the tile's base plus the message's offset: the site's raster index in the image.
     table_*: the bases, one write a cycle. An end marker sends what is left, zero-padded, as the last
@@ -60,7 +60,8 @@ class LinePacker(wiring.Component):
         address = Signal(c.raster_bits)
         marker = Signal()
         m.d.comb += [address.eq(read.data + held.offset), marker.eq(held.count == 0)]
-        message = Cat(held.count, held.label, address)
+        parts = {"count": held.count, "label": held.label, "address": address}
+        message = Cat(parts[name] for name in log_message(c))
         # The last message of a line goes directly into the output register.
         slots = [Signal(c.message_bits, name=f"slot_{i}") for i in range(c.line_messages - 1)]
         fill = Signal(range(c.line_messages))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,19 +12,28 @@ from mrfhw.gateware.control.ops import KINDS, Direction, label_word, neighbour, 
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.words import ENTRY_FLAGS, SUM, entry_words
 
-__all__ = ["LabelMemory", "LabelSwitch", "LabelUpdate", "Prefetch", "entry_layout"]
+__all__ = ["LabelMemory", "LabelSwitch", "LabelUpdate", "Prefetch", "entry_layout", "entry_name", "sum_of"]
 
 
 def entry_layout(config: Config) -> data.StructLayout:
     """An LMem entry: the current (most recently picked) label and its count, the one before and its count.
 
-    In runs of sums the last three are one number (`mrfhw.machine.entry_sums`), so they lie side by side.
+    In runs of sums some of them are one number, `sum_of`.
     """
-    return data.StructLayout({
-        "mrp_label": config.label_bits, "exists": 1, "clamped": 1, "mrp_count": config.counter_bits,
-        "lrp_label": config.label_bits, "lrp_count": config.counter_bits,
-    })
+    return data.StructLayout({entry_name(word, name): field.bits for word, fields in enumerate(entry_words(Derived.of(config)))
+                              for name, field in fields.items()})
+
+
+def entry_name(word: int, name: str) -> str:
+    """What a field of a word of an entry (`mrfhw.machine.words.entry_words`) is called in it."""
+    return name if name in ENTRY_FLAGS else f"{('mrp', 'lrp')[word]}_{name}"
+
+
+def sum_of(entry: data.View) -> Value:
+    """The sum of labels in an entry."""
+    return Cat(entry[entry_name(word, name)] for word, name in SUM)
 
 
 class LabelUpdate(wiring.Component):
@@ -60,8 +69,7 @@ class LabelUpdate(wiring.Component):
         with m.If(e.exists & ~e.clamped):
             m.d.comb += new.mrp_label.eq(label)
             with m.If(counted & sums):
-                added = Cat(e.mrp_count, e.lrp_label, e.lrp_count) + label
-                m.d.comb += Cat(new.mrp_count, new.lrp_label, new.lrp_count).eq(added)
+                m.d.comb += sum_of(new).eq(sum_of(e) + label)
             with m.Elif(counted):
                 m.d.comb += [new.mrp_count.eq(Mux(hit & ~full, hit_count + 1, 1)),
                              self.send.eq(Mux(hit, full, e.lrp_count != 0))]

@@ -11,14 +11,15 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.gateware.common.memories import Queue
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import LogMessage, LogStream, datum, downlink, edges, label_word, uplink
-from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch, entry_layout
+from mrfhw.gateware.tile.labels import LabelMemory, LabelSwitch, LabelUpdate, Prefetch, entry_layout, entry_name
 from mrfhw.gateware.tile.singleton import S1Mem, S2Mem, S2Switch
 from mrfhw.gateware.tile.subset_slots import SubsetSlots
 from mrfhw.gateware.unit.spu import Spu
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import LmemWord, Region
+from mrfhw.machine.registers import Region
+from mrfhw.machine.words import LMEM_WORDS, entry_words
 
 __all__ = ["SIDES", "Spe"]
 
@@ -245,13 +246,16 @@ class Spe(wiring.Component):
         held = Signal(entry_layout(c))
         entry = Signal(entry_layout(c))
         second, at_bank = bus.offset[0], bus.offset[1 + c.lmem_address_bits:]
-        m.d.comb += [entry.eq(held), entry.mrp_label.eq(bus.data[LmemWord.LABEL:]), entry.exists.eq(bus.data[LmemWord.EXISTS]),
-                     entry.clamped.eq(bus.data[LmemWord.CLAMPED]), entry.mrp_count.eq(bus.data[LmemWord.COUNT:])]
+        current, before = entry_words(c)
+        m.d.comb += [entry.eq(held), *(entry[entry_name(0, name)].eq(bus.data[field.low:field.end])
+                                       for name, field in current.items())]
         store = Signal()
         m.d.comb += store.eq(here & bus.write & ~second)
         with m.If(here & bus.write):
-            m.d.sync += [held.lrp_label.eq(Mux(second, bus.data[LmemWord.LABEL:LmemWord.LABEL + 8], 0)),
-                         held.lrp_count.eq(Mux(second, bus.data[LmemWord.COUNT:], 0))]
+            # Up to where a next field may begin; cut to the fields' widths it is the same circuit, of another text and digest.
+            ends = {"label": current["exists"].low, "count": len(bus.data)}
+            m.d.sync += [held[entry_name(1, name)].eq(Mux(second, bus.data[field.low:ends[name]], 0))
+                         for name, field in before.items()]
         for bank in range(c.lmem_banks):
             m.d.comb += lmem.addresses[bank].eq(Mux(reading, self._access.offset[1:], self.down.label_read.address[bank]))
         for name, value in (("write", write.enable | store), ("write_bank", Mux(store, at_bank, write.bank)),
@@ -259,6 +263,14 @@ class Spe(wiring.Component):
                             ("write_data", Mux(store, entry.as_value(), write.entry.as_value()))):
             port = Value.cast(getattr(lmem, name))
             m.d.comb += port.eq(delayed(m, value, self._store, f"lmem_{name}"))
+
+    def _bus_word(self, entry: data.View, word: int) -> Value:
+        """A word of an LMem entry, as the bus reads it."""
+        parts, low = list[Value](), 0
+        for name, field in entry_words(self.config)[word].items():
+            parts += [Const(0, field.low - low), entry[entry_name(word, name)]]
+            low = field.end
+        return Cat(parts)
 
     def _read(self, m: Module, region: dict[Region, Signal], s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory,
               generators: Array) -> None:
@@ -277,10 +289,7 @@ class Spe(wiring.Component):
         entry = Signal(entry_layout(c), name="read_entry")
         m.d.comb += entry.eq(Array([lmem.entries[i].as_value() for i in range(c.lmem_banks)])[bank]
                              if c.lmem_banks > 1 else lmem.entries[0])
-        pad = LmemWord.EXISTS - c.label_bits
-        current = Cat(entry.mrp_label, Const(0, pad), entry.exists, entry.clamped,
-                      Const(0, LmemWord.COUNT - LmemWord.CLAMPED - 1), entry.mrp_count)
-        before = Cat(entry.lrp_label, Const(0, LmemWord.COUNT - c.label_bits), entry.lrp_count)
+        current, before = (self._bus_word(entry, word) for word in range(LMEM_WORDS))
         words = {Region.S1: s1mem.word.as_value(), Region.S2: s2mem.bus_word.as_value(), Region.LMEM: Mux(second, before, current),
                  Region.RANDOM: generators[generator] if c.tile_generators > 1 else generators[0]}
         if self._edges is not None:

@@ -15,8 +15,7 @@ from mrfhw.gateware.unit.random import Random
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.latency import NEIGHBOURS, LatencyError, choice_stages
-from mrfhw.machine.memory_words import subset_size_fields
-from mrfhw.machine.registers import SUBSET_OTHERS, SUBSET_WEIGHT, LabelWord
+from mrfhw.machine.words import LabelWord, label_entry
 
 __all__ = ["SubsetChoice", "subset_sizes"]
 
@@ -25,7 +24,8 @@ _NUMBER = 6  # cycles from the start to the product with the random number
 
 def subset_sizes(config: Config) -> data.StructLayout:
     """By the number of neighbours' slots: how many others there are, and the logarithm of their weight."""
-    return data.StructLayout(subset_size_fields(config))
+    fields = label_entry(Derived.of(config))[LabelWord.SUBSET]
+    return data.StructLayout({name: fields[name].bits for name in ("others", "weight")})
 
 
 class SubsetChoice(wiring.Component):
@@ -110,10 +110,9 @@ class SubsetChoice(wiring.Component):
         own = delayed(m, read.data, 4, "own_slot", reset_less=True)
 
         # The site's own slot among them, or its rank among the others; how many these are.
-        by_count = subset_sizes(c)
+        by_count, fields = subset_sizes(c), label_entry(c)[LabelWord.SUBSET]
         sizes = word_memory(m, "sizes", self, LabelWord.SUBSET, by_count, Cat(
-            self.table_data[SUBSET_OTHERS:][:c.label_bits + 1], self.table_data[SUBSET_WEIGHT:][:c.subset_weight_bits]),
-            c.near_slots + 1)
+            self.table_data[fields[name].low:fields[name].end] for name in by_count.members), c.near_slots + 1)
         read = sizes.read_port()
         m.d.comb += read.addr.eq(count)
         inside = Signal(reset_less=True)
