@@ -277,7 +277,7 @@ def test_files_go_over_nobody_s(tmp_path: Path, name: str):
 
 @ANOTHER_MACHINE_LEFT
 @pytest.mark.parametrize("words", [["generate", "--preset", "smallest"], ["build", "--board", "icebreaker", "--no-build"],
-                                   ["demo-scene"], ["scaling"], ["asic"]])
+                                   ["demo-scene"]])
 def test_a_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(main, [*words, "-o", ""])
