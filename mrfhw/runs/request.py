@@ -13,9 +13,8 @@ import numpy as np
 
 import mrfhw
 from mrfhw.backends.registry import AUTO, BACKENDS, backend_type
-from mrfhw.field.files import problem_of
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
-from mrfhw.field.problem import SEEDS, Problem
+from mrfhw.field.problem import SEEDS, Problem, problem_of
 from mrfhw.field.records import Record, Recorded, read_record
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.registry import application
