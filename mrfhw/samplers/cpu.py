@@ -173,8 +173,11 @@ class CpuChain(FieldChain):
 
     def __init__(self, problem: Problem, run: Run, *, tables: CpuTables | None = None, threads: int | None = None,
                  cached: bool = True):
-        """tables, threads: as of `FieldChain`; threads of sweeps, too. cached: whether shares of labels are kept; nothing but the
-        speed depends on it."""
+        """As of `FieldChain`.
+
+        threads: of sweeps, too.
+        cached: whether shares of labels are kept; nothing but the speed depends on it.
+        """
         super().__init__(problem, run, tables=tables, threads=threads)
         self.drawn = 0
         self._cached, self._threads = cached, threads_of(threads)

@@ -81,7 +81,10 @@ class EventChain(FieldChain):
 
     def __init__(self, problem: Problem, run: Run, *, skipping: Skipping, tables: FloatTables | None = None,
                  threads: int | None = None):
-        """skipping: what is left out. tables, threads: as of `FieldChain`. Raises ProblemError for another estimate, too."""
+        """As of `FieldChain`. Raises ProblemError for another estimate, too.
+
+        skipping: what is left out.
+        """
         if run.estimate != "last":
             raise ProblemError(f"estimate is {run.estimate}; event-driven sampling never draws unlikely labels, so its samples say "
                                "nothing of uncertainty: give estimate last, or another backend than events")

@@ -38,8 +38,13 @@ class FieldChain:
     tables_type: ClassVar[type[FieldSites]] = FieldSites
 
     def __init__(self, problem: Problem, run: Run, *, tables: Any = None, threads: int | None = None):
-        """tables: those of another chain of the problem. threads: as of `mrfhw.system.threads.threads_of`, to make tables.
-        Raises ProblemError for what the sampler's arithmetic does not hold."""
+        """Raises ProblemError for what the sampler's arithmetic does not hold.
+
+        problem: the field.
+        run: sweeps, burn-in, seed and what is estimated.
+        tables: those of another chain of the problem; None to make them.
+        threads: as of `mrfhw.system.threads.threads_of`, to make tables.
+        """
         self.tables = self.tables_type(problem, threads) if tables is None else tables
         self.problem, self.run, self.sweeps = problem, run, 0
         self.initial = initial_labels(problem, run)
@@ -57,7 +62,10 @@ class FieldChain:
 
     @classmethod
     def identity(cls, **options: Any) -> str:
-        """What runs have in common that go on from each other's states; options: those of `options`."""
+        """What runs have in common that go on from each other's states.
+
+        options: those of `options`.
+        """
         return cls.name
 
     @staticmethod

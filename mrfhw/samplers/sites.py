@@ -28,8 +28,11 @@ class FieldSites:
     """
 
     def __init__(self, problem: Problem, threads: int | None = None) -> None:
-        """threads: as of `mrfhw.system.threads.threads_of`, to make tables. Raises ProblemError for energies or temperatures that
-        64 bits do not hold."""
+        """Raises ProblemError for energies or temperatures that 64 bits do not hold.
+
+        problem: the field.
+        threads: as of `mrfhw.system.threads.threads_of`, to make tables.
+        """
         self.problem, self.bound = problem, energy_bound(problem)
         if self.bound >= _ENERGIES:
             raise ProblemError(f"energies go up to {float(self.bound):.3g}; the limit is 2^62: give smaller data, alpha or beta")

@@ -88,6 +88,8 @@ def solve(problem: Problem, run: Run, *, config: Config | None = None, uniforms:
           observe: Observe | None = None) -> Result:
     """Sample `problem` for `run.sweeps` sweeps in float64.
 
+    problem: the field.
+    run: sweeps, burn-in, seed and what is estimated.
     config: the machine whose realized temperatures are used and whose words the problem must fit
     (ProblemError where it does not); None for `mrfhw.samplers.exact.solve`.
     uniforms: "pcg64", those of `mrfhw.samplers.exact.FloatChain`. "hardware": those of `config`, each at the site and label that

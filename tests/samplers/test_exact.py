@@ -8,8 +8,8 @@ import pytest
 
 from mrfhw.field.energy import Energy
 from mrfhw.field.initial import initial_labels
-from mrfhw.field.problem import Problem, Run, Schedule
-from mrfhw.samplers.exact import FloatTables, solve
+from mrfhw.field.problem import ESTIMATES, Problem, Run, Schedule
+from mrfhw.samplers.exact import FloatChain, FloatTables, solve
 from support.enumerated import chi_square_tail, enumerated, random_problem
 
 FALSE_FAILURE = 1e-6  # of each chi-square test, were its seed drawn anew
@@ -135,3 +135,22 @@ def test_sites_are_drawn_in_raster_order():
     black, white = ([divmod(int(site), 6) for site in sites] for sites in FloatTables(problem).sites)
     assert black == [(0, 0), (0, 2), (0, 4), (1, 1), (1, 5), (2, 0), (2, 2), (2, 4)]
     assert white == [(0, 1), (0, 3), (0, 5), (1, 0), (1, 4), (2, 1), (2, 3), (2, 5)]
+
+
+@pytest.mark.parametrize("estimate", ESTIMATES)
+def test_a_run_keeps_what_its_sweeps_say_and_goes_on_from_its_state(estimate):
+    problem, run, seen = random_problem(np.random.default_rng(4)), Run(sweeps=8, burn_in=3, seed=2, estimate=estimate), []
+    whole = solve(problem, run, observe=lambda _, labels, energy: seen.append(labels))
+    first, second = FloatChain(problem, run), FloatChain(problem, run)
+    for _ in range(5):
+        first.sweep()
+    second.restore(first.state())
+    for _ in range(3):
+        second.sweep()
+    assert second.result(whole.wall_seconds) == whole
+    drawn, free = np.array(seen[run.burn_in:]), ~problem.clamped
+    assert (whole.counts is not None, whole.sums is not None) == (estimate == "mode", estimate == "mean")
+    if estimate == "mode":
+        assert np.array_equal(whole.counts, np.stack([(drawn == label).sum(0) * free for label in range(problem.labels)], -1))
+    if estimate == "mean":
+        assert np.array_equal(whole.sums, np.stack([drawn.sum(0) * free, len(drawn) * free], -1))
