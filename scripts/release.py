@@ -37,7 +37,7 @@ NEEDED = ("mrfhw/__init__.py", "mrfhw/simulation/chip.py", "mrfhw/simulation/chi
 OF_WHEEL = [f"tests/{room}/test_{name}.py" for room, name in (
     ("applications", "api"), ("applications", "segmentation"), ("field", "given_arrays"), ("host", "addresses"),
     ("machine", "config"), ("pictures", "flow_files"), ("placement", "placement"), ("placement", "visit_order"),
-    ("project", "softmax"), ("twin", "random_streams"))]
+    ("twin", "random_streams"))]
 # Files that run in the unpacked sdist, documents and benches of the gateware included: minutes in all.
 OF_SDIST = [f"tests/{room}/test_{name}.py" for room, name in (
     ("analysis", "uncertainty"), ("fpga", "pll"), ("gateware", "random"), ("gateware", "scheduler"),

@@ -22,7 +22,7 @@ def benches() -> dict[str, str]:
             for path in sorted((ROOT / "sim" / "benches").glob("bench_*.py"))}
 
 
-def tests_of(bench: str) -> list[str]:
+def using(bench: str) -> list[str]:
     """The tests of the checkout that run it, as pytest names them: those that name it, or what names it in their file."""
     found = []
     for path in sorted((ROOT / "tests").glob("*/test_*.py")):
@@ -61,10 +61,10 @@ def main() -> int:
     known = benches()
     if options.bench is None:
         for name, line in known.items():
-            print(f"{name:<18}{len(tests_of(name)):>3}  {line}")
+            print(f"{name:<18}{len(using(name)):>3}  {line}")
         return 0
     name = options.bench.removeprefix("bench_")
-    tests = tests_of(name) if name in known else []
+    tests = using(name) if name in known else []
     if not tests:
         print(f"{options.bench} is no bench that a test runs: give one of {', '.join(known)}", file=sys.stderr)
         return 2

@@ -41,6 +41,7 @@ COMPARISONS: dict[type, type] = {
 OPERATORS: dict[type, type] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult, ast.LShift: ast.RShift,
     ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.Mod: ast.FloorDiv}
+EITHER = ("min", "max", "minimum", "maximum", "gcd", "add", "multiply")  # whose arguments have no order
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 
@@ -174,7 +175,8 @@ class _Places(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         plain = [one for one in node.args if not isinstance(one, ast.Starred)]
-        if len(plain) == len(node.args) and len(plain) > 1 and ast.unparse(plain[0]) != ast.unparse(plain[1]):
+        either = ast.unparse(node.func).split(".")[-1] in EITHER
+        if len(plain) == len(node.args) > 1 and not either and ast.unparse(plain[0]) != ast.unparse(plain[1]):
             self._put("arguments swapped", node, ast.Call(node.func, [plain[1], plain[0], *plain[2:]], node.keywords))
         if isinstance(node.func, ast.Name) and node.func.id in NAMES:
             self._put("name", node.func, NAMES[node.func.id])
@@ -234,7 +236,7 @@ def drawn(rooms: list[str], number: int, seed: int, root: Path = ROOT) -> list[F
     return chosen
 
 
-def tests_of(fault: Fault, root: Path) -> list[str]:
+def files_of_tests(fault: Fault, root: Path) -> list[str]:
     """The files of the room's tests, those first that import the module."""
     module = fault.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     package, _, name = module.rpartition(".")
@@ -307,7 +309,7 @@ def outcome_of(fault: Fault, tree: Tree, seconds: float, without: list[str], dee
     fresh = b"njit" in source or b"numba" in source
     tree.write(fault.path, fault.put_into(source))
     try:
-        files = tests_of(fault, tree.root)
+        files = files_of_tests(fault, tree.root)
         outcome, by = tree.pytest(files, QUICK, seconds, without, fresh) if files else (SURVIVED, "")
         quick = outcome == FOUND
         if outcome == SURVIVED and deep:

@@ -1,4 +1,4 @@
-"""A reproduced figure: its table, its picture, and its numbers beside the published ones."""
+"""What a study found: its table, its picture, and its numbers beside the published ones, in one form and one list of colours."""
 
 from __future__ import annotations
 

@@ -179,6 +179,7 @@ def test_of_two_components_the_worse_one_counts():
     assert diagnose(trace(2 * row + rng.integers(0, 2, row.shape)), flow)["sites"]["rhat_above_1.05"] == 0
 
 
+@pytest.mark.slow
 @FEW_LOOKS_CHAIN
 @needs_arviz
 @pytest.mark.parametrize(("chains", "looks"), [(2, 8), (2, 10), (1, 20), (5, 20)])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mrfhw.backends.plan import solve
+from mrfhw.cost.cost import Cost
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.placement.label_groups import LabelGroups
@@ -20,7 +21,6 @@ from mrfhw.samplers.random import lane_states
 from mrfhw.samplers.random_kernel import step
 from mrfhw.twin import machine
 from mrfhw.twin.machine import Machine
-from studies.reproduce.performance import quiet_cycles
 from support.random_problems import random_config, random_placement
 
 pytestmark = pytest.mark.claim("placement",
@@ -151,7 +151,8 @@ def test_label_evaluations_are_counted():
     assert order.scheduled_evaluations(5) == 5 * 6 * (2 * 16) * (2 * 18)
     # Each slot takes a cycle where the interval is L.
     assert placement.interval == 6
-    assert quiet_cycles(whole, problem, 5) - quiet_cycles(whole, problem, 4) == order.scheduled_evaluations(1) // order.units
+    cycles = Cost.of(whole, problem).cycles
+    assert cycles.of_sweeps(5) - cycles.of_sweeps(4) == order.scheduled_evaluations(1) // order.units
 
 
 def drawn(rows, cols, units, sweep):

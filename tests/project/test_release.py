@@ -103,6 +103,13 @@ def test_links_of_the_description_are_absolute(release: ModuleType, sdist: Path,
     assert release.description(sdist).startswith("# mrfhw\n")
 
 
+def test_the_files_that_are_run_exist_and_need_what_is_installed(release: ModuleType) -> None:
+    for name in (*release.OF_WHEEL, *release.OF_SDIST):
+        assert (ROOT / name).is_file(), name
+    for name in release.OF_WHEEL:
+        assert not re.search(r"^(?:from|import) (?:sim|studies)\b", (ROOT / name).read_text(), re.M), name
+
+
 @PYPI_SHOWS_LINK
 def test_links_that_are_made_absolute(release: ModuleType) -> None:
     page = "[`a`](b.md) ![c](d.PNG) [e](https://f) [g](#h) [i](mailto:j@k) `[l](m)`\n\n```\n[n](o)\n```\n\n[p](q.md#r \"s\")\n"
