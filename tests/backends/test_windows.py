@@ -106,6 +106,7 @@ def test_refused_where_margins_leave_nothing():
         solve("model", SMALL, stereo_grid(20, 90, labels=40), Run(sweeps=4))
 
 
+@pytest.mark.slow
 @IMAGES_LARGER_MACHINE
 @pytest.mark.parametrize("sampler", ["race", pytest.param("cdf", marks=pytest.mark.long)])
 def test_full_hd_on_sixteen_tiles_of_two_lanes(sampler):

@@ -166,3 +166,11 @@ def test_words_too_wide():
         stereo(8, 8, 4, alpha=300)
     with pytest.raises(ProblemError, match=r"values from 0 to 63; data_bits = 4"):
         stereo(64, 64, 4, config=Config(data_bits=4))
+
+
+def test_doubletons_that_a_table_of_pairs_does_not_hold():
+    """Of the census machine, whose entries have two bits."""
+    census = Config.preset("census", mesh_rows=1, mesh_cols=1)
+    assert stereo(8, 8, 4, config=census, singleton="hamming", tau=3).problem.tau == 3
+    with pytest.raises(ProblemError, match=r"the doubletons go up to 4; .* pairwise_bits = 2 takes 0 to 3: give tau = 3 or less"):
+        stereo(8, 8, 5, config=census, singleton="hamming", tau=4)

@@ -100,6 +100,7 @@ def names(directory):
     return sorted(path.name for path in directory.iterdir())
 
 
+@pytest.mark.slow
 def test_all_files_and_what_is_in_them(tmp_path):
     out = tmp_path / "out"
     results = [result(0), result(1)]
@@ -132,6 +133,7 @@ def test_all_files_and_what_is_in_them(tmp_path):
     assert read["settings"]["machine"] == Config().to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "largest"), [(np.uint8, 255), (np.uint16, 256), (np.uint16, 65535), (np.uint32, 65536)])
 def test_the_histogram_is_kept_whole(tmp_path, dtype, largest):
     one = result()
@@ -152,6 +154,7 @@ def test_without_truth_and_trace(tmp_path):
     assert what["uncertainty"]["sites"] == ROWS * COLS - 1
 
 
+@pytest.mark.slow
 def test_classes_have_no_mean(tmp_path):
     what = write(tmp_path, job("classes", truth=Truth()), trace=trace())
     assert names(tmp_path) == sorted({*EVERY, "classes.png"} - {*DISPARITY, *outputs.ORDERED_FILES, "mean.pfm", "std.pfm"})
@@ -173,6 +176,7 @@ def test_annealing_has_the_last_sample(tmp_path):
     assert "temperature changes" in what["convergence"]["note"]
 
 
+@pytest.mark.slow
 def test_the_last_sample_has_no_uncertainty(tmp_path):
     write(tmp_path, job(truth=Truth()), trace=trace())
     what = write(tmp_path, job(run=LAST, truth=Truth()), [result(counts=None)], trace())
@@ -183,6 +187,7 @@ def test_the_last_sample_has_no_uncertainty(tmp_path):
     assert what["convergence"]["energy"] is not None
 
 
+@pytest.mark.slow
 def test_a_mode_of_nothing_is_the_last_sample(tmp_path):
     one = result(counts=np.zeros((ROWS, COLS, LABELS), np.uint32))
     what = write(tmp_path, job(annealing=True, truth=Truth()), [one])
@@ -191,6 +196,7 @@ def test_a_mode_of_nothing_is_the_last_sample(tmp_path):
     assert np.array_equal(np.load(tmp_path / "mean.npy")[..., 0], one.last + 10.0)
 
 
+@pytest.mark.slow
 def test_files_of_an_earlier_run_go_where_they_would_mislead(tmp_path):
     write(tmp_path, job(truth=Truth()), trace=trace())
     (tmp_path / "note.txt").write_text("mine")
@@ -205,6 +211,7 @@ def test_a_new_directory_has_the_usual_permissions(tmp_path):
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (1, 30), (30, 1)])
 def test_narrow_grids(tmp_path, shape):
     counts = np.ones((*shape, LABELS), np.uint32)

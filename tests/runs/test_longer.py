@@ -165,6 +165,7 @@ def test_as_many_as_are_allowed():
     assert (found.longer.sweeps, found.longer.burn_in) == (50, 40)
 
 
+@pytest.mark.slow
 @CHAINS_WHOSE_ENERGIES
 def test_apart_is_what_diagnostics_say():
     verdicts = set()

@@ -53,6 +53,7 @@ def test_a_sum_of_histograms_is_as_wide_as_it_must_be(backend, sweeps, kind):
     assert np.array_equal(added.counts, sample(backend, CONFIG, PROBLEM, run, chains=2).counts)
 
 
+@pytest.mark.slow
 @pytest.mark.claim("runtime", "histograms are counted whole, however long a run is, and those of what comes first are let go")
 @pytest.mark.parametrize(("sweeps", "total"), [
     (33_000, 66_000), pytest.param(65_535, 131_070, marks=pytest.mark.long), (65_536, 131_072)])

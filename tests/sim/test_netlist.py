@@ -192,6 +192,7 @@ def test_other_pins_are_refused(tmp_path: Path) -> None:
         compile_netlist(flow)
 
 
+@pytest.mark.tools
 def test_other_models_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flow = without_cells("ice40", tmp_path, ("clk12_0__io", "uart_0__rx__io", "uart_0__tx__io"))
     changed = dataclasses.replace(FAMILIES["ice40"], instead={" || CLOCK_ENABLE == 1'bz": ""})
@@ -201,6 +202,7 @@ def test_other_models_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         compile_netlist(flow)
 
 
+@pytest.mark.tools
 def test_other_families_are_refused(tmp_path: Path) -> None:
     board = BOARDS["arty-a7-35"]
     flow = Flow(board, Config.preset(board.preset), board.clock_hz, board.baud, tmp_path)

@@ -53,6 +53,7 @@ def test_parts_are_put_together() -> None:
     assert whole_nets(WANTED) == WANTED
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("changes", [{}, {"mesh_cols": 2, "spus": 2, "lmem_banks": 4}])
 def test_a_machine_has_no_others(changes: dict[str, int]) -> None:
     text = verilog_text(Config.preset("smallest", **changes))

@@ -28,6 +28,7 @@ def test_it_rests_and_goes_on_as_it_did():
         gc.enable()
 
 
+@pytest.mark.slow
 def test_it_rests_while_a_machine_becomes_verilog(monkeypatch):
     seen = []
     run = verilog.run_yosys
