@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
-from mrfhw.field import files
-from mrfhw.field.problem import DATA, INITIAL, MASKS
+from mrfhw.field.problem import DATA, INITIAL, MASKS, PROBLEM, SCHEDULE
 from mrfhw.gateware.mesh.tree import control_node_bits
 from mrfhw.generation import parameter_table
 from mrfhw.generation.verilog import LINT_EXPLAINED
@@ -90,7 +89,7 @@ def test_every_command_has_help():
 
 def test_own_fields_names_every_entry():
     text = (ROOT / "docs" / "own-fields.md").read_text()
-    for name in (*files.PROBLEM, *DATA, *MASKS, *files.SCHEDULE, INITIAL):
+    for name in (*PROBLEM, *DATA, *MASKS, *SCHEDULE, INITIAL):
         assert f"`{name}`" in text or f'"{name}"' in text, name
 
 
