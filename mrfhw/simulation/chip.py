@@ -151,4 +151,6 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Progress | No
 
     patience: cycles after which a run that has not ended raises ChipError.
     """
-    return ChipRun(ChipSession(chip, patience), placement, True, None, progress, None).result()
+    run = ChipRun(ChipSession(chip, patience), placement, True, None, progress, None)
+    run.advance()
+    return run.result()
