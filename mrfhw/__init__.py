@@ -39,9 +39,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mrfhw.applications.answer import Answer, Denoised, Disparity, Motion, Segmentation
+    from mrfhw.applications.answer import Answer
     from mrfhw.applications.calls import denoise, motion, run, segment, solve, stereo
+    from mrfhw.applications.denoising.answer import Denoised
+    from mrfhw.applications.motion.answer import Motion
+    from mrfhw.applications.segmentation.answer import Segmentation
     from mrfhw.applications.session import Session
+    from mrfhw.applications.stereo.answer import Disparity
     from mrfhw.field.problem import Problem
     from mrfhw.field.schedule import Schedule
     from mrfhw.field.terms import Channel
@@ -59,7 +63,9 @@ __version__ = "0.1.0"
 
 # Imported when they are used, so that the command line and the generator do not wait for them.
 _HOMES = {
-    **dict.fromkeys(("Answer", "Denoised", "Disparity", "Motion", "Segmentation"), "mrfhw.applications.answer"),
+    "Answer": "mrfhw.applications.answer", "Denoised": "mrfhw.applications.denoising.answer",
+    "Disparity": "mrfhw.applications.stereo.answer", "Motion": "mrfhw.applications.motion.answer",
+    "Segmentation": "mrfhw.applications.segmentation.answer",
     **dict.fromkeys(("denoise", "motion", "run", "segment", "solve", "stereo"), "mrfhw.applications.calls"),
     "Session": "mrfhw.applications.session", "ProblemError": "mrfhw.system.errors", "Problem": "mrfhw.field.problem",
     "Schedule": "mrfhw.field.schedule", "Channel": "mrfhw.field.terms", "Config": "mrfhw.machine.config",

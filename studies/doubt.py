@@ -42,7 +42,8 @@ def constants(verb: str) -> dict[str, float]:
 def pixels_of(job: Job) -> dict[str, np.ndarray]:
     """Which pixels (H, W) each constant is of."""
     hidden, seen = job.maps["occluded"], job.problem.observed
-    return {"DOUBT": hidden & seen, "DOUBT_OUTSIDE": hidden & ~seen} if len(constants(job.application)) == 2 else {"DOUBT": hidden}
+    both = len(constants(job.application.verb)) == 2
+    return {"DOUBT": hidden & seen, "DOUBT_OUTSIDE": hidden & ~seen} if both else {"DOUBT": hidden}
 
 
 def true_labels(job: Job) -> np.ndarray:

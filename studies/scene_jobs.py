@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -17,8 +18,11 @@ import numpy as np
 from mrfhw.analysis.answer import quantified
 from mrfhw.analysis.calibration import calibrate
 from mrfhw.analysis.solution import Solution
-from mrfhw.commands.applications import APPLICATIONS
+from mrfhw.commands import application as commands
+from mrfhw.commands.machine_options import given_options
+from mrfhw.jobs.application import Application
 from mrfhw.jobs.job import Job
+from mrfhw.jobs.registry import application
 from mrfhw.pictures.flow import write_flow
 from mrfhw.pictures.images import load_disparity
 from mrfhw.runs.chains import sample
@@ -153,12 +157,16 @@ def chosen_on_and_held_back(verb: str, data: Path | None, scenes: str, held_back
     return {part: {name: words(name) for name in several} for part, several in names.items()}
 
 
-def job_of(verb: str, words: Sequence[str]) -> Job:
-    """The job that `mrfhw run VERB` makes of these words. Raises ProblemError or ConfigError."""
-    app = next(app for app in APPLICATIONS if app.verb == verb)
+def job_of(verb: str | Application, words: Sequence[str]) -> Job:
+    """The job that `mrfhw run VERB` makes of these words, or of such a verb's. Raises ProblemError or ConfigError."""
+    app = application(verb) if isinstance(verb, str) else verb
     made: list[Job] = []
-    command = app.options_on(lambda **given: made.append(app.job(**given)))
-    click.command(verb)(command).main(list(words), standalone_mode=False)
+
+    def make(**options: Any) -> None:
+        made.append(app.job_of({name: value for name, value in options.items() if name in given_options()}, "model"))
+
+    command = commands.options_on(app, make)
+    click.command(app.verb)(command).main(list(words), standalone_mode=False)
     return made[0]
 
 
@@ -174,7 +182,7 @@ def solved(job: Job, traced: bool = True, backend: str = "model", to_agree: bool
 
 @dataclass(frozen=True)
 class Judged:
-    """labels: (H, W) uint8, the mode. metrics: by the names of `mrfhw.jobs.metrics`. coverage: percent of the pixels of known truth
+    """labels: (H, W) uint8, the mode. metrics: by the names of the measures. coverage: percent of the pixels of known truth
     whose 90 % interval holds it, of motions the mean of rows and columns; None of classes.
     """
 

@@ -18,11 +18,9 @@ nothing; three scenes of 450x375 pixels took 40 s a try with --backend cpu, othe
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,86 +28,80 @@ import click
 import numpy as np
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-from mrfhw.applications.options import default
-from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.commands.machine_options import OneLineCommand
+from mrfhw.jobs.application import Application
+from mrfhw.jobs.registry import application
 from mrfhw.machine.config import ConfigError
 from mrfhw.system.errors import ProblemError
 from studies.scene_jobs import built_in, job_of, judged, published, solved
 
 Choice = dict[str, Any]  # values of all parameters of a space, by name
 
-WEIGHTS = {"SMOOTH": (1, 2, 3, 4), "EDGE": (0, 1, 2), "CONTRAST": (8, 15, 25, 40)}
+WEIGHTS = {"contrast.smooth": (1, 2, 3, 4), "contrast.edge": (0, 1, 2), "contrast.above": (8, 15, 25, 40)}
 
 
 @dataclass(frozen=True)
 class Space:
-    """What is searched. measure: of `mrfhw.jobs.metrics`, the less the better. module: of `mrfhw.applications` with the constants.
+    """What is searched. measure: the less the better.
 
-    values: by parameter, in the order of the search: "--tau" is an option of `mrfhw run`, "EDGE" a constant and
-    "ONE_WAY_ENERGY.tau" an entry of one. SMOOTH, EDGE and CONTRAST tell of pictures in which edges have weights: those of
-    segmentation, of colour pictures alone.
+    values: by parameter, in the order of the search: "--tau" is an option of `mrfhw run`, "stiffness" a number of the application's
+    `tuned` and "one_way.tau" an entry of one. Those of contrast tell of pictures in which edges have weights: of segmentation, of
+    colour pictures alone.
     """
 
     measure: str
-    module: str
     values: dict[str, tuple[Any, ...]]
 
 
 SPACES = {
-    "stereo": Space("bad_1", "stereo", {
-        "--temperature": (1.5, 1.7, 1.9, 2.1, 2.4), "--tau": (2, 3, 4), "--beta": (1, 2), "SINGLETON_MAX": (4, 5, 6), **WEIGHTS,
-        "--out-of-range": (2, 3, 4), "ONE_WAY_ENERGY.temperature": (1.1, 1.4, 1.7), "ONE_WAY_ENERGY.beta": (1, 2, 3),
-        "ONE_WAY_ENERGY.tau": (1, 2, 3), "FIRST_SWEEPS": (40, 80, 160), "STIFFNESS": (1, 2, 3, 4, 6)}),
-    "motion": Space("epe", "motion", {
-        "--temperature": (1.3, 1.5, 1.7, 1.9, 2.1), "--tau": (2, 3, 4, 6), "--beta": (1, 2), "SINGLETON_MAX": (4, 5, 6), **WEIGHTS,
-        "--out-of-range": (2, 3, 4), "STIFFNESS": (1, 2, 3, 4, 6)}),
-    "segment": Space("vi", "segmentation", {
-        "--temperature": (8.0, 12.0, 16.0), "--beta": (8, 12, 16, 24), "SMOOTH": (2, 3, 4), "EDGE": (0, 1, 2),
-        "CONTRAST": (15, 25, 40), "LEAST_SEGMENT": (100, 200, 400)}),
+    "stereo": Space("bad_1", {
+        "--temperature": (1.5, 1.7, 1.9, 2.1, 2.4), "--tau": (2, 3, 4), "--beta": (1, 2), "singleton_max": (4, 5, 6), **WEIGHTS,
+        "--out-of-range": (2, 3, 4), "one_way.temperature": (1.1, 1.4, 1.7), "one_way.beta": (1, 2, 3),
+        "one_way.tau": (1, 2, 3), "first_sweeps": (40, 80, 160), "stiffness": (1, 2, 3, 4, 6)}),
+    "motion": Space("epe", {
+        "--temperature": (1.3, 1.5, 1.7, 1.9, 2.1), "--tau": (2, 3, 4, 6), "--beta": (1, 2), "singleton_max": (4, 5, 6), **WEIGHTS,
+        "--out-of-range": (2, 3, 4), "stiffness": (1, 2, 3, 4, 6)}),
+    "segment": Space("vi", {
+        "--temperature": (8.0, 12.0, 16.0), "--beta": (8, 12, 16, 24), "contrast.smooth": (2, 3, 4), "contrast.edge": (0, 1, 2),
+        "contrast.above": (15, 25, 40), "least_segment": (100, 200, 400)}),
 }
-QUICK = {"stereo": ("--temperature", "EDGE"), "motion": ("--temperature", "EDGE"), "segment": ("--temperature", "LEAST_SEGMENT")}
-
-
-def module_of(verb: str) -> Any:
-    """The application's module, which has the constants."""
-    return importlib.import_module(f"mrfhw.applications.{SPACES[verb].module}.field")
+QUICK = {"stereo": ("--temperature", "contrast.edge"), "motion": ("--temperature", "contrast.edge"),
+         "segment": ("--temperature", "least_segment")}
 
 
 def defaults(verb: str, names: list[str]) -> Choice:
     """The values without any change."""
-    home = module_of(verb)
-    problem = next(app.task.problem for app in APPLICATIONS if app.verb == verb)
-    assert problem is not None
-    found: Choice = {}
+    app, found = application(verb), dict[str, Any]()
     for name in names:
-        option, (constant, _, entry) = name[2:].replace("-", "_"), name.partition(".")
         if name.startswith("--"):
-            found[name] = getattr(home, "CENSUS_ENERGY", {}).get(option, default(problem, option))
+            option = next(one for one in app.common if one.name == name[2:].replace("-", "_"))
+            found[name] = getattr(app.tuned, "census", {}).get(option.name, option.default)
+            if found[name] is None:  # a temperature, which is told in words
+                found[name] = float(option.said.partition(";")[0])
         else:
-            found[name] = getattr(home, constant)[entry] if entry else getattr(home, constant)
+            value = app.tuned
+            for part in name.split("."):
+                value = value[part] if isinstance(value, Mapping) else getattr(value, part)
+            found[name] = value
     return found
 
 
-@contextlib.contextmanager
-def constants(verb: str, values: Choice) -> Iterator[None]:
-    """While it lasts, the application has these values; the machine's weights of edges are at least as wide as they have to be."""
-    home, before = module_of(verb), dict[str, Any]()
+def _with(value: Any, name: str, new: Any) -> Any:
+    """A dataclass or a mapping with another value of an entry, or of an entry's own, such as "contrast.edge"."""
+    name, _, rest = name.partition(".")
+    if isinstance(value, Mapping):
+        return {**value, name: new}
+    return replace(value, **{name: _with(getattr(value, name), rest, new) if rest else new})
 
-    def change(name: str, value: Any) -> None:
-        before.setdefault(name, getattr(home, name))
-        setattr(home, name, value)
 
-    try:
-        for name, value in values.items():
-            constant, _, entry = name.partition(".")
-            change(constant, {**getattr(home, constant), entry: value} if entry else value)
-        needed = max(home.SMOOTH, home.EDGE).bit_length()
-        change("MACHINE", {**home.MACHINE, "edge_bits": max(needed, home.MACHINE["edge_bits"])})
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(home, name, value)
+def tuned(verb: str, values: Choice) -> Application:
+    """The application with these numbers; the machine's weights of edges are at least as wide as they have to be."""
+    app = application(verb)
+    numbers = app.tuned
+    for name, value in values.items():
+        numbers = _with(numbers, name, value)
+    needed = max(numbers.contrast.smooth, numbers.contrast.edge).bit_length()
+    return replace(app, tuned=replace(numbers, needs={**numbers.needs, "edge_bits": max(needed, numbers.needs["edge_bits"])}))
 
 
 @dataclass(frozen=True)
@@ -150,17 +142,17 @@ class Search:
         changed = {name: value for name, value in choice.items() if value != self.start[name]}
         words = [word for name, value in changed.items() if name.startswith("--") for word in (name, str(value))]
         measures, coverages = [], []
-        with constants(self.verb, {name: value for name, value in changed.items() if not name.startswith("--")}):
-            for scene in scenes:
-                try:
-                    job, solution = solved(job_of(self.verb, [*scene, *words]), traced=False, backend=self.backend)
-                except (ConfigError, ProblemError) as error:
-                    return Tried(refused=str(error))
-                found = judged(job, solution.counts, solution.last)
-                measure = found.metrics[SPACES[self.verb].measure]
-                measures.append(float("inf") if measure is None else measure)
-                coverages.append(found.coverage)
-                self.bar.update()
+        app = tuned(self.verb, {name: value for name, value in changed.items() if not name.startswith("--")})
+        for scene in scenes:
+            try:
+                job, solution = solved(job_of(app, [*scene, *words]), traced=False, backend=self.backend)
+            except (ConfigError, ProblemError) as error:
+                return Tried(refused=str(error))
+            found = judged(job, solution.counts, solution.last)
+            measure = found.metrics[SPACES[self.verb].measure]
+            measures.append(float("inf") if measure is None else measure)
+            coverages.append(found.coverage)
+            self.bar.update()
         return Tried(tuple(measures), tuple(coverages))
 
     def say(self, mark: str, result: Tried, choice: Choice) -> None:
@@ -200,7 +192,7 @@ class Search:
 @click.option("--held-back", help="Scenes that the choice is shown on at the end.  [default: without --data 3]")
 @click.option("--coverage", type=float, default=85.0, show_default=True, help="Percent that 90 % intervals must hold at least.")
 @click.option("--rounds", type=int, default=2, show_default=True, help="Times around all parameters, at most.")
-@click.option("--parameters", default="", help="Those that are searched, such as STIFFNESS,--tau.  [default: all]")
+@click.option("--parameters", default="", help="Those that are searched, such as stiffness,--tau.  [default: all]")
 @click.option("--backend", type=click.Choice(["model", "cpu", "float"]), default="model", show_default=True)
 @click.option("--quick", is_flag=True, help="Two values of two parameters, few sweeps, small built-in scenes: to see it work.")
 def main(verb: str, data: Path | None, scenes: str | None, held_back: str | None, coverage: float, rounds: int, parameters: str,

@@ -20,7 +20,7 @@ from mrfhw.report.numbers import plain, report
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import output_path
 
-__all__ = ["Answer", "Denoised", "Disparity", "Motion", "Segmentation"]
+__all__ = ["Answer"]
 
 
 class Answer:
@@ -157,7 +157,7 @@ class Answer:
         from mrfhw.report import pictures
 
         scale = self._job.scale
-        return pictures.labelled({f"{self._job.application}: estimate": self._analysis.answer}, scale)
+        return pictures.labelled({f"{self._job.application.verb}: estimate": self._analysis.answer}, scale)
 
     def _facts(self) -> dict[str, str]:
         rows, cols = self.labels.shape
@@ -182,57 +182,3 @@ class Answer:
                        for name, value in self._facts().items())
         data = base64.b64encode(self.picture()).decode("ascii")
         return f"<div><img alt='estimate' style='max-width:40rem' src='data:image/png;base64,{data}'><table>{rows}</table></div>"
-
-
-class Disparity(Answer):
-    """The answer of `mrfhw.stereo`; see Answer."""
-
-    @property
-    def disparity(self) -> np.ndarray:
-        """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the median of the
-        posterior, between whole pixels; with estimate="mean" the mean; of the last sample, or where the run annealed, whole
-        pixels."""
-        return self._analysis.answer[..., 0].astype(np.float32)
-
-    @property
-    def occluded(self) -> np.ndarray | None:
-        """(H, W) bool: pixels that the right picture does not show, or whose two matches disagree; None where only one way was
-        matched."""
-        return self._analysis.maps.get("occluded")
-
-
-class Motion(Answer):
-    """The answer of `mrfhw.motion`; see Answer. values, mean and interval are along rows and then along columns."""
-
-    @property
-    def occluded(self) -> np.ndarray | None:
-        """(H, W) bool: pixels that the second frame does not show, or whose two matches disagree; None where only one way was
-        matched."""
-        return self._analysis.maps.get("occluded")
-
-    @property
-    def flow(self) -> np.ndarray:
-        """(H, W, 2) float32, pixels: along columns and then along rows, as OpenCV has it, between pixels: the sampled
-        vectors, moved to where the second frame's greys fit best (`mrfhw.applications.motion.finer`)."""
-        return self._analysis.answer[..., ::-1].astype(np.float32)
-
-
-class Segmentation(Answer):
-    """The answer of `mrfhw.segment`; see Answer. labels are the classes."""
-
-    @property
-    def segments(self) -> np.ndarray:
-        """(H, W) int32: numbers of the connected regions of the classes, from 1 to as many as there are; small ones belong to the
-        nearest."""
-        return self._analysis.maps["segments"]
-
-
-class Denoised(Answer):
-    """The answer of `mrfhw.denoise`; see Answer. values are grey of 0 to 255."""
-
-    @property
-    def image(self) -> np.ndarray:
-        """The picture in its own size, depth and colours, uint8, uint16 or, of floats, float32; alpha is left out: the mean of
-        the posterior. Of a colour picture the grey is denoised, and the colours stay."""
-        assert self._job.restoring is not None
-        return self._job.restoring.picture(self._analysis.answer[..., 0])

@@ -8,7 +8,11 @@ from typing import Any, overload
 
 import numpy as np
 
-from mrfhw.applications.answer import Answer, Denoised, Disparity, Motion, Segmentation
+from mrfhw.applications.answer import Answer
+from mrfhw.applications.denoising.answer import Denoised
+from mrfhw.applications.motion.answer import Motion
+from mrfhw.applications.segmentation.answer import Segmentation
+from mrfhw.applications.stereo.answer import Disparity
 from mrfhw.backends.registry import AUTO
 from mrfhw.field.given import short
 from mrfhw.field.problem import Problem
@@ -19,8 +23,6 @@ from mrfhw.runs.runner import EVERY, Runner
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["denoise", "motion", "run", "segment", "solve", "stereo"]
-
-_ANSWERS: dict[str, type[Answer]] = {"stereo": Disparity, "motion": Motion, "segment": Segmentation, "denoise": Denoised}
 
 
 @overload
@@ -41,7 +43,7 @@ def run(request: Request | Sequence[Request], *, callback: Callback | None = Non
     Raises ProblemError or ConfigError, in one line, for what cannot be.
     """
     with Runner(request, callback=callback, every=every) as runner:
-        answers = [_ANSWERS.get(one.request.application, Answer)(one.job, one.solution) for one in runner.result()]
+        answers = [(one.job.application.answer or Answer)(one.job, one.solution) for one in runner.result()]
     return answers[0] if isinstance(request, Request) else answers
 
 

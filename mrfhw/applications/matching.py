@@ -3,34 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import ModuleType
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mrfhw.applications.descriptors import census, takes_census
-from mrfhw.applications.options import COMMON, Common, check_choice, contrast_weights, default, range_note, same_size
+from mrfhw.applications.options import COMMON, Common, Contrast, check_choice, contrast_weights, default, range_note, same_size
 from mrfhw.field.problem import Problem
 from mrfhw.field.schedule import Schedule
-from mrfhw.jobs.job import START_FOUND
-from mrfhw.machine.config import Config
+from mrfhw.jobs.job import START_FOUND, Cooling
+from mrfhw.jobs.options import Given, Option
+from mrfhw.machine.config import PRESETS, Config
 from mrfhw.pictures.images import Inputs, load_inputs, name_of
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["DATA", "Matching", "found_energies"]
+__all__ = ["DATA", "Matching", "MatchingTuned"]
 
-DATA = ("census", "grey")  # what pixels are compared by
+DATA = Option(name="data", choices=("census", "grey"), said="census, where a preset's machine can",
+              help="What pixels are compared by: which of their neighbours are darker, or their own grey.")
 
 
-def found_energies(app: ModuleType, problem: Callable[..., Any]) -> dict[str, str]:
-    """`Application.found`: the defaults that depend on what is compared."""
-    one_way: Mapping[str, Any] = getattr(app, "ONE_WAY_ENERGY", {})
-    energies = {name: f"{value} of census{f', {one_way[name]} one way' if name in one_way else ''}, {grey} of grey"
-                for name, value in app.CENSUS_ENERGY.items() if (grey := default(problem, name)) != value or name in one_way}
-    sweeps = f"{app.SWEEPS}" if app.CENSUS_SWEEPS == app.SWEEPS else f"{app.CENSUS_SWEEPS} of census, {app.SWEEPS} of grey"
-    return {"sweeps": sweeps,
-            "initial": f"{START_FOUND}, of census{' both ways' if one_way else ''}; else {COMMON['initial']}", **energies}
+@dataclass(frozen=True, kw_only=True)
+class MatchingTuned:
+    """The numbers of an application that matches two pictures, found on other pictures than those of the README
+    (docs/applications.md).
+
+    sweeps: by default, of greys.
+    census_sweeps: of census.
+    cooling: of annealing.
+    census: energies of the field of census descriptors, in place of the defaults of the application's problem, which are of greys.
+    one_way: what differs from them where one way is matched, before that field or in its place.
+    singleton_max: the greatest singleton of census.
+    contrast: its weights of edges, by the first picture.
+    stiffness: of the paths that first labels come from (`mrfhw.samplers.path_start`).
+    first_sweeps: of each way of matching before the field itself, where that is sampled.
+    needs: parameters of the machine of that field.
+    """
+
+    sweeps: int
+    census_sweeps: int
+    cooling: Cooling
+    census: Mapping[str, Any]
+    one_way: Mapping[str, Any] = field(default_factory=dict)
+    singleton_max: int
+    contrast: Contrast
+    stiffness: int
+    first_sweeps: int = 0
+    needs: Mapping[str, Any] = field(default_factory=lambda: PRESETS["matching"])
+
+    def found(self, problem: Callable[..., Any]) -> dict[str, str]:
+        """The defaults that depend on what is compared, in words (`mrfhw.applications.options.common_options`)."""
+        one_way = self.one_way
+        energies = {name: f"{value} of census{f', {one_way[name]} one way' if name in one_way else ''}, {grey} of grey"
+                    for name, value in self.census.items() if (grey := default(problem, name)) != value or name in one_way}
+        sweeps = f"{self.sweeps}" if self.census_sweeps == self.sweeps else f"{self.census_sweeps} of census, {self.sweeps} of grey"
+        return {"sweeps": sweeps,
+                "initial": f"{START_FOUND}, of census{' both ways' if one_way else ''}; else {COMMON['initial']}", **energies}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,17 +82,17 @@ class Matching:
     told: tuple[str, ...] = ()  # of the choice of data, one line each
 
     @classmethod
-    def of(cls, app: ModuleType, problem: Callable[..., Any], pair: Mapping[str, Any], captions: tuple[str, str],
+    def of(cls, tuned: MatchingTuned, problem: Callable[..., Any], pair: Mapping[str, Any], captions: tuple[str, str],
            others: dict[str, Any], data: str | None, needed: dict[str, Any], more: Mapping[str, np.ndarray],
-           given: frozenset[str], finest: Inputs | None = None, changes: Mapping[str, Any] | None = None) -> Matching:
+           given: Given, finest: Inputs | None = None, changes: Mapping[str, Any] | None = None) -> Matching:
         """Of an application's options. Raises ProblemError or ConfigError.
 
-        app: the application's module, which has the constants of its field of census. pair: paths or arrays by what messages call
-        the pictures. given: as of `Common.of`.
+        problem: the application's function from data to a Problem. pair: paths or arrays by what messages call
+        the pictures.
         needed: parameters of the machine for whatever is compared. more: further images of the pictures' size, by what messages
         call them. finest: the pictures at 8 bits, where they have been read. changes: what differs from the energies of census.
         """
-        check_choice("data", data, DATA)
+        check_choice("data", data, DATA.choices)
         wanted = others["singleton"]
 
         def by_census_on(config: Config) -> bool:
@@ -76,21 +105,21 @@ class Matching:
             raise ProblemError("data is grey and singleton is hamming, which compares descriptors: drop one of the two")
         by_grey = data == "grey" or differs
         told = (f"Note: singleton {wanted} compares greys, so that data is grey",) if differs and data is None else ()
-        common = Common.of(others, lambda config: app.CENSUS_SWEEPS if by_census_on(config) else app.SWEEPS,
-                           needed | ({} if by_grey else app.MACHINE), given)
-        by_census, config = by_census_on(common.config), common.config
+        common = Common.of(others, lambda config: tuned.census_sweeps if by_census_on(config) else tuned.sweeps,
+                           needed | ({} if by_grey else dict(tuned.needs)), given)
+        by_census, widths = by_census_on(common.widths), common.widths
         inputs = finest if by_census and finest is not None else load_inputs(
-            pair, 8 if by_census else config.data_bits, common.reading)
+            pair, 8 if by_census else widths.data_bits, common.reading)
         images = dict(zip(pair, map(census, inputs.data) if by_census else inputs.data, strict=True))
         cut = same_size({**images, **more}, common.window)
         shown = same_size(dict(zip(captions, inputs.pictures, strict=True)), common.window)
-        standard = {**app.CENSUS_ENERGY, **(changes or {})} if by_census else {"temperature": default(problem, "temperature")}
+        standard = {**tuned.census, **(changes or {})} if by_census else {"temperature": default(problem, "temperature")}
         energy = {**{name: value for name, value in standard.items() if name != "temperature"}, **common.energy}
-        if by_census and config.singleton_cap:
-            energy["singleton_max"] = app.SINGLETON_MAX
+        if by_census and widths.singleton_cap:
+            energy["singleton_max"] = tuned.singleton_max
         return cls(common=common, by_census=by_census, inputs=inputs, data=cut, pictures=dict(zip(captions, shown, strict=True)),
-                   schedule=common.schedule(standard["temperature"], app.COOLING), energy=energy,
-                   edges=contrast_weights(app, config, shown[0]) if by_census else None, told=told)
+                   schedule=common.schedule(standard["temperature"], tuned.cooling), energy=energy,
+                   edges=contrast_weights(tuned.contrast, widths, shown[0]) if by_census else None, told=told)
 
     @staticmethod
     def finest_of(pair: Mapping[str, Any], others: dict[str, Any]) -> tuple[Inputs, np.ndarray, np.ndarray]:

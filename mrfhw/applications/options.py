@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import ESTIMATES, WHOLE_NUMBERS, Problem, ProblemError, Run, check_labels
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.job import Cooling, energy_settings
+from mrfhw.jobs.options import NOTHING, Given, Option
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -25,38 +26,78 @@ from mrfhw.pictures.images import Inputs, Reading, Window, check_size, crop, par
 from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
-__all__ = ["COMMON", "ENERGIES", "MACHINE_GIVEN", "MORE", "Common", "CommonOptions", "check_choice", "contrast_weights", "default",
-           "label_machine", "machine_is_given", "most_sweeps", "pair", "range_note", "same_size", "schedule_from_options",
-           "with_board"]
+__all__ = ["COMMON", "MORE", "MOST_HELP", "READING", "SEED_HELP", "Common", "Contrast", "check_choice", "common_options",
+           "contrast_weights", "default", "label_machine", "most_sweeps", "pair", "range_note", "same_size",
+           "schedule_from_options"]
 
-# Parameters of an application's problem that are options, where it has them.
-ENERGIES = ("alpha", "beta", "tau", "singleton", "doubleton", "out_of_range", "energy_shift", "temperature")
+FLOATS = (sys.float_info.min, sys.float_info.max)  # the temperatures of arithmetic
 MORE = 4  # times the default sweeps are what a chain has at most, where chains do not agree before
-MACHINE_GIVEN = "machine"  # among the options that are given: the machine is one that a field may not change
+
+SEED_HELP = ("Seed of all random numbers. Each further chain has the next seed, so runs to be compared need seeds at least "
+             "--chains apart.")
+MOST_HELP = ("Where the energy's R-hat is not that of a converged run after the sweeps, go on to twice as many, and so on up to N, "
+             "with all sweeps before as burn-in.")
+# Parameters of an application's problem that are options, where it has them.
+ENERGIES = (
+    Option(name="alpha", type=int, rare=True, help="Weight of the singleton."),
+    Option(name="beta", type=int, help="Weight of the doubletons."),
+    Option(name="tau", type=int, help="Each doubleton is at most this."),
+    Option(name="singleton", rare=True, help="absolute or squared difference of data, or hamming: their unlike bits."),
+    Option(name="doubleton", rare=True, help="absolute or squared difference of labels, or potts."),
+    Option(name="out_of_range", type=int, rare=True, help="Singleton where the second picture has no pixel."),
+    Option(name="energy_shift", type=int, rare=True, help="Low bits dropped from an energy."),
+    Option(name="temperature", type=float, help="T, in units of energy; with --anneal, that of the first sweep."),
+)
+_LENGTH = (
+    Option(name="window", help="Part of every input: first column, first row, columns, rows.", metavar="X,Y,W,H"),
+    Option(name="sweeps", type=int, help="Sweeps of a chain, burn-in included."),
+    Option(name="burn_in", type=int, help="First sweeps, which are not counted.",
+           said="half of the sweeps; with --anneal, nine tenths"),
+    Option(name="most_sweeps", type=int, rare=True, metavar="N", help=MOST_HELP,
+           said=f"{MORE} times the default sweeps; with --sweeps, --burn-in, a changing temperature or --estimate last, no more"),
+    Option(name="seed", type=int, default=0, help=SEED_HELP),
+    Option(name="initial", default="random", rare=True, help="Labels to start from: random or minimum.", said="random"),
+)
+_TEMPERATURES = (
+    Option(name="estimate", choices=ESTIMATES, said="mode; with --anneal, last",
+           help="What is made of the samples: mode, the most frequent label, by a histogram that also gives the uncertainty; mean "
+                "of the counted labels; or the last ones."),
+    Option(name="anneal", type=bool, default=False,
+           help="Cool over the whole run, and give the last sample unless told otherwise."),
+    Option(name="cooling", metavar="FINAL|T,T,...",
+           help="FINAL: T falls to it by the end of the burn-in, or with --anneal of the run; FINAL:RATIO, by RATIO a sweep. "
+                "T,T,...: each for a sweep; T,T,.../N, each for N."),
+    # What one option says today.
+    Option(name="final_temperature", type=float, help="FINAL of cooling.", hidden=True),
+    Option(name="cooling_ratio", type=float, help="RATIO of cooling.", hidden=True),
+    Option(name="cooling_table", help="T,T,... of cooling.", hidden=True),
+    Option(name="cooling_stride", type=int, default=1, help="N of cooling.", hidden=True),
+)
+# How the greys of pictures are read.
+READING = (
+    Option(name="depth", type=int, rare=True, metavar="BITS", said="as the files say",
+           help="Bits of a grey value in the pictures, 1 to 16: 2^BITS - 1 is white."),
+    Option(name="stretch", type=bool, default=False, rare=True,
+           help="Make the least grey of the pictures black and the greatest white, by the same map for all of them."),
+)
+COMMON: dict[str, Any] = {option.name: option.default for option in (*_LENGTH, *_TEMPERATURES, *READING)}
 
 
-@dataclass(frozen=True)
-class CommonOptions:
-    """The options of every application that reads pictures, with their defaults; None: as the application or the files say."""
+def common_options(problem: Callable[..., Any], found: Mapping[str, str]) -> tuple[Option, ...]:
+    """The options of every application that reads pictures, but for READING, with those of its energies.
 
-    window: str | None = None
-    sweeps: int | None = None
-    burn_in: int | None = None
-    most_sweeps: int | None = None
-    seed: int = 0
-    initial: str = "random"
-    estimate: str | None = None
-    anneal: bool = False
-    cooling: str | None = None
-    final_temperature: float | None = None
-    cooling_ratio: float | None = None
-    cooling_table: str | None = None
-    cooling_stride: int = 1
-    depth: int | None = None
-    stretch: bool = False
+    problem: its function from data to a Problem, whose signature has the energies' defaults. found: what it finds by itself, its
+    sweeps at least: from what, by option.
+    """
+    def energy(option: Option) -> Option:
+        standard, said = default(problem, option.name), found.get(option.name, "")
+        if option.name == "temperature":  # whether it is given matters to annealing
+            return dataclasses.replace(option, said=f"{said or float(standard)}; with --anneal, a multiple of it")
+        return dataclasses.replace(option, default=None if said else standard, said=said)
 
-
-COMMON: dict[str, Any] = dataclasses.asdict(CommonOptions())
+    energies = [energy(option) for option in ENERGIES if option.name in inspect.signature(problem).parameters]
+    length = [dataclasses.replace(option, said=found.get(option.name, option.said)) for option in _LENGTH]
+    return (*length, *energies, *_TEMPERATURES)
 
 
 def schedule_from_options(*, sweeps: int, burn_in: int, temperature: float, final_temperature: float | None = None,
@@ -144,11 +185,13 @@ def most_sweeps(sweeps: int, most: int | None, *, default: bool, cooled: bool, l
 class Common:
     """Checked options of any application.
 
-    energy: those of ENERGIES that have a value, without the temperature. options: all of them, as they came. most_sweeps: as of
-    `Job`.
+    config: as of `Job`. widths: the machine whose words data are as wide as: `config`, or where there is none the default one with
+    what the field needs. energy: those of ENERGIES that have a value, without the temperature. options: all of them, as they came.
+    most_sweeps: as of `Job`.
     """
 
-    config: Config
+    config: Config | None
+    widths: Config
     run: Run
     most_sweeps: int
     window: Window | None
@@ -158,24 +201,25 @@ class Common:
 
     @classmethod
     def of(cls, options: dict[str, Any], sweeps: Callable[[Config], int], needed: Mapping[str, Any] | None = None,
-           given: frozenset[str] = frozenset()) -> Common:
+           given: Given = NOTHING) -> Common:
         """From the options of COMMON, ENERGIES and a machine. Raises ProblemError or ConfigError.
 
-        sweeps: how many by default on a machine. given: the names of those that are not defaults.
-        needed: parameters of the machine that the application's field needs; they hold where they are not given,
-        and the machine is not that of a manifest, a preset or a board (MACHINE_GIVEN).
+        sweeps: how many by default with words of such widths.
+        needed: parameters of the machine that the application's field needs; they hold where they are not given, and the machine
+        is not a fixed one.
         """
         machine, options = split_options(options)
         options = _with_cooling(options)
-        if not machine_is_given(given):
+        if not given.machine_is_fixed:
             machine |= {name: value for name, value in (needed or {}).items() if machine.get(name) is None}
-        config = config_from_options(**machine)
+        widths = config_from_options(**machine)
+        config = None if given.no_machine else widths
         if options.get("doubleton") == "table":
             raise ProblemError("doubleton is table, which pictures do not give: give absolute, squared or potts, or a Problem with "
                                "its pairwise table to run problem")
         number, burn_in, anneal = options["sweeps"], options["burn_in"], options["anneal"]
         if number is None:
-            number = sweeps(config)
+            number = sweeps(widths)
         if burn_in is None:
             # Where the run anneals, the histogram is that of its cold end.
             burn_in = max(0, number - max(1, number // 10)) if anneal else number // 2
@@ -187,12 +231,12 @@ class Common:
                            last=estimate == "last")
         options = {**options, "estimate": estimate, "sweeps": number, "burn_in": burn_in, "preset": machine["preset"],
                    "most_sweeps": most or None}
-        energy = {name: options[name] for name in ENERGIES
-                  if name != "temperature" and options.get(name) is not None}
+        energy = {one.name: options[one.name] for one in ENERGIES
+                  if one.name != "temperature" and options.get(one.name) is not None}
         for name in ("alpha", *WHOLE_NUMBERS):  # before anything is computed from them
-            if name in energy:
+            if name in energy and config is not None:
                 check_number(config, name, energy[name])
-        return cls(config=config,
+        return cls(config=config, widths=widths,
                    run=Run(sweeps=number, burn_in=burn_in, seed=options["seed"], initial=options["initial"], estimate=estimate),
                    most_sweeps=most, window=cls.window_of(options), anneal=anneal,
                    energy=energy, options=options)
@@ -200,14 +244,14 @@ class Common:
     def schedule(self, temperature: float, cooling: Cooling, energy_shift: int = 0) -> Schedule:
         """The temperatures: what the options say, else `temperature` held or, where the run anneals, multiples of it.
 
-        Multiples end where the machine's temperatures do.
+        Multiples end where a machine's temperatures do.
         """
         options = self.options
         given, final = options["temperature"], options["final_temperature"]
         if given is not None and options["cooling_table"] is not None:
             raise ProblemError(f"temperature is {given} and cooling-table is given, too, which has all temperatures: drop one")
         if self.anneal and options["cooling_table"] is None:
-            coldest, hottest = realized_limits(self.config, energy_shift)
+            coldest, hottest = FLOATS if self.config is None else realized_limits(self.config, energy_shift)
             first = given if given is not None else min(temperature * cooling.first, hottest)
             Schedule.constant(first)
             if final is None:
@@ -243,16 +287,6 @@ class Common:
                 "rows": problem.shape[0], "columns": problem.shape[1]}
 
 
-def machine_is_given(given: frozenset[str]) -> bool:
-    """Whether the machine is one that a field may not change."""
-    return MACHINE_GIVEN in given or "preset" in given
-
-
-def with_board(given: frozenset[str], backend: str) -> frozenset[str]:
-    """The names of what is given; of a board as backend, whose machine is what it is, MACHINE_GIVEN among them."""
-    return given | {MACHINE_GIVEN} if "://" in backend else given
-
-
 def label_machine(name: str, labels: int) -> dict[str, Any]:
     """The parameter of a machine that holds so many labels, given as `name`, where the default has not. Raises ProblemError."""
     check_labels(name, labels)
@@ -284,11 +318,25 @@ def squared_machine(doubleton: str | None, labels: int) -> dict[str, Any]:
     return found
 
 
-def contrast_weights(app: ModuleType, config: Config, picture: np.ndarray) -> np.ndarray | None:
-    """The weights of edges that an application's constants say for a picture, None on a machine that holds none of them."""
-    if config.edge_bits < app.SMOOTH.bit_length():
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """Weights of edges by the contrast across them.
+
+    smooth: where it is at most `above`.
+    edge: where it is more.
+    above: in 8-bit grey, of any channel.
+    """
+
+    smooth: int
+    edge: int
+    above: int
+
+
+def contrast_weights(contrast: Contrast, widths: Config, picture: np.ndarray) -> np.ndarray | None:
+    """The weights of edges for a picture, None on a machine that holds none of them."""
+    if widths.edge_bits < contrast.smooth.bit_length():
         return None
-    return edge_weights(picture, app.SMOOTH, app.EDGE, app.CONTRAST)
+    return edge_weights(picture, contrast.smooth, contrast.edge, contrast.above)
 
 
 def default(problem: Callable[..., Any], name: str) -> Any:

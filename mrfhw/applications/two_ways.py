@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
 import numpy as np
 
+from mrfhw.field.problem import Problem, Run
+from mrfhw.field.result import Result
+from mrfhw.jobs.job import First
 from mrfhw.pictures.medians import medians
+from mrfhw.samplers.path_start import path_start
 
-__all__ = ["along_rows", "behind", "filled", "matched_to", "mirrored", "shown_behind", "unmatched"]
+__all__ = ["NOT_CONFIRMED", "Way", "behind", "filled", "matched_to", "mirrored", "shown_behind", "stage", "unmatched"]
 
+NOT_CONFIRMED = "White: pixels that the other picture does not confirm."
 SQUARE = 9  # rows and columns of the medians of what is filled in
 
 
@@ -30,9 +39,41 @@ def unmatched(there: np.ndarray, back: np.ndarray, most: int) -> np.ndarray:
     return ~inside | (np.abs(past) > most).any(-1)
 
 
-def along_rows(columns: np.ndarray) -> np.ndarray:
-    """(H, W, 2) motions by whole columns (H, W)."""
-    return np.stack([np.zeros_like(columns), columns], -1)
+@dataclass(frozen=True, eq=False)
+class Way:
+    """One picture matched with the other.
+
+    problem: its field.
+    motions: (L, 2) whole motions, along rows and columns, that its labels stand for on the picture as it is.
+    mirror: whether the field is that of the mirrored picture.
+    """
+
+    problem: Problem
+    motions: np.ndarray
+    mirror: bool = False
+
+    def found(self, labels: np.ndarray) -> np.ndarray:
+        """(H, W, 2) motions of the picture's pixels, of the field's labels (H, W)."""
+        return np.asarray(self.motions[mirrored(labels) if self.mirror else labels])
+
+
+def stage(there: Way, back: Way, most: int, stiffness: int,
+          then: Callable[[np.ndarray, np.ndarray, np.ndarray], dict[str, Any]], run: Run | None = None) -> First:
+    """Both ways of matching, before the field that has the answer: what a job does first.
+
+    The labels of each way are those of its paths (`mrfhw.samplers.path_start`) of that stiffness, or where `run` is given those of
+    a run that starts from them. most: as of `unmatched`. then: from the motions there, (H, W, 2), the motions back and the pixels
+    that are not confirmed to what they change of the job.
+    """
+    ways = (there, back)
+
+    def agreed(results: list[Result]) -> dict[str, Any]:
+        labels = [path_start(way.problem, stiffness) for way in ways] if run is None else [result.labels for result in results]
+        motions, returning = there.found(labels[0]), back.found(labels[1])
+        return then(motions, returning, unmatched(motions, returning, most))
+
+    return First(() if run is None else tuple(
+        (way.problem, replace(run, initial=path_start(way.problem, stiffness))) for way in ways), agreed)
 
 
 def matched_to(right: np.ndarray) -> np.ndarray:

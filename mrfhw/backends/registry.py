@@ -12,7 +12,7 @@ from mrfhw.backends.backend import Backend
 from mrfhw.field.problem import ProblemError
 from mrfhw.samplers.chain import CHAINS, chain_type
 
-__all__ = ["AUTO", "BACKENDS", "SCHEMES", "backend_type"]
+__all__ = ["AUTO", "BACKENDS", "SCHEMES", "backend_type", "in_software"]
 
 AUTO = "auto"  # the choice is `mrfhw.runs.choice.chosen_backend`'s
 _NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.chain_session:ChainSession"),
@@ -20,6 +20,11 @@ _NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.chain_session:ChainSession"),
 _BOARDS = "mrfhw.host.remote:RemoteSession"
 SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
 BACKENDS = tuple(_NAMES)
+
+
+def in_software(backend: str) -> bool:
+    """Whether a backend is a sampler without a machine, by its name alone."""
+    return backend.partition("?")[0] in CHAINS
 
 
 def backend_type(backend: str) -> type[Backend]:

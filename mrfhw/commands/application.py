@@ -6,7 +6,6 @@ import contextlib
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +15,6 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.analysis.convergence import apart
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
-from mrfhw.applications.task import Task
 from mrfhw.backends import plan as backends
 from mrfhw.backends.registry import AUTO
 from mrfhw.commands.folder import Folder
@@ -28,11 +26,11 @@ from mrfhw.commands.machine_options import (
     given_options,
     machine_options,
 )
-from mrfhw.commands.options import common_options
+from mrfhw.commands.options import Decorator, click_option
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result, first_difference
+from mrfhw.jobs.application import Application
 from mrfhw.jobs.job import Job
-from mrfhw.jobs.metrics import describe
 from mrfhw.report import outputs
 from mrfhw.report.targets import check_folder, check_records
 from mrfhw.runs.chains import Watch
@@ -43,33 +41,24 @@ from mrfhw.runs.request import Request
 from mrfhw.runs.runner import Runner, Solved
 from mrfhw.system.second_process import Begin, SecondProcess, here
 
-__all__ = ["Application", "run_command", "solved", "verify_command"]
+__all__ = ["options_on", "request_of", "run_command", "solved", "verify_command"]
 
 
-@dataclass(frozen=True)
-class Application:
-    """An application on the command line: its task, and its own click options."""
+def request_of(app: Application, backend: str, chains: int | None = None, visit: int | None = None) -> Request:
+    """What the command under way asks for. Raises ProblemError."""
+    context, known = click.get_current_context(), {*app.arguments, *app.defaults}
+    options = {name: context.params[name] for name in sorted(given_options() & known)}
+    return Request(app.verb, backend=backend, machine=options.pop("machine", None), chains=chains, visit=visit, **options)
 
-    task: Task
-    options: tuple[Callable[[Any], Any], ...]
 
-    @property
-    def verb(self) -> str:
-        return self.task.verb
-
-    def request(self, backend: str, chains: int | None = None, visit: int | None = None) -> Request:
-        """What the command under way asks for. Raises ProblemError."""
-        context, known = click.get_current_context(), {*self.task.arguments, *self.task.defaults}
-        options = {name: context.params[name] for name in sorted(given_options() & known)}
-        return Request(self.verb, backend=backend, machine=options.pop("machine", None), chains=chains, visit=visit, **options)
-
-    def options_on(self, function: Callable[..., Any], run: Sequence[Callable[[Any], Any]] = ()) -> Callable[..., Any]:
-        """`function` with the arguments and options of the application, those of its run, and those of the machine."""
-        function = machine_options(function)
-        common = [] if self.task.problem is None else common_options(self.task)
-        for option in reversed([*map(click.argument, self.task.arguments), *self.options, *run, *common]):
-            function = option(function)
-        return function
+def options_on(app: Application, function: Callable[..., Any], run: Sequence[Decorator] = ()) -> Callable[..., Any]:
+    """`function` with the arguments and options of the application, those of its run, and those of the machine."""
+    function = machine_options(function)
+    decorators: list[Decorator] = [*map(click.argument, app.arguments), *map(click_option, app.options), *run,
+                                   *map(click_option, app.common)]
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
 
 
 VISIT = click.option("--visit", cls=Rare, type=int, metavar="K",
@@ -129,15 +118,15 @@ def one_with_bar(backend: str, job: Job, visit: int | None) -> Result:
         return backends.solve(backend, job.machine, job.problem, job.run, lambda done: bar.update(done - bar.n), visit=visit)
 
 
-def _summary(report: dict[str, Any], directory: Path, labels_found: str) -> str:
-    lines = [labels_found] if labels_found else []
+def _summary(report: dict[str, Any], directory: Path, job: Job) -> str:
+    lines = [job.labels_found] if job.labels_found else []
     lines += [f"{report['label_evaluations']} label evaluations in {report['wall_seconds']:.2f} s by {report['backend']}"]
     if report["first"] is not None:
         lines.append(f"{report['first']['label_evaluations']} before that, in {report['first']['wall_seconds']:.2f} s")
     if report["cycles"] is not None:
         lines.append(f"{report['cycles']} cycles, utilization {report['utilization']:.4f}, "
                      f"{report['stall_cycles']} stall cycles, {report['log_messages']} log messages")
-    lines += [describe(name, value) for name, value in report["metrics"].items() if value is not None]
+    lines += [job.application.describe(name, value) for name, value in report["metrics"].items() if value is not None]
     lines.append(f"wrote {', '.join(report['files'])} to {directory}")
     if "report.html" in report["files"]:
         lines.append(f"all of it on one page: {directory / 'report.html'}")
@@ -190,7 +179,7 @@ def run_command(app: Application) -> click.Command:
                 save_problem: Path | None, checkpoint: Path | None, checkpoint_every: str | None, resume: Path | None,
                 **options: Any) -> None:
         hz = None if clock is None else clock_hz(clock)
-        request = app.request(chosen_backend(backend, given_options()), chains, visit)
+        request = request_of(app, chosen_backend(backend, given_options()), chains, visit)
         check_useful(request.backend, given_options(), visit, clock)
         with Bars(request.backend) as bars, Runner(request, keeping=_keeping(checkpoint, checkpoint_every, resume), add_up=True,
                                                    watch=bars, judge=_judge) as runner:
@@ -206,10 +195,10 @@ def run_command(app: Application) -> click.Command:
                                        begin=_begin())
         if save_problem is not None:
             job.problem.save(save_problem, job.run)
-        click.echo(_summary(report, output, job.labels_found))
+        click.echo(_summary(report, output, job))
         _say_notes(job)
 
-    return click.command(app.verb, cls=OneLineCommand, help=app.task.summary)(app.options_on(command, (
+    return click.command(app.verb, cls=OneLineCommand, help=app.summary)(options_on(app, command, (
         click.option("--backend", default=AUTO, show_default=True,
                      help=f"Who solves it: {', '.join(backends.BACKENDS)}, or a board's address such as serial:///dev/ttyUSB0. "
                      f"{AUTO}: model where anything of a machine is given, else cpu."),
@@ -240,7 +229,7 @@ def verify_command(app: Application) -> click.Command:
         if "most_sweeps" in given_options():
             raise ProblemError(f"most-sweeps is {options['most_sweeps']}; verify compares runs of the sweeps they have: give "
                                "sweeps")
-        request = app.request("model", visit=visit)
+        request = request_of(app, "model", visit=visit)
         job = request.job()
         if output is not None:
             check_folder(output, outputs.may_write(job), _sources())
@@ -254,14 +243,14 @@ def verify_command(app: Application) -> click.Command:
             click.echo(f"different: {difference}")
         if output is not None:
             report = outputs.write_outputs(output, job, Solution(results=[rtl]), command=_command_line())
-            click.echo(_summary(report, output, job.labels_found))
+            click.echo(_summary(report, output, job))
         _say_notes(job)
         click.get_current_context().exit(0 if difference is None else 1)
 
     kept = click.option("-o", "--output", type=Folder(), metavar="DIR",
                         help="Where to write the hardware's answer, should it be kept.")
-    summary = f"{app.task.summary} By rtl and by model; exit code 1 where they differ."
-    made = click.command(app.verb, cls=OneLineCommand, help=summary)(app.options_on(command, (VISIT, kept)))
+    summary = f"{app.summary} By rtl and by model; exit code 1 where they differ."
+    made = click.command(app.verb, cls=OneLineCommand, help=summary)(options_on(app, command, (VISIT, kept)))
     for option in made.params:
         if isinstance(option, click.Option) and option.name == "most_sweeps":
             option.hidden = True  # understood, and refused

@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
-from mrfhw.commands import denoise, motion, problem, segment, stereo
 from mrfhw.commands.application import run_command, verify_command
-from mrfhw.commands.machine_options import OneLineGroup
+from mrfhw.commands.machine_options import OneLineCommand, OneLineGroup
+from mrfhw.jobs.application import Application
+from mrfhw.jobs.registry import application, names
+from mrfhw.system.errors import ProblemError
 
-__all__ = ["APPLICATIONS", "run", "verify"]
-
-APPLICATIONS = (stereo.APPLICATION, motion.APPLICATION, segment.APPLICATION, denoise.APPLICATION, problem.APPLICATION)
+__all__ = ["run", "verify"]
 
 
-@click.group(cls=OneLineGroup)
+class Applications(OneLineGroup):
+    """A group with a command for each application, which is imported when it is asked for.
+
+    made: the command of an application.
+    """
+
+    def __init__(self, *args: Any, made: Callable[[Application], click.Command], **more: Any):
+        super().__init__(*args, **more)
+        self._made = made
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(names())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Of one that cannot be imported, a command that says so."""
+        try:
+            return self._made(application(cmd_name))
+        except ProblemError as error:
+            return _refused(cmd_name, error)
+
+
+def _refused(name: str, error: ProblemError) -> click.Command:
+    def command(words: tuple[str, ...]) -> None:
+        raise error
+
+    return OneLineCommand(name, callback=command, params=[click.Argument(["words"], nargs=-1)], help=str(error),
+                          add_help_option=False, context_settings={"ignore_unknown_options": True})
+
+
+@click.group(cls=Applications, made=run_command)
 def run() -> None:
     """Solve a problem and write the answer, its uncertainty and a report."""
 
 
-@click.group(cls=OneLineGroup)
+@click.group(cls=Applications, made=verify_command)
 def verify() -> None:
     """Solve a problem by the generated hardware and by its model, and compare every bit."""
-
-
-for application in APPLICATIONS:
-    run.add_command(run_command(application))
-    verify.add_command(verify_command(application))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mrfhw.applications.field.job import SWEEPS, job
+from mrfhw.applications.field.job import APPLICATION, SWEEPS
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand, given_options, machine_options
 from mrfhw.driver.c_files import EXAMPLE, driver_files, with_prefix
@@ -15,6 +15,7 @@ from mrfhw.driver.image import c_array, load_image
 from mrfhw.field.problem import ESTIMATES
 from mrfhw.generation.files import Top, stated_top
 from mrfhw.generation.identity import circuit_digest
+from mrfhw.jobs.options import Given
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.manifest import stated_digest
 from mrfhw.system.files import check_writable, staged, write_files
@@ -43,8 +44,8 @@ def command(file: str, sweeps: int | None, burn_in: int | None, seed: int | None
     name of its own the files and all that they define begin with it.
     """
     check_writable(output)
-    task = job(file=file, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial, estimate=estimate,
-               given=given_options(), **options)
+    task = APPLICATION.job(APPLICATION, file=file, sweeps=sweeps, burn_in=burn_in, most_sweeps=None, seed=seed, initial=initial,
+                           estimate=estimate, given=Given(given_options()), **options)
     manifest = options["machine"]
     top = Top() if manifest is None else stated_top(manifest)
     port, prefix = top.memory_port(task.machine), top.prefix

@@ -13,6 +13,7 @@ import numpy as np
 
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
+from mrfhw.jobs.application import Application
 from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.machine.config import Config
 from mrfhw.pictures.restored import Restoring
@@ -85,8 +86,8 @@ class Finer(Protocol):
 class First:
     """What is sampled before a job's own field, whose data or first labels follow from it.
 
-    runs: problems and their runs, solved one after the other by the job's backend. then: their results to what they change of the
-    job, by the names of its fields.
+    runs: problems and their runs, solved one after the other by the job's backend; there may be none.
+    then: their results to what they change of the job, by the names of its fields.
     """
 
     runs: tuple[tuple[Problem, Run], ...]
@@ -97,7 +98,7 @@ class First:
 class Job:
     """A checked problem with all that is needed to solve, draw and judge it.
 
-    application: "stereo", "motion", "segment" or "denoise". config: the machine that the field was made for; None where software
+    application: whose job it is. config: the machine that the field was made for; None where software
     is to solve it and nothing was said of a machine. inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
     annealing: the chain is cooled over the whole run. most_sweeps: how many a chain has at most where chains go on until they agree
     (`mrfhw.runs.longer`); 0 where they do not.
@@ -112,7 +113,7 @@ class Job:
     labels.
     """
 
-    application: str
+    application: Application
     config: Config | None
     problem: Problem
     run: Run
@@ -143,7 +144,7 @@ class Job:
         if self.run.estimate == "mean" and not (scale.ordered and scale.values.shape[1] == 1):
             what = ("a label is a place in the window of motions, and a mean of places is no motion" if scale.ordered
                     else "labels are classes, not numbers, and have no mean")
-            raise ProblemError(f"estimate is mean; of {self.application} {what}: give mode or last")
+            raise ProblemError(f"estimate is mean; of {self.application.verb} {what}: give mode or last")
         note = "the truth has no known pixel here: nothing is compared with it"
         if self.truth is not None and not np.isfinite(self.truth.picture).any() and note not in self.notes:
             object.__setattr__(self, "notes", (*self.notes, note))

@@ -6,16 +6,16 @@ depth must be given.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mrfhw.field.given import whole_number
+from mrfhw.pictures.greys import Grey
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["DEPTH_MAX", "Grey", "filled", "grey_bytes", "grey_range", "whites"]
+__all__ = ["DEPTH_MAX", "Scaled", "scaled"]
 
 DEPTH_MAX = 16
 DIM = 1 << 14  # 16-bit grey whose values are all below has two bits without use: rather 8, 10, 12 or 14 bits than a dark picture
@@ -25,52 +25,43 @@ _USUAL = (8, 10, 12, 14, 16)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grey:
-    """A picture's grey, whose scale is still open.
+class Scaled:
+    """Pictures by one scale.
 
-    name: for messages. values: (H, W) uint8, int32 or float64. colour: the same picture, (H, W, 3) uint8, of which `values` is the
-    weighted sum, or None. kind: what holds a value:
-    "byte": 8 bits. "word": 16 bits. "wide": integers of 32 or more bits. "float". "upper": the upper 8 bits of colour of 16.
-    "stated": numbers of which the file says that `white` is the greatest; stated: as it says it, before Pillow's scaling.
+    greys: uint8 (H, W) each.
+    pictures: what is shown of them, uint8 (H, W) grey or (H, W, 3) colour.
+    whites: the value of each, as it came, that is white.
+    range: (least, greatest) grey of the run's pictures as parts of white, before they are stretched.
     """
 
-    name: str
-    values: np.ndarray
-    kind: str
-    colour: np.ndarray | None = None
-    white: int = 0
-    stated: int = 0
-
-    @property
-    def most(self) -> float:
-        """The greatest value, of grey and colours."""
-        return float((self.values if self.colour is None else self.colour).max())
-
-    @property
-    def least(self) -> float:
-        """The least value of grey."""
-        return float(self.values.min())
-
-    def filled(self, seen: np.ndarray) -> Grey:
-        """With `filled` values and colours."""
-        return dataclasses.replace(self, values=filled(self.values, seen),
-                                   colour=None if self.colour is None else filled(self.colour, seen))
+    greys: list[np.ndarray]
+    pictures: list[np.ndarray]
+    whites: list[float]
+    range: tuple[float, float]
 
 
-def filled(values: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Numbers (H, W) or (H, W, C) with the least finite one that is seen, of each channel, where `seen`, bool (H, W), is False; 0
-    where nothing is seen. Anything else, and another shape, as it is."""
-    if values.dtype.kind not in "biuf" or values.ndim not in (2, 3) or values.shape[:2] != seen.shape or not values.size:
-        return values
-    made = values.copy()
-    planes = made.reshape(*seen.shape, -1)
-    shown = planes[seen]
-    shown = shown[np.isfinite(shown).all(-1)]
-    planes[~seen] = shown.min(0) if len(shown) else 0
-    return made
+def scaled(pictures: Sequence[Grey], count: int, depth: int | None = None, stretch: bool = False) -> Scaled:
+    """Pictures of a run by one scale, of which the first `count` are the run's and the others follow them.
+
+    depth: bits of a value, 1..16, so that white is 2^depth - 1; None where the files or the values say it. stretch: make the least
+    grey of the run's pictures black and the greatest white.
+    Raises ProblemError where neither says the depth, where they contradict each other or the depth, for values beyond their scale
+    and for a stretch of one grey.
+    """
+    white, run = _whites(pictures, depth), pictures[:count]
+    low = min(p.least / w for p, w in zip(run, white, strict=False))
+    high = max(float(p.values.max()) / w for p, w in zip(run, white, strict=False))
+    if stretch and low == high:
+        raise ProblemError(f"{' and '.join(grey.name for grey in run)} {'has' if count == 1 else 'have'} one grey, "
+                           f"{255 * low:.0f} of 255; a stretch needs two: leave stretch out")
+    ends = (low, high) if stretch else None
+    greys = [_bytes(grey.values, most, ends) for grey, most in zip(pictures, white, strict=True)]
+    shown = [plain if grey.colour is None else _bytes(grey.colour, most, ends)
+             for grey, plain, most in zip(pictures, greys, white, strict=True)]
+    return Scaled(greys=greys, pictures=shown, whites=white, range=(low, high))
 
 
-def whites(pictures: Sequence[Grey], depth: int | None = None) -> list[float]:
+def _whites(pictures: Sequence[Grey], depth: int | None = None) -> list[float]:
     """The value that is white, for each of the pictures of a run.
 
     depth: bits of a value, 1..16, so that white is 2^depth - 1; None where the files or the values say it.
@@ -168,13 +159,7 @@ def _unread(picture: Grey, what: str) -> ProblemError:
                         "or to 8 bits")
 
 
-def grey_range(pictures: Sequence[Grey], white: Sequence[float]) -> tuple[float, float]:
-    """(least, greatest) grey of all pictures, as parts of white."""
-    return (min(p.least / w for p, w in zip(pictures, white, strict=True)),
-            max(float(p.values.max()) / w for p, w in zip(pictures, white, strict=True)))
-
-
-def grey_bytes(values: np.ndarray, white: float, stretch: tuple[float, float] | None = None) -> np.ndarray:
+def _bytes(values: np.ndarray, white: float, stretch: tuple[float, float] | None = None) -> np.ndarray:
     """Values of any shape as 8-bit grey, uint8.
 
     stretch: (black, white) as parts of `white`, to be made 0 and 255; what is beyond is cut off. None: integers of 8 or more bits

@@ -6,7 +6,6 @@ Every failure is a `ProblemError` of one line.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +13,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from mrfhw.field.given import array_of, unmasked
-from mrfhw.pictures.arrays import grey_of_array, grey_of_image
-from mrfhw.pictures.depth import Grey, filled, grey_bytes, grey_range, whites
+from mrfhw.pictures.depth import scaled
 from mrfhw.pictures.files import check_opaque, converted, decode, is_grey, numbers
+from mrfhw.pictures.greys import Grey, check_size, grey_of, is_path, name_of
 from mrfhw.pictures.restored import Source
 from mrfhw.system.errors import ProblemError
 
@@ -70,39 +68,6 @@ class Inputs:
         return not self.stretched and 0 < self.range[1] - self.range[0] < NARROW
 
 
-def is_path(given: Any) -> bool:
-    """Whether it names a file, and is no picture itself."""
-    return isinstance(given, (str, os.PathLike))
-
-
-def name_of(given: Any, name: str) -> str:
-    """What messages and reports call a picture: its file, or else `name`."""
-    return os.fspath(given) if is_path(given) else name
-
-
-def _grey_of(given: Any, name: str, seen: np.ndarray | None = None) -> Grey:
-    """seen: of `load_inputs`. Of an array what is not seen is filled before its values are looked at, whatever stands there."""
-    if is_path(given) or isinstance(given, Image.Image):
-        grey = grey_of_image(decode(given)) if is_path(given) else grey_of_array(given, name)
-        if seen is None:
-            return grey
-        check_size(seen, "mask", grey.values, name)
-        return grey.filled(seen)
-    if seen is None:
-        return grey_of_array(given, name)
-    array = array_of(name, given)
-    if array.ndim in (2, 3):  # what is no picture is refused as such
-        check_size(seen, "mask", array, name)
-    return grey_of_array(filled(array, seen), name)
-
-
-def check_size(image: np.ndarray, name: str, first: np.ndarray, first_name: str) -> None:
-    """Raise ProblemError for an image (H, W) or (H, W, n) of another size than the first one's."""
-    (rows, cols), (first_rows, first_cols) = image.shape[:2], first.shape[:2]
-    if (rows, cols) != (first_rows, first_cols):
-        raise ProblemError(f"the {name} is {cols}x{rows}; the {first_name} is {first_cols}x{first_rows}: give images of one size")
-
-
 def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),
                 also: Mapping[str, Any] = MappingProxyType({}), seen: np.ndarray | None = None) -> Inputs:
     """The pictures of a run, such as a pair, by one scale: `load_grey` says how each file is read, `grey_data` each array.
@@ -113,25 +78,17 @@ def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Readin
     Raises ProblemError for what `load_grey` and `grey_data` refuse, for pictures without a common scale, and for a stretch of one
     grey.
     """
-    greys = [_grey_of(given, name, seen) for name, given in pictures.items()]
-    return _inputs([*greys, *(_grey_of(given, name) for name, given in also.items())], len(pictures), data_bits, reading)
+    greys = [grey_of(given, name, seen) for name, given in pictures.items()]
+    return _inputs([*greys, *(grey_of(given, name) for name, given in also.items())], len(pictures), data_bits, reading)
 
 
 def _inputs(greys: list[Grey], count: int, data_bits: int, reading: Reading) -> Inputs:
     """Of pictures whose first `count` are the run's."""
-    white = whites(greys, reading.depth)
-    low, high = grey_range(greys[:count], white[:count])
-    if reading.stretch and low == high:
-        raise ProblemError(f"{' and '.join(grey.name for grey in greys[:count])} {'has' if count == 1 else 'have'} one grey, "
-                           f"{255 * low:.0f} of 255; a stretch needs two: leave stretch out")
-    stretch = (low, high) if reading.stretch else None
-    data = [grey_bytes(grey.values, most, stretch) for grey, most in zip(greys, white, strict=True)]
-    pictures = [plain if grey.colour is None else grey_bytes(grey.colour, most, stretch)
-                for grey, plain, most in zip(greys, data, white, strict=True)]
-    return Inputs(data=[plain >> (8 - data_bits) for plain in data], pictures=pictures, range=(255 * low, 255 * high),
-                  stretched=reading.stretch,
-                  sources=[Source(values=grey.values if grey.colour is None else grey.colour, white=most)
-                           for grey, most in zip(greys, white, strict=True)])
+    found = scaled(greys, count, reading.depth, reading.stretch)
+    return Inputs(data=[grey >> (8 - data_bits) for grey in found.greys], pictures=found.pictures,
+                  range=(255 * found.range[0], 255 * found.range[1]), stretched=reading.stretch,
+                  sources=[Source(values=grey.values if grey.colour is None else grey.colour, white=white)
+                           for grey, white in zip(greys, found.whites, strict=True)])
 
 
 def grey_data(*pictures: Any, data_bits: int = 6, depth: int | None = None, stretch: bool = False) -> list[np.ndarray]:
@@ -150,7 +107,7 @@ def grey_data(*pictures: Any, data_bits: int = 6, depth: int | None = None, stre
     names = ["picture"] if len(pictures) == 1 else [f"picture {number}" for number in range(1, len(pictures) + 1)]
     if not pictures:
         raise ProblemError("the number of pictures is 0; at least 1 is needed: give one")
-    greys = [grey_of_array(picture, name) for picture, name in zip(pictures, names, strict=True)]
+    greys = [grey_of(picture, name) for picture, name in zip(pictures, names, strict=True)]
     return _inputs(greys, len(greys), data_bits, Reading(depth=depth, stretch=stretch)).data
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrfhw.pictures.arrays import LUMA
+from mrfhw.pictures.greys import LUMA
 
 __all__ = ["Restoring", "Source"]
 

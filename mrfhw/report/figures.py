@@ -58,7 +58,7 @@ def drawings(job: Job, solution: Solution) -> dict[str, Drawing]:
 def answer_drawings(job: Job, analysis: Analysis) -> dict[str, Drawing]:
     """Of the answer, by the names of files, or WIDTH, which is in the page alone."""
     scale, found, truth = job.scale, analysis.uncertainty, job.truth
-    name = f"{job.application}, {job.problem.shape[1]}x{job.problem.shape[0]}"
+    name = f"{job.application.verb}, {job.problem.shape[1]}x{job.problem.shape[0]}"
     made: dict[str, Drawing] = {"estimate.png": partial(pictures.labelled, {f"{name}: estimate": analysis.answer}, scale)}
     if found is not None:
         made["entropy.png"] = partial(pictures.measure, found.entropy, f"{name}: entropy", "entropy (bits)",

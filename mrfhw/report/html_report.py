@@ -13,7 +13,6 @@ import numpy as np
 from mrfhw.analysis.convergence import verdict
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.jobs.job import Job
-from mrfhw.jobs.metrics import METRICS, worse_than_none
 from mrfhw.machine.derived import Derived
 from mrfhw.report.figures import WIDTH, Figure, input_name, width_title
 
@@ -52,9 +51,6 @@ pre { background: #f5f5f5; padding: .7rem; white-space: pre-wrap; overflow-wrap:
   table, .verdict { break-inside: avoid; }
   .figures { grid-template-columns: 1fr 1fr; } figure.wide { max-width: 85%; } }
 """
-
-TITLES = {"stereo": "Stereo matching", "motion": "Motion estimation", "segment": "Segmentation", "denoise": "Denoising",
-          "problem": "A field from a file"}
 
 
 def _number(value: Any, digits: int = 4) -> str:
@@ -143,8 +139,7 @@ def _estimate(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure]) 
     parts = [_figure(drawn["estimate.png"], f"Estimate: {job.scale.name}{between}.")]
     if "truth.png" in drawn:
         parts.append(_figure(drawn["error.png"], "Error of the estimate; the last colour stands for all larger errors."))
-    if "occluded.png" in drawn:
-        parts.append(_figure(drawn["occluded.png"], "White: pixels that the other picture does not confirm."))
+    parts += [_figure(drawn[f"{name}.png"], shown) for name, shown in job.application.maps.items() if f"{name}.png" in drawn]
     caption = f"Truth beside the estimate, in the same colours. {'' if job.truth is None else job.truth.note}".strip()
     wide = _figure(drawn["truth.png"], caption, "wide") if "truth.png" in drawn else ""
     return _section("Estimate", _figures(parts), wide)
@@ -170,14 +165,15 @@ def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure
     return _section("Uncertainty", warning, _figures(shown), _table(row for row in rows if row[1] != NOTHING))
 
 
-def _quality(report: Mapping[str, Any]) -> str:
+def _quality(job: Job, report: Mapping[str, Any]) -> str:
     if not report["metrics"]:
         return ""
     rows = []
     for name, value in report["metrics"].items():
-        what, unit, decimals = METRICS.get(name, (name.replace("_", " "), "", None))
-        rows.append((what, f"{value:.{decimals}f}" if decimals is not None and value is not None else _number(value), unit))
-    doubt = worse_than_none(report["metrics"])
+        known = job.application.measures.get(name)
+        rows.append((name.replace("_", " "), _number(value), "") if known is None else
+                    (known.what, _number(value) if value is None else f"{value:.{known.decimals}f}", known.unit))
+    doubt = job.application.doubt(report["metrics"])
     said = "" if doubt is None else f'<p class="verdict">{escape(doubt[0].upper() + doubt[1:])}.</p>'
     return _section("Quality against the truth", _table(rows), said)
 
@@ -308,12 +304,12 @@ def _reproduce(report: Mapping[str, Any], command: str | None) -> str:
 def page(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure], uncertainty: Uncertainty | None, *,
          command: str | None = None, clock_hz: float | None = None) -> str:
     """The page. report: of `outputs.report`, infinities allowed, with "files". drawn: of `drawings` and `answer_drawings`, and
-    "occluded.png", where there is one."""
-    title = f"{TITLES.get(job.application, job.application)}: {job.scale.name}"
+    those of the application's maps that have a caption."""
+    title = f"{job.application.title}: {job.scale.name}"
     inputs = [_figure(drawn[input_name(caption)], caption, "pixels") for caption in job.inputs]
     parts = [
         f"<h1>{escape(title)}</h1>", _answer(job, report),
-        _section("Inputs", _figures(inputs)) if inputs else "", _estimate(job, report, drawn), _quality(report),
+        _section("Inputs", _figures(inputs)) if inputs else "", _estimate(job, report, drawn), _quality(job, report),
         _uncertainty(job, report, drawn, uncertainty), _calibration(job, report, drawn),
         _convergence(report, drawn), _hardware(job, report, clock_hz), _settings(report), _reproduce(report, command),
     ]

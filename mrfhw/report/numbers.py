@@ -15,7 +15,6 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.field.energy import least_energies
 from mrfhw.field.result import Result, added, numbers
 from mrfhw.jobs.job import Job
-from mrfhw.jobs.metrics import worse_than_none
 from mrfhw.machine.derived import Derived
 from mrfhw.samplers.data import energy_bound
 
@@ -91,7 +90,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "wall_seconds": r.wall_seconds, "extra": _others(numbers(r)),
     } for number, r in enumerate(results)]
     return {
-        "version": __version__, "application": job.application, "backend": results[0].backend,
+        "version": __version__, "application": job.application.verb, "backend": results[0].backend,
         "config_digest": None if job.config is None else Derived.of(job.config).digest, **_hardware(results), "first": _first(job),
         "metrics": analysis.metrics,
         "uncertainty": None if analysis.uncertainty is None else analysis.uncertainty.summary(),
@@ -126,7 +125,7 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:
         lines.append(NO_ARVIZ)
-    for doubt in (worse_than_none(analysis.metrics), doubtful(convergence),
+    for doubt in (job.application.doubt(analysis.metrics), doubtful(convergence),
                   None if solution.results[0].cycles is None else _saturated(job, solution.last)):
         if doubt is not None:
             lines.append(doubt)

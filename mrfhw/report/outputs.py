@@ -12,17 +12,20 @@ import numpy as np
 
 from mrfhw.analysis.answer import Analysis, analyse
 from mrfhw.analysis.solution import Solution
+from mrfhw.jobs.application import Application
 from mrfhw.jobs.job import Job
+from mrfhw.jobs.registry import application
 from mrfhw.report import html_report, pictures
-from mrfhw.report.exchange import EXCHANGE_FILES, MEASURE_FILES, answer_files, exchanged
+from mrfhw.report.exchange import MEASURE_FILES, exchanged
 from mrfhw.report.figures import Figure, answer_drawings, draw, drawings
 from mrfhw.report.numbers import plain, report
 from mrfhw.report.targets import check_folder
+from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import staged
 from mrfhw.system.large_arrays import as_type
 from mrfhw.system.second_process import Begin, here
 
-__all__ = ["ALL_FILES", "FILES", "may_write", "write_outputs"]
+__all__ = ["FILES", "files_of", "may_write", "write_outputs"]
 
 # Of every run whose histogram is kept, and those of them that others have not; of ordered labels; where there is truth; where the
 # sweeps were seen.
@@ -32,17 +35,25 @@ PAGE_FILES = ("estimate.png", "entropy.png", "report.html")
 ORDERED_FILES = ("std.png", "mean.npy", "std.npy", "interval.npy", "median.npy")
 TRUTH_FILES = ("truth.png", "error.png", "sparsification.png")
 TRACE_FILES = ("energy.png", "energy.npz")
-MAP_FILES = tuple(f"{name}.{end}" for name in ("occluded", "segments") for end in ("png", "npy"))  # of some applications
-ALL_FILES = (*FILES, *ORDERED_FILES, *TRUTH_FILES, *TRACE_FILES, *MAP_FILES, *EXCHANGE_FILES)
+
+
+def files_of(app: Application, truth: bool = True) -> list[str]:
+    """The names of all files that a run of an application may write, with or without a truth."""
+    maps = [f"{name}.{end}" for name in app.maps for end in ("png", "npy")]
+    return [*FILES, *ORDERED_FILES, *(TRUTH_FILES if truth else ()), *TRACE_FILES, *maps, *app.files, *MEASURE_FILES]
 
 
 def may_write(job: Job) -> list[str]:
     """The names of all files that a run of a job may write."""
-    both_ways = job.application in ("stereo", "motion")
-    maps = [stem for stem, there in (("occluded", both_ways), ("segments", job.drawn_from is not None)) if there]
-    left_out = {*(TRUTH_FILES if job.truth is None else ()), *(set(EXCHANGE_FILES) - {*MEASURE_FILES, *answer_files(job)}),
-                *(name for name in MAP_FILES if name.partition(".")[0] not in maps)}
-    return [name for name in ALL_FILES if name not in left_out]
+    return files_of(job.application, job.truth is not None)
+
+
+def _left_over(directory: Path, former: set[str], app: Application) -> set[str]:
+    """Of the files that an earlier run, perhaps of another application, left in a folder by its report, those of their names."""
+    others: list[str] = []
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, ProblemError):
+        others = files_of(application(json.loads((directory / "report.json").read_bytes())["application"]))
+    return former & {*files_of(app), *others}
 
 
 def _arrays(solution: Solution, analysis: Analysis) -> dict[str, np.ndarray]:
@@ -68,21 +79,22 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     """Write the files of a run into `directory`, all or none, and return the report.
 
     FILES are always written, but for HISTOGRAM_FILES of a run without a histogram, which has mean.npy where it has sums; the others
-    of ALL_FILES where they mean something, and the report lists them; files of
+    of `files_of` where they mean something, and the report lists them; files of
     those names that the folder's report lists, and this run has no use for, are removed.
     labels.npy, last.npy: (H, W) uint8 label indices, the estimate (of a mean, the nearest label) and the last sample of the first
     chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
     (H, W), interval.npy (H, W, D, 2) and, of D = 1, median.npy (H, W) float64, see `Uncertainty`. histogram.npz: `counts`
     (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). energy.npz: `sweeps` (n,) and
-    `energy` (chains, n) of the `Trace`. occluded: bool (H, W), segments: int32 (H, W), each as .npy and as a picture of the same
-    numbers, where these are at most 65535. EXCHANGE_FILES: of `exchanged`.
+    `energy` (chains, n) of the `Trace`. The maps of the
+    application: bool or whole numbers (H, W), each as .npy and as a picture of the same numbers, where these are at most 65535.
+    Others: of `exchanged`.
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html. page: whether there is
     report.html with its figures. analysis: of `analyse`, where it has been made already. begin: how diagnostics and figures are
     made, here or beside this process.
     Raises OSError where the directory cannot be written, ProblemError where a file of it is what the job was made of.
     """
     possible = may_write(job)
-    former = check_folder(directory, possible, job.sources)
+    former = _left_over(directory, check_folder(directory, possible, job.sources), job.application)
     # The other process draws inputs and diagnoses while this one makes the answer. Of the answer's figures each draws half, before
     # this one waits for the diagnostics.
     first = drawings(job, solution) if page else {}
@@ -99,7 +111,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
                **_energies(solution)}
     counts = solution.counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
-    what["files"] = [name for name in ALL_FILES if name in (*always, *written, *arrays, *first, *later)]
+    what["files"] = [name for name in possible if name in (*always, *written, *arrays, *first, *later)]
     assert set(what["files"]) <= set(possible)
     kept = plain(what)
     written["report.json"] = (json.dumps(kept, indent=2, allow_nan=False) + "\n").encode()
@@ -110,16 +122,17 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
             np.savez_compressed(scratch / "histogram.npz", counts=as_type(counts, np.min_scalar_type(int(counts.max(initial=0)))))
         for outcome in begun:
             figures |= outcome()
-        if page and (shown := maps.get("occluded.png")) is not None:
-            figures["occluded.png"] = Figure(shown, pictures.at_most(shown))
-        written |= {name: figure.whole for name, figure in figures.items() if name in ALL_FILES}
+        for name, caption in job.application.maps.items():
+            if page and caption and (shown := maps.get(f"{name}.png")) is not None:
+                figures[f"{name}.png"] = Figure(shown, pictures.at_most(shown))
+        written |= {name: figure.whole for name, figure in figures.items() if name in possible}
         if page:
             written["report.html"] = html_report.page(job, what, figures, analysis.uncertainty, command=command,
                                                       clock_hz=clock_hz).encode()
         for name, data in written.items():
             (scratch / name).write_bytes(data)
-    for name in ALL_FILES:
-        if name in former and name not in what["files"]:
+    for name in former:
+        if name not in what["files"]:
             with contextlib.suppress(OSError):
                 (directory / name).unlink()
     return dict(kept)

@@ -40,8 +40,8 @@ def _workload(config: Config, labels: int) -> tuple[Problem, Run]:
     rows, cols = min(_SIDE, c.tile_rows), min(_SIDE, c.tile_cols)
     scene = stereo_scene(rows, cols, max(4, min(labels, cols // 4)), 0)
     if takes_census(config):
-        limit: dict[str, Any] = {"singleton_max": stereo.SINGLETON_MAX} if c.singleton_cap else {}
-        problem = stereo.stereo_problem(census(scene.left), census(scene.right), labels=labels, **stereo.CENSUS_ENERGY, **limit)
+        limit: dict[str, Any] = {"singleton_max": stereo.TUNED.singleton_max} if c.singleton_cap else {}
+        problem = stereo.stereo_problem(census(scene.left), census(scene.right), labels=labels, **stereo.TUNED.census, **limit)
     else:
         fewer = 8 - c.data_bits
         problem = stereo.stereo_problem(scene.left >> fewer, scene.right >> fewer, labels=labels)

@@ -47,7 +47,7 @@ def cooled(problem: Problem, cooling: Cooling, sweeps: int) -> Problem:
 
 def annealed(scene: Scene, sweeps: int) -> Problem:
     """`held`, cooled over so many sweeps."""
-    return cooled(held(scene), APPS[scene.setting.application].COOLING, sweeps)
+    return cooled(held(scene), APPS[scene.setting.application].TUNED.cooling, sweeps)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def distances(problem: Problem, sweeps: int, seed: int, done: Callable[[], objec
 
 def _rows(context: Context, scene: Scene) -> list[dict[str, Any]]:
     """A row of the table for each cut-off, of plain sampling first."""
-    sweeps = context.iterations or APPS[scene.setting.application].SWEEPS
+    sweeps = context.iterations or APPS[scene.setting.application].TUNED.sweeps
     with context.bar((SWEEPS + 2 + len(CUTOFFS)) * sweeps, scene.name) as bar:
         found = skipped(annealed(scene, sweeps), sweeps, context.seed, bar.update)
         apart = distances(held(scene), sweeps, context.seed, bar.update)

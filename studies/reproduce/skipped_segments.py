@@ -71,9 +71,9 @@ def check_pictures(context: Context) -> None:
 
 def _rows(context: Context, picture: Picture, source: str, labels: int) -> list[dict[str, Any]]:
     """A row of the table for each cut-off, of plain sampling first."""
-    sweeps = context.iterations or segmentation.SWEEPS
+    sweeps = context.iterations or segmentation.TUNED.sweeps
     means = class_means(picture.grey, labels)
-    problem = cooled(segmentation_problem(picture.grey, means), segmentation.COOLING, sweeps)
+    problem = cooled(segmentation_problem(picture.grey, means), segmentation.TUNED.cooling, sweeps)
     truth = SegmentationTruth(picture.segments, picture.grey, means, class_scale(means, DATA_BITS))
     with context.bar(SWEEPS * sweeps, f"{picture.name}, {labels} labels") as bar:
         found = skipped(problem, sweeps, context.seed, bar.update)
@@ -105,7 +105,7 @@ def figure_4_17(context: Context) -> Report:
         many = f"one {BUILT_IN}: give --data with {FOLDER}/images and {FOLDER}/labels"
     lines += ["published: 22 to 44 % slower on a GPU by regions, 2.5 to 10 % by single sites; variation of information as without",
               f"means over {many} (published: 30); grey, means by k-means, cooled as --anneal cools them",
-              *([f"{context.iterations} iterations in place of {segmentation.SWEEPS}"] if context.iterations else [])]
+              *([f"{context.iterations} iterations in place of {segmentation.TUNED.sweeps}"] if context.iterations else [])]
     shown = [key for key in groups if key[1] is not None]
 
     def draw(figure: Any) -> None:

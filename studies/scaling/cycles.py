@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-from mrfhw.applications.descriptors import census, edge_weights
-from mrfhw.applications.stereo.field import CENSUS_ENERGY, CONTRAST, EDGE, SINGLETON_MAX, SMOOTH, stereo_problem
+from mrfhw.applications.descriptors import census
+from mrfhw.applications.options import contrast_weights
+from mrfhw.applications.stereo.field import TUNED, stereo_problem
 from mrfhw.field.problem import Problem
 from mrfhw.fpga.errors import BuildError
-from mrfhw.machine.config import ConfigError
+from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.scenes import stereo_scene
 from mrfhw.system.files import replaced
@@ -44,7 +45,7 @@ WARM, COUNTED = 60, 2 * 255
 def field(rows: int, cols: int) -> Problem:
     """Stereo by census of that size; the data are 0, which cycles do not depend on."""
     empty = np.zeros((rows, cols), np.uint8)
-    return stereo_problem(empty, empty, labels=LABELS, singleton_max=SINGLETON_MAX, **CENSUS_ENERGY)
+    return stereo_problem(empty, empty, labels=LABELS, singleton_max=TUNED.singleton_max, **TUNED.census)
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,8 @@ def measure_log(path: Path) -> None:
     if path.exists():
         return
     scene = stereo_scene(*LOG_SHAPE, LABELS, 0)
-    problem = stereo_problem(census(scene.left), census(scene.right), labels=LABELS, singleton_max=SINGLETON_MAX,
-                             edges=edge_weights(scene.left, SMOOTH, EDGE, CONTRAST), **CENSUS_ENERGY)
+    problem = stereo_problem(census(scene.left), census(scene.right), labels=LABELS, singleton_max=TUNED.singleton_max,
+                             edges=contrast_weights(TUNED.contrast, Config(**TUNED.needs), scene.left), **TUNED.census)
     rows = []
     with tqdm(total=len(LOGGED) * (WARM + COUNTED), desc="log", unit="sweep", leave=False, disable=None) as bar:
         for lanes, side, levels in LOGGED:

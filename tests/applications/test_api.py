@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import mrfhw
-from mrfhw.applications.stereo.job import TASK
+from mrfhw.applications.stereo.job import APPLICATION
 from mrfhw.field.costs import costs_of_probabilities, scaled_costs
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Run
@@ -588,7 +588,7 @@ def test_pillow_images_are_turned_upright(tmp_path):
 def test_a_board_has_the_machine_that_it_has(pair, options, config, kept):
     """A field changes the machine of the model, unless a preset is given, but not that of a board."""
     arguments = dict(left=pair.left, right=pair.right, labels=8, **options)
-    board, model = (TASK.job_of(arguments, backend) for backend in ("sim://", "model"))
+    board, model = (APPLICATION.job_of(arguments, backend) for backend in ("sim://", "model"))
     assert board.config == config
     assert (model.config == config) == kept
 

@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from mrfhw.applications.denoising.job import TASK
+from mrfhw.applications.denoising.job import APPLICATION
 from mrfhw.cli import main
-from mrfhw.commands import denoise, motion, stereo
 
 LEFT = np.random.default_rng(0).integers(0, 256, (12, 24), dtype=np.uint8)
 LEFT[0, :2] = 0, 255
@@ -82,15 +81,15 @@ def test_a_narrow_pair_is_stretched_by_one_map(here, verb):
 def test_the_clean_picture_follows_the_noisy_one(here):
     save("n.png", (LEFT // 8 + 100))
     save("c.png", (RIGHT // 8 + 100))
-    job = TASK.job_of(dict(image="n.png", levels=8, noise=4.0, truth="c.png", sweeps=4, stretch=True))
+    job = APPLICATION.job_of(dict(image="n.png", levels=8, noise=4.0, truth="c.png", sweeps=4, stretch=True))
     wanted = np.rint((np.stack([LEFT, RIGHT]) // 8).astype(float) * 255 / 31)
     assert np.array_equal(job.inputs["noisy picture"], wanted[0])
     assert np.array_equal(job.truth.clean, wanted[1])
     assert job.settings["stretched_from"] == pytest.approx([100, 131])
 
 
-@pytest.mark.parametrize("application", [stereo.APPLICATION, motion.APPLICATION, denoise.APPLICATION])
-def test_every_application_has_the_options(application):
-    shown = CliRunner().invoke(main, ["run", application.verb, "--help"]).stdout
+@pytest.mark.parametrize("verb", ["stereo", "motion", "segment", "denoise"])
+def test_every_application_has_the_options(verb):
+    shown = CliRunner().invoke(main, ["run", verb, "--help"]).stdout
     assert "--depth BITS" in shown
     assert "--stretch" in shown

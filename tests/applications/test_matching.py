@@ -13,8 +13,8 @@ import mrfhw
 from mrfhw.applications.descriptors import CENSUS, census, edge_weights, takes_census
 from mrfhw.applications.motion.field import motion_problem
 from mrfhw.applications.motion.window import block_motions, find_window
-from mrfhw.applications.stereo.field import CENSUS_ENERGY, DOUBT, DOUBT_OUTSIDE, FIRST_SWEEPS, MACHINE, both_ways, stereo_problem
-from mrfhw.applications.two_ways import SQUARE, along_rows, behind, filled, matched_to, mirrored, shown_behind, unmatched
+from mrfhw.applications.stereo.field import DOUBT, DOUBT_OUTSIDE, TUNED, both_ways, stereo_problem
+from mrfhw.applications.two_ways import SQUARE, Way, behind, filled, matched_to, mirrored, shown_behind, unmatched
 from mrfhw.cli import main
 from mrfhw.field.energy import singleton_energies
 from mrfhw.field.problem import LABELS_MAX, Run, load_problem
@@ -75,14 +75,16 @@ def test_no_edges_of(arguments, said):
 
 def test_who_takes_census():
     assert not takes_census(Config())
-    assert takes_census(Config(**MACHINE))
+    assert takes_census(Config(**TUNED.needs))
     assert not takes_census(Config(distance="hamming", data_bits=7))
 
 
 @CENSUS_CONTRAST
 def test_both_ways_in_plain_python():
     left, right = RNG.integers(0, 6, (2, 4, 15))
-    missing = unmatched(along_rows(-left), along_rows(right), 1)
+    problem = stereo_problem(left, right, labels=6)
+    there, back = Way(problem, problem.offsets), Way(problem, -problem.offsets, mirror=True)
+    missing = unmatched(there.found(left), back.found(mirrored(right)), 1)
     for row, col in np.ndindex(4, 15):
         there = col - left[row, col]
         assert missing[row, col] == (there < 0 or abs(right[row, there] - left[row, col]) > 1)
@@ -155,11 +157,11 @@ def test_least_in_boxes_in_plain_python(rows, cols, size, threads, alpha, kind):
 def test_the_stereo_of_both_ways_finds_what_is_hidden():
     """On the built-in scene: hidden pixels are marked, and get data and disparities of what lies behind."""
     scene = stereo_scene(72, 96, 12, 0)
-    energy = {name: value for name, value in CENSUS_ENERGY.items() if name != "temperature"}
+    energy = {name: value for name, value in TUNED.census.items() if name != "temperature"}
     problem = stereo_problem(census(scene.left), census(scene.right), labels=12, temperature=1.9, **energy)
-    config, run = Config(**MACHINE), Run(sweeps=60, burn_in=30, seed=1)
-    first = both_ways(problem, run, 0, edge_weights(scene.left, 2, 1, 15))
-    assert [one.sweeps for _, one in first.runs] == [FIRST_SWEEPS] * 2
+    config, run = Config(**TUNED.needs), Run(sweeps=60, burn_in=30, seed=1)
+    first = both_ways(TUNED, problem, run, 0, edge_weights(scene.left, 2, 1, 15))
+    assert [one.sweeps for _, one in first.runs] == [TUNED.first_sweeps] * 2
     assert [(one.beta, one.tau, one.schedule.start) for one, _ in first.runs] == [(2, 2, 1.4)] * 2  # of one way
     assert (problem.beta, problem.tau) == (1, 3)
     results = [solve(config, *pair) for pair in first.runs]
@@ -177,7 +179,7 @@ def test_the_stereo_of_both_ways_finds_what_is_hidden():
     assert (changes["doubt"][~occluded] == 0).all()
     assert (changes["doubt"][occluded & final.observed] == DOUBT).all()
     assert (changes["doubt"][~final.observed] == DOUBT_OUTSIDE).all()
-    longer = dataclasses.replace(run, sweeps=60 + 2 * FIRST_SWEEPS)
+    longer = dataclasses.replace(run, sweeps=60 + 2 * TUNED.first_sweeps)
     wrong = [np.mean(np.abs(solve(config, one, r).counts.argmax(-1) - scene.disparity) > 1)
              for one, r in ((problem, longer), (changes["problem"], changes["run"]))]
     assert wrong[1] < 0.95 * wrong[0]
@@ -278,9 +280,9 @@ def test_the_machine_of_a_field_has_what_it_needs():
     from mrfhw.applications.stereo import field as stereo
 
     for app in (stereo, motion, segmentation):
-        config = Config(**app.MACHINE)
-        assert config.edge_bits >= app.SMOOTH.bit_length()
-    assert all(takes_census(Config(**app.MACHINE)) for app in (stereo, motion))
+        config = Config(**app.TUNED.needs)
+        assert config.edge_bits >= app.TUNED.contrast.smooth.bit_length()
+    assert all(takes_census(Config(**app.TUNED.needs)) for app in (stereo, motion))
 
 
 @pytest.mark.parametrize("options", [("--edge-bits", "0"), ("--singleton-cap", "0"), ("--initial", "minimum")])
@@ -296,7 +298,7 @@ def test_stereo_takes_what_the_machine_and_the_options_leave(tmp_path, options):
     assert (problem.singleton_max is None) == ("--singleton-cap" in options)
     assert isinstance(run.initial, str) == ("--initial" in options)
     first = json.loads((tmp_path / "o" / "report.json").read_text())["first"]
-    assert first["label_evaluations"] == 2 * FIRST_SWEEPS * 24 * 40 * 8
+    assert first["label_evaluations"] == 2 * TUNED.first_sweeps * 24 * 40 * 8
     assert f"{first['label_evaluations']} before that, in " in result.stdout
 
 

@@ -11,13 +11,13 @@ import mrfhw
 from mrfhw.applications.descriptors import census
 from mrfhw.applications.motion.field import (
     ASTRAY,
-    CENSUS_ENERGY,
     DOUBT,
+    TUNED,
     MotionTruth,
+    both_ways,
     motion_problem,
     motion_scale,
     motion_vectors,
-    unconfirmed,
 )
 from mrfhw.cli import main
 from mrfhw.field.energy import doubleton_table, singleton_energies
@@ -27,6 +27,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.pictures.flow import read_flow
 from mrfhw.pictures.images import load_grey
 from mrfhw.placement.fit import check_fits
+from mrfhw.runs.first import prepared
 from mrfhw.scenes import motion_scene, write_motion_scene
 from mrfhw.twin.machine import solve
 from support.data import data_directory
@@ -171,10 +172,14 @@ def two_planes():
     return first, second, hidden
 
 
+def unconfirmed(problem):
+    return both_ways(TUNED, problem, Run(sweeps=2), start=False).then([])["maps"]["occluded"]
+
+
 @pytest.mark.parametrize("astray", [0, 1, 2, 3])
 def test_how_far_astray_a_way_back_may_lead(monkeypatch, astray):
     """Of a pair of frames whose paths are given: there by a row, back by a row less `astray` columns."""
-    monkeypatch.setattr("mrfhw.applications.motion.field.path_start", lambda problem, stiffness: np.full(
+    monkeypatch.setattr("mrfhw.applications.two_ways.path_start", lambda problem, stiffness: np.full(
         (12, 20), vectors.index((1, 0) if problem.offsets[0, 0] < 0 else (1, astray)), np.uint8))
     vectors = [tuple(vector) for vector in motion_vectors(3, 7).tolist()]
     frame = np.zeros((12, 20), int)
@@ -187,7 +192,7 @@ def test_how_far_astray_a_way_back_may_lead(monkeypatch, astray):
 @PIXELS_SECOND_FRAME
 def test_pixels_that_the_second_frame_does_not_show():
     first, second, hidden = two_planes()
-    energy = {name: value for name, value in CENSUS_ENERGY.items() if name != "temperature"}
+    energy = {name: value for name, value in TUNED.census.items() if name != "temperature"}
     found = unconfirmed(motion_problem(census(first), census(second), rows=5, cols=15, **energy))
     # A descriptor looks two pixels around itself, so that those beside what moves have no partner, either.
     near = np.zeros_like(hidden)
@@ -232,12 +237,13 @@ def test_which_runs_of_motion_match_both_ways(tmp_path, options, both):
 
 @PIXELS_SECOND_FRAME
 def test_the_share_of_doubt_is_the_constant():
-    from mrfhw.applications.motion.job import TASK
+    from mrfhw.applications.motion.job import APPLICATION
 
     first, second, _ = two_planes()
-    job = TASK.job_of({"first": first, "second": second, "vectors": "5x15"})
+    job = prepared("model", APPLICATION.job_of({"first": first, "second": second, "vectors": "5x15"}))
+    assert job.maps["occluded"].any()
     assert np.array_equal(job.doubt, DOUBT * job.maps["occluded"])
-    assert TASK.job_of({"first": first, "second": second, "vectors": "5x15", "one_way": True}).doubt is None
+    assert APPLICATION.job_of({"first": first, "second": second, "vectors": "5x15", "one_way": True}).doubt is None
 
 
 def test_the_documents_have_the_numbers_of_the_code():

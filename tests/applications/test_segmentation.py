@@ -16,12 +16,12 @@ from mrfhw.applications.segmentation.field import (
     segmentation_problem,
     segments,
     variation_of_information,
+    worse_than_none,
 )
 from mrfhw.applications.segmentation.job import means_from_text
 from mrfhw.cli import main
 from mrfhw.field.energy import doubleton_table, singleton_energies
 from mrfhw.field.problem import ProblemError, Run
-from mrfhw.jobs.metrics import worse_than_none
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.pictures.images import grey_data, load_grey, load_segments

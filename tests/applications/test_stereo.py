@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mrfhw.applications.stereo.field import (
-    CENSUS_SWEEPS,
     DOUBT,
     DOUBT_OUTSIDE,
-    FIRST_SWEEPS,
+    TUNED,
     StereoTruth,
     bad_pixels,
     disparity_scale,
@@ -152,5 +151,5 @@ def test_the_documents_have_the_sweeps_and_the_shares_of_doubt():
     for text in pages.values():
         assert f"{DOUBT} of the" in text
         assert f"{DOUBT_OUTSIDE} where the right picture ends before" in text
-    assert f"| 2 x {FIRST_SWEEPS}, then {CENSUS_SWEEPS} |" in pages["applications"]
-    assert f"| {CENSUS_SWEEPS} (default) |" in pages["uncertainty"]
+    assert f"| 2 x {TUNED.first_sweeps}, then {TUNED.census_sweeps} |" in pages["applications"]
+    assert f"| {TUNED.census_sweeps} (default) |" in pages["uncertainty"]

@@ -1,7 +1,6 @@
 """`run` and `verify` of every application: from files to a job, and from a job to files."""
 
 import json
-from dataclasses import replace
 
 import click
 import numpy as np
@@ -9,20 +8,13 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-import mrfhw.applications.motion.field
-import mrfhw.applications.segmentation.field
 from mrfhw.analysis.answer import analyse
-from mrfhw.applications.denoising import job as denoise
-from mrfhw.applications.motion import job as motion
-from mrfhw.applications.motion.field import unconfirmed
 from mrfhw.applications.options import COMMON, Common
-from mrfhw.applications.segmentation import job as segment
-from mrfhw.applications.stereo import job as stereo
 from mrfhw.cli import main
-from mrfhw.commands.applications import APPLICATIONS
+from mrfhw.commands.application import options_on, request_of
 from mrfhw.field.problem import Problem, Schedule
 from mrfhw.jobs.job import START_FOUND, Cooling
-from mrfhw.jobs.metrics import METRICS, describe
+from mrfhw.jobs.registry import application, names
 from mrfhw.placement.fit import check_fits
 from mrfhw.report.exchange import exchanged
 from mrfhw.report.figures import answer_drawings
@@ -47,7 +39,6 @@ SCENES = {
     "segment": ("image.png", "--truth", "segments.png", "--classes", "4"),
     "denoise": ("noisy.png", "--mask", "mask.png", "--truth", "clean.png"),
 }
-JOBS = {"stereo": stereo.job, "motion": motion.job, "segment": segment.job, "denoise": denoise.job}
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +62,9 @@ def invoke(*arguments):
 
 def a_job(verb, *options):
     """The job that `run VERB` of the scene's files makes of the options."""
-    app = next(app for app in APPLICATIONS if app.verb == verb)
+    app = application(verb)
     made = []
-    command = app.options_on(lambda **given: made.append(app.job(**given)))
+    command = options_on(app, lambda **given: made.append(request_of(app, "model").job()))
     click.command(verb)(command).main([*map(str, options)], standalone_mode=False)
     return made[0]
 
@@ -109,9 +100,8 @@ def test_pictures_show_what_files_hold(verb, between):
 
 @pytest.mark.parametrize("verb", ["motion", "segment"])
 def test_first_labels_are_those_of_paths(verb):
-    job = a_job(verb, *SCENES[verb])
-    app = {"motion": mrfhw.applications.motion.field, "segment": mrfhw.applications.segmentation.field}[verb]
-    assert np.array_equal(job.run.initial, path_start(job.problem, app.STIFFNESS))
+    job = prepared("model", a_job(verb, *SCENES[verb]))
+    assert np.array_equal(job.run.initial, path_start(job.problem, application(verb).tuned.stiffness))
     assert job.settings["initial"] == "labels found from the pictures"
 
 
@@ -157,7 +147,7 @@ def test_run_with_defaults(verb, tmp_path):
         assert quality["psnr"] > quality["psnr_input"] + 8
         assert quality["psnr_mean"] > 26
     for name, value in quality.items():
-        assert describe(name, value) in result.stdout
+        assert job.application.describe(name, value) in result.stdout
     for part in ("label evaluations", "report.html"):
         assert part in result.stdout
 
@@ -221,7 +211,9 @@ def test_a_window_cuts_everything(verb):
     if verb != "segment":  # where it depends on what the rest of a segment is
         assert np.array_equal(part.truth.error(labels[area]), error, equal_nan=True)
     if verb == "motion":  # what the part of the second frame does not show
-        assert np.array_equal(part.problem.observed, ~unconfirmed(replace(part.problem, observed=None)))
+        hidden, in_whole = (prepared("model", one).maps["occluded"] for one in (part, whole))
+        assert hidden.shape == (20, 30)
+        assert not np.array_equal(hidden, in_whole[area])
     elif whole.problem.observed is not None:
         assert np.array_equal(part.problem.observed, whole.problem.observed[area])
     assert part.settings["window"] == "8,4,30,20"
@@ -303,12 +295,13 @@ def test_colour_pictures_are_shown_in_colour_and_solved_in_it_or_in_grey(tmp_pat
 
 
 def test_every_measure_has_a_unit():
-    for what, unit, decimals in METRICS.values():
-        assert what
-        assert unit
-        assert decimals >= 0
-    assert describe("bad_1", 11.5) == "bad 1 px: 11.50 % of the pixels of known truth"
-    assert describe("something_else", 0.5) == "something else: 0.5000"
+    for measure in (measure for name in names() for measure in application(name).measures.values()):
+        assert measure.what
+        assert measure.unit
+        assert measure.decimals >= 0
+    stereo = application("stereo")
+    assert stereo.describe("bad_1", 11.5) == "bad 1 px: 11.50 % of the pixels of known truth"
+    assert stereo.describe("something_else", 0.5) == "something else: 0.5000"
 
 
 @pytest.mark.tools

@@ -14,12 +14,16 @@ from click.testing import CliRunner
 from PIL import Image
 
 from mrfhw import __version__, cli
+from mrfhw.applications.denoising.field import denoising_problem
+from mrfhw.applications.motion.field import motion_problem
 from mrfhw.applications.options import schedule_from_options
+from mrfhw.applications.segmentation.field import segmentation_problem
+from mrfhw.applications.stereo.field import stereo_problem
 from mrfhw.backends import plan as backends
 from mrfhw.commands import application
-from mrfhw.commands.applications import APPLICATIONS
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.generation.files import manifest
+from mrfhw.jobs import registry
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.manifest import MESH_FIELDS, NAMES, config_from_options
 from mrfhw.report.outputs import FILES
@@ -87,7 +91,6 @@ def test_a_run_writes_everything(pictures, tmp_path):
 
 def test_a_run_is_the_library_and_depends_on_the_seed(pictures, tmp_path):
     scene = stereo_scene(24, 40, LABELS, 1)
-    from mrfhw.applications.stereo.field import stereo_problem
 
     problem = stereo_problem(scene.left >> 2, scene.right >> 2, labels=LABELS)
     expected = exact.solve(problem, Run(sweeps=6, burn_in=2, seed=5), config=Config())
@@ -122,15 +125,16 @@ def test_options_reach_the_problem(pictures, monkeypatch):
 
 
 @pytest.mark.tools
-@pytest.mark.parametrize("app", [app for app in APPLICATIONS if app.task.problem], ids=lambda app: app.verb)
+@pytest.mark.parametrize(("verb", "problem"), [
+    ("stereo", stereo_problem), ("motion", motion_problem), ("segment", segmentation_problem), ("denoise", denoising_problem)])
 @pytest.mark.parametrize("group", ["run", "verify"])
-def test_defaults_are_the_librarys(group, app):
-    library = {name: p.default for name, p in inspect.signature(app.task.problem).parameters.items()}
-    verb = cli.main.get_command(None, group).get_command(None, app.verb)
-    options = {p.name: p.default for p in verb.params}
+def test_defaults_are_the_librarys(group, verb, problem):
+    library = {name: p.default for name, p in inspect.signature(problem).parameters.items()}
+    command = cli.main.get_command(None, group).get_command(None, verb)
+    options, said = {p.name: p.default for p in command.params}, {one.name: one.said for one in registry.application(verb).common}
     for name in ("alpha", "beta", "tau", "singleton", "doubleton", "energy_shift"):
-        assert options[name] == (None if name in app.task.found else library[name]), name
-    assert options.get("out_of_range") == (None if "out_of_range" in app.task.found else library.get("out_of_range"))
+        assert options[name] == (None if said[name] else library[name]), name
+    assert options.get("out_of_range") == (None if said.get("out_of_range") else library.get("out_of_range"))
 
 
 @EVERY_MISTAKE_LINE
@@ -356,8 +360,8 @@ def test_demo_scene_refuses(tmp_path):
 
 
 @pytest.mark.tools
-@pytest.mark.parametrize("command", [(), ("run",), *((group, app.verb) for group in ("run", "verify")
-                                                     for app in APPLICATIONS), *((name,) for name in cli.LAZY)])
+@pytest.mark.parametrize("command", [(), ("run",), *((group, verb) for group in ("run", "verify")
+                                                     for verb in registry.names()), *((name,) for name in cli.LAZY)])
 def test_help(command):
     result = invoke(*command, "--help")
     assert result.exit_code == 0

@@ -21,6 +21,7 @@ from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.label_scale import LabelScale
+from mrfhw.jobs.registry import application
 from mrfhw.machine.config import Config
 from mrfhw.report import pictures
 from mrfhw.report.outputs import write_outputs
@@ -88,7 +89,7 @@ def page(directory):
 
 def small_job(**changes):
     problem = Problem(labels=3, singleton1=np.zeros((4, 6), np.int64), constants=np.arange(3))
-    return Job(**{**dict(application="stereo", config=Config(), problem=problem, run=Run(sweeps=30, burn_in=10),
+    return Job(**{**dict(application=application("stereo"), config=Config(), problem=problem, run=Run(sweeps=30, burn_in=10),
                          inputs={"left": np.zeros((4, 6), np.uint8)},
                          scale=LabelScale(values=np.arange(3.0)[:, None], name="disparity (pixels)"),
                          settings={"labels": 3}), **changes})
@@ -142,7 +143,7 @@ def stereo(tmp_path_factory):
         energies.append([float(np.abs(np.diff(look.astype(int), axis=1)).sum()) for look in seen])
     trace = Trace(sweeps=np.arange(1, 61), burn_in=20, energy=np.array(energies),
                   sites=np.argwhere(np.ones((6, 8)))[:] * 8, labels=np.array(labels, np.uint8))
-    job = Job(application="stereo", config=config, problem=problem, run=Run(sweeps=60, burn_in=20),
+    job = Job(application=application("stereo"), config=config, problem=problem, run=Run(sweeps=60, burn_in=20),
               inputs={"left picture": scene.left, "right picture": scene.right},
               scale=LabelScale(values=np.arange(12.0)[:, None], name="disparity (pixels)"), truth=Truth(scene.disparity),
               settings={"labels": 12, "seed": 0})
@@ -264,7 +265,7 @@ def test_annealing_is_said_to_give_no_probabilities(tmp_path):
 
 
 def test_colour_inputs_and_classes(tmp_path):
-    job = small_job(application="segment", inputs={"colour": np.zeros((4, 6, 3), np.uint8)},
+    job = small_job(application=application("segment"), inputs={"colour": np.zeros((4, 6, 3), np.uint8)},
                     scale=LabelScale(values=np.arange(3.0)[:, None], name="class", kind="classes"))
     write_outputs(tmp_path, job, Solution(results=[small_result()]))
     found = page(tmp_path)
@@ -281,7 +282,8 @@ def test_a_page_says_which_segmentation_it_shows_and_where_segments_are_worse_th
     whole = np.ones((4, 6), int)
     for truth, title in (([whole, labels + 1], "truth: the first of 2 segmentations, as classes"),
                          ([whole], "truth: the segmentation, as classes")):
-        job = small_job(application="segment", scale=scale, truth=SegmentationTruth(truth, labels, np.arange(3), scale))
+        job = small_job(application=application("segment"), scale=scale,
+                        truth=SegmentationTruth(truth, labels, np.arange(3), scale))
         counts = np.eye(3, dtype=np.uint32)[labels]
         report = write_outputs(tmp_path, job, Solution(results=[small_result(counts=counts, last=labels)]))
         text = page(tmp_path).text

@@ -232,10 +232,10 @@ def test_command_says_where_it_went_on(tmp_path):
     ({}, 2000), ({"sweeps": 30}, 0), ({"burn_in": 30}, 0), ({"anneal": True}, 0), ({"final_temperature": 1.0}, 0),
     ({"estimate": "last"}, 0), ({"estimate": "mean"}, 2000), ({"sweeps": 30, "most_sweeps": 70}, 70), ({"data": "grey"}, 2000)])
 def test_who_goes_on_by_itself(options, most):
-    from mrfhw.applications.stereo.job import TASK
+    from mrfhw.applications.stereo.job import APPLICATION
 
     scene = stereo_scene(24, 20, 4, 1)
-    job = TASK.job_of({"left": scene.left, "right": scene.right, "labels": 4, **options})
+    job = APPLICATION.job_of({"left": scene.left, "right": scene.right, "labels": 4, **options})
     assert job.most_sweeps == most
     assert job.settings["most_sweeps"] == (most or None)
 
@@ -252,11 +252,11 @@ def test_help_lists_the_limit_where_runs_go_on(verb):
 @pytest.mark.parametrize(("options", "most"), [
     ({}, 2000), ({"sweeps": 30}, 0), ({"burn_in": 30}, 0), ({"estimate": "last"}, 0), ({"sweeps": 30, "most_sweeps": 40}, 40)])
 def test_whose_fields_go_on_by_themselves(tmp_path, options, most):
-    from mrfhw.applications.field.job import TASK
+    from mrfhw.applications.field.job import APPLICATION
 
-    assert TASK.job_of({"file": SLOW, **options}).most_sweeps == most
+    assert APPLICATION.job_of({"file": SLOW, **options}).most_sweeps == most
     SLOW.save(tmp_path / "field.npz", RUN)
-    assert TASK.job_of({"file": tmp_path / "field.npz"}).most_sweeps == 0  # its sweeps are given
+    assert APPLICATION.job_of({"file": tmp_path / "field.npz"}).most_sweeps == 0  # its sweeps are given
 
 
 def test_where_no_run_goes_on():

@@ -9,14 +9,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from mrfhw.applications.field.job import TASK
-from mrfhw.commands.applications import APPLICATIONS
+from mrfhw.applications.field.job import APPLICATION
 from mrfhw.field.problem import Problem, ProblemError, Run, save_problem
+from mrfhw.jobs.registry import application
 from mrfhw.pictures.flow import read_flow
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.twin.machine import solve
@@ -44,7 +43,8 @@ def search(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("verb", "constant"), [
-    ("stereo", "EDGE 0"), ("motion", "EDGE 0"), pytest.param("segment", "LEAST_SEGMENT 100", marks=pytest.mark.long)])
+    ("stereo", "contrast.edge 0"), ("motion", "contrast.edge 0"),
+    pytest.param("segment", "least_segment 100", marks=pytest.mark.long)])
 def test_search_prints_every_try_and_the_choice_once_held_back(verb, constant, tmp_path):
     done = run("search.py", verb, "--quick", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -66,37 +66,32 @@ def test_search_prints_every_try_and_the_choice_once_held_back(verb, constant, t
 
 @pytest.mark.slow
 def test_search_of_the_parameters_that_are_asked_for(tmp_path):
-    done = run("search.py", "stereo", "--quick", "--parameters", "STIFFNESS", cwd=tmp_path)
+    done = run("search.py", "stereo", "--quick", "--parameters", "stiffness", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     tries = done.stdout.splitlines()[1:3]
     assert tries[0].endswith("defaults")
-    assert tries[1].endswith("STIFFNESS 1")
+    assert tries[1].endswith("stiffness 1")
 
 
 @pytest.mark.slow
-def test_constants_hold_while_they_last_and_widen_the_machine(search, tmp_path):
-    stereo = search.module_of("stereo")
+def test_other_numbers_make_another_field_and_widen_the_machine(search, tmp_path):
     write_scene(stereo_scene(24, 40, 8, 0), tmp_path)
 
-    def field():
-        """Of the command line with these values, without its last run."""
-        made = []
-        app = next(app for app in APPLICATIONS if app.verb == "stereo")
+    def field(values):
+        """With these numbers, without its last run."""
+        app = search.tuned("stereo", values)
         words = [str(tmp_path / "left.png"), str(tmp_path / "right.png"), "--labels", "8"]
-        click.command("stereo")(app.options_on(lambda **given: made.append(app.job(**given)))).main(words, standalone_mode=False)
-        job = made[0]
-        return job.config, job.first.then([solve(job.config, *run) for run in job.first.runs])["problem"]
+        job = importlib.import_module("studies.scene_jobs").job_of(app, words)
+        return app.tuned, job.config, job.first.then([solve(job.config, *run) for run in job.first.runs])["problem"]
 
-    before = {name: getattr(stereo, name) for name in ("SMOOTH", "ONE_WAY_ENERGY", "MACHINE", "SINGLETON_MAX")}
-    with search.constants("stereo", {"SMOOTH": 4, "ONE_WAY_ENERGY.tau": 3, "ONE_WAY_ENERGY.temperature": 1.1, "SINGLETON_MAX": 6}):
-        assert stereo.SMOOTH == 4
-        assert stereo.MACHINE["edge_bits"] == 3
-        assert {**before["ONE_WAY_ENERGY"], "tau": 3, "temperature": 1.1} == stereo.ONE_WAY_ENERGY
-        config, problem = field()
-        assert (config.edge_bits, problem.edges.max(), problem.singleton_max) == (3, 4, 6)
-    assert before == {name: getattr(stereo, name) for name in before}
-    config, problem = field()
-    assert (config.edge_bits, problem.edges.max(), problem.singleton_max) == (2, 2, before["SINGLETON_MAX"])
+    before = application("stereo").tuned
+    numbers, config, problem = field({"contrast.smooth": 4, "one_way.tau": 3, "one_way.temperature": 1.1, "singleton_max": 6})
+    assert numbers.needs["edge_bits"] == 3
+    assert numbers.one_way == {**before.one_way, "tau": 3, "temperature": 1.1}
+    assert (config.edge_bits, problem.edges.max(), problem.singleton_max) == (3, 4, 6)
+    assert application("stereo").tuned is before
+    _, config, problem = field({})
+    assert (config.edge_bits, problem.edges.max(), problem.singleton_max) == (2, 2, before.singleton_max)
 
 
 def test_defaults_are_those_of_the_application(search):
@@ -113,7 +108,7 @@ def test_defaults_are_those_of_the_application(search):
     (("--data", ".", "--scenes", "moon:x"), "scale is 'x'; it is the grey value"),
     (("--scenes", "1,2", "--held-back", "2"), "held-back has 2"),
     (("--scenes", "teddy"), "scenes has a name that is no seed"),
-    (("--parameters", "STIFFNESS,tau"), "parameters has tau; stereo has --temperature, --tau, "),
+    (("--parameters", "stiffness,tau"), "parameters has tau; stereo has --temperature, --tau, "),
 ])
 def test_mistakes_are_one_line(words, said, tmp_path):
     done = run("search.py", "stereo", *words, cwd=tmp_path)
@@ -315,7 +310,7 @@ def test_a_stereo_pair_is_a_motion_scene(monkeypatch, tmp_path):
 @INTERVALS_MOTIONS
 def test_scenes_go_on_where_a_benchmark_shows_what_run_does(monkeypatch):
     solved = importlib.import_module("studies.scene_jobs").solved
-    job = replace(TASK.job_of({"file": SLOW}), run=RUN, most_sweeps=MOST)
+    job = replace(APPLICATION.job_of({"file": SLOW}), run=RUN, most_sweeps=MOST)
     assert solved(job, backend="cpu", to_agree=True)[1].longer.sweeps == MOST
     assert solved(job, backend="cpu")[1].longer is None
 

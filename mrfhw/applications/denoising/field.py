@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrfhw.field.given import NUMBER_MAX
 from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
 from mrfhw.jobs.job import Cooling
 from mrfhw.jobs.label_scale import LabelScale, between
@@ -65,27 +66,30 @@ class Weights:
     temperature: float
 
 
-def weights_for_noise(deviation: float, config: Config, levels: int, alpha: int | None = None,
-                      singleton: str = "squared") -> Weights:
-    """The weights and the temperature of the posterior under noise of a deviation, in grey levels of the machine.
+def weights_for_noise(deviation: float, data_max: int, levels: int, alpha: int | None = None, singleton: str = "squared",
+                      machine: Config | None = None) -> Weights:
+    """The weights and the temperature of the posterior under noise of a deviation, in grey levels of 0 .. data_max.
 
-    levels: labels, evenly spaced over the machine's grey levels. alpha: as wanted, or None for one that grows where
-    the noise is light, because beta is a whole number. singleton: "squared" is that of Gaussian noise, "absolute" that
-    of Laplace noise, exp(-|d - g| sqrt(2) / s). The energy is shifted only where its cap is near T.
+    levels: labels, evenly spaced over the grey levels. alpha: as wanted, or None for one that grows where the noise is light,
+    because beta is a whole number. singleton: "squared" is that of Gaussian noise, "absolute" that of Laplace noise,
+    exp(-|d - g| sqrt(2) / s). machine: within whose limits, None for none. The energy is shifted only where a machine's cap is
+    near T.
     """
-    config = Derived.of(config)
-    deviation = max(deviation, LEAST_NOISE * config.data_max / (levels - 1))
+    most = NUMBER_MAX if machine is None else Derived.of(machine).weight_max
+    deviation = max(deviation, LEAST_NOISE * data_max / (levels - 1))
     unit = deviation / math.sqrt(2) if singleton == "absolute" else 2 * deviation**2  # T of alpha = 1
     if not alpha or alpha < 1:
-        alpha = max(1, min(config.weight_max, math.ceil(LEAST_TEMPERATURE / unit)))
+        alpha = max(1, min(most, math.ceil(LEAST_TEMPERATURE / unit)))
     temperature = unit * alpha
     shift = 0
-    while shift < config.shift_max and config.energy_max << shift < LEAST_CAP * temperature:
-        shift += 1
-    coldest, hottest = realized_limits(config, shift)
-    temperature = min(max(temperature, coldest), hottest)
+    if machine is not None:
+        config = Derived.of(machine)
+        while shift < config.shift_max and config.energy_max << shift < LEAST_CAP * temperature:
+            shift += 1
+        coldest, hottest = realized_limits(config, shift)
+        temperature = min(max(temperature, coldest), hottest)
     spacing = 63 / (levels - 1)  # of labels, in the 64 greys that SMOOTHNESS is of
-    beta = min(config.weight_max, max(1, round(SMOOTHNESS * spacing * temperature)))
+    beta = min(most, max(1, round(SMOOTHNESS * spacing * temperature)))
     return Weights(alpha=alpha, beta=beta, tau=max(1, round(FARTHEST / spacing)), energy_shift=shift, temperature=temperature)
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 from mrfhw.applications.textures import Field, card, check_scene, disc, drawn, noise, rings
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["DenoisingScene", "denoising_scene", "write_denoising_scene"]
+__all__ = ["DenoisingScene", "denoising_scene", "write_demo", "write_denoising_scene"]
 
 
 @dataclass(frozen=True)
@@ -70,3 +70,9 @@ def write_denoising_scene(scene: DenoisingScene, directory: Path) -> list[Path]:
         paths.append(directory / f"{name}.png")
         Image.fromarray(data).save(paths[-1])
     return paths
+
+
+def write_demo(directory: Path, rows: int, cols: int, seed: int, noise: float) -> tuple[list[Path], str]:
+    """As of `mrfhw.jobs.application.SceneWriter`."""
+    return (write_denoising_scene(denoising_scene(rows, cols, noise, seed), directory),
+            "{}/noisy.png --mask {}/mask.png --truth {}/clean.png")

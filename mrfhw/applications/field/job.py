@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.applications.options import machine_is_given
+from mrfhw.applications.options import MORE, MOST_HELP, SEED_HELP
 from mrfhw.applications.options import most_sweeps as most_of
-from mrfhw.applications.task import Task
 from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run, load_problem
+from mrfhw.jobs.application import Application
 from mrfhw.jobs.job import Job, energy_settings
 from mrfhw.jobs.label_scale import LabelScale
+from mrfhw.jobs.options import Given, Option
 from mrfhw.machine.manifest import config_from_options, split_options
 from mrfhw.pictures.images import is_path, name_of
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.needs import needed_parameters
+from mrfhw.report.exchange import writes_classes
 
-__all__ = ["SWEEPS", "TASK", "job", "label_scale"]
+__all__ = ["APPLICATION", "SWEEPS", "label_scale"]
 
 SWEEPS = 500  # of a file without a run
 
@@ -40,28 +42,28 @@ def _run(held: Run | None, sweeps: int | None, burn_in: int | None, seed: int | 
                estimate=(ESTIMATES[0] if held is None else held.estimate) if estimate is None else estimate)
 
 
-def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, most_sweeps: int | None = None,
-        seed: int | None = None, initial: str | np.ndarray | None = None, estimate: str | None = None,
-        given: frozenset[str] = frozenset(), **machine: Any) -> Job:
-    """Read a saved problem and check it against the machine. Raises ProblemError or ConfigError.
+def job(app: Application, *, file: Any, sweeps: int | None, burn_in: int | None, most_sweeps: int | None, seed: int | None,
+        initial: str | np.ndarray | None, estimate: str | None, given: Given, **machine: Any) -> Job:
+    """Read a saved problem and check it against the machine, if there is one. Raises ProblemError or ConfigError.
 
-    file: a path, or a Problem. given: as of `mrfhw.applications.options.Common.of`.
+    file: a path, or a Problem.
     """
     if not isinstance(file, Problem) and not is_path(file):
         raise ProblemError(f"the problem is of type {type(file).__name__}; it is a Problem, or the path of a saved one: make one "
                            "by mrfhw.Problem")
     problem, held = (file, None) if isinstance(file, Problem) else load_problem(file)
     options = split_options(machine)[0]
-    config = config_from_options(**options)
-    if not machine_is_given(given):
+    config = None if given.no_machine else config_from_options(**options)
+    if config is not None and not given.machine_is_fixed:
         needed = needed_parameters(problem, config)
         config = config.changed(**{name: value for name, value in needed.items() if options[name] is None})
     run = _run(held, sweeps, burn_in, seed, initial, estimate)
-    check_fits(config, problem)
+    if config is not None:
+        check_fits(config, problem)
     most = most_of(run.sweeps, most_sweeps, default=held is None and sweeps is None and burn_in is None,
                    cooled=problem.schedule.kind != "constant", last=run.estimate == "last")
     return Job(
-        application="problem", config=config, problem=problem, run=run, most_sweeps=most, inputs={},
+        application=app, config=config, problem=problem, run=run, most_sweeps=most, inputs={},
         scale=label_scale(problem.labels, run.estimate),
         settings={"problem": "problem", "file": "array" if isinstance(file, Problem) else name_of(file, "array"),
                   "digest": problem.digest, "labels": problem.labels,
@@ -71,5 +73,17 @@ def job(*, file: Any, sweeps: int | None = None, burn_in: int | None = None, mos
                   "preset": options["preset"], "rows": problem.shape[0], "columns": problem.shape[1]})
 
 
-TASK = Task(verb="problem", summary="Sample the field in FILE: a label for each site, and how sure it is.", arguments=("file",),
-            problem=None, job=job)
+APPLICATION = Application(
+    verb="problem", summary="Sample the field in FILE: a label for each site, and how sure it is.", title="A field from a file",
+    arguments=("file",), job=job,
+    options=(
+        Option(name="sweeps", type=int, help="Sweeps of a chain, burn-in included.", said=f"the file's, or {SWEEPS}"),
+        Option(name="burn_in", type=int, help="First sweeps, which are not counted.",
+               said="half of --sweeps; without that, the file's"),
+        Option(name="most_sweeps", type=int, metavar="N", help=MOST_HELP,
+               said=f"{MORE * SWEEPS} where neither the file nor an option says how many sweeps there are; else no more"),
+        Option(name="seed", type=int, help=SEED_HELP, said="the file's, or 0"),
+        Option(name="initial", help="Labels to start from: random or minimum.", said="the file's, or random"),
+        Option(name="estimate", choices=ESTIMATES, help="What is made of the samples: mode, mean or last.",
+               said="the file's, or mode")),
+    files={"classes.png": writes_classes})

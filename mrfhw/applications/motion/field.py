@@ -7,32 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.applications.two_ways import unmatched
-from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Schedule, check_one_size
-from mrfhw.jobs.job import Cooling
+from mrfhw.applications.matching import MatchingTuned
+from mrfhw.applications.motion.finer import FinerMotion
+from mrfhw.applications.options import Contrast
+from mrfhw.applications.two_ways import Way, stage
+from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Run, Schedule, check_one_size
+from mrfhw.jobs.job import Cooling, First
 from mrfhw.jobs.label_scale import LabelScale
-from mrfhw.machine.config import PRESETS
 from mrfhw.pictures.flow import end_point_error
 from mrfhw.samplers.path_start import path_start
 
-__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "CONTRAST", "COOLING", "DOUBT", "EDGE", "MACHINE", "SINGLETON_MAX", "SMOOTH",
-           "STIFFNESS", "SWEEPS", "MotionTruth", "motion_problem", "motion_scale", "motion_vectors", "unconfirmed"]
+__all__ = ["DOUBT", "TUNED", "MotionTruth", "both_ways", "motion_problem", "motion_scale", "motion_vectors"]
 
-SWEEPS = 400  # of greys
-CENSUS_SWEEPS = 400
 FARTHEST = 4096  # rows or columns of the window's centre
-COOLING = Cooling(1.3, 0.4)
-
-# Of the field of census descriptors, in place of the defaults of `motion_problem`, which are those of greys (docs/applications.md).
-CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 4, "out_of_range": 3, "temperature": 1.7}
-SINGLETON_MAX = 5
-SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
-STIFFNESS = 3  # of the paths that first labels come from (`mrfhw.samplers.path_start`)
+TUNED = MatchingTuned(
+    sweeps=400, census_sweeps=400, cooling=Cooling(1.3, 0.4), singleton_max=5, stiffness=3,
+    census={"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 4, "out_of_range": 3, "temperature": 1.7},
+    contrast=Contrast(smooth=2, edge=1, above=15))
 ASTRAY = 1  # rows or columns by which a motion and the one back may differ where both frames show a pixel
 # Probability that a pixel which the second frame does not show, or that is matched wrongly, has any motion, not one like those
 # around it: that of most likelihood (studies/doubt.py).
 DOUBT = 0.12
-MACHINE = PRESETS["matching"]  # what this field needs
 
 
 def motion_vectors(rows: int, cols: int, centre: tuple[int, int] = (0, 0)) -> np.ndarray:
@@ -78,17 +73,25 @@ def motion_problem(
     )
 
 
-def unconfirmed(problem: Problem) -> np.ndarray:
-    """Pixels of the first frame that the second one does not confirm, bool (H, W): hidden ones, wrong ones, and ones that leave the
-    frame, as far as they have not found another motion that agrees both ways.
+def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, finer: FinerMotion | None = None, start: bool = True) -> First:
+    """Which pixels of the first frame the second one does not confirm, by paths alone, from which follows what is sampled: hidden
+    pixels, wrong ones, and ones that leave the frame, as far as they have not found another motion that agrees both ways.
 
     problem: of `motion_problem`, whose doubletons are alike in both directions. The motions of both frames to the other one are
-    those of `path_start` for this field without its weights of edges, which are the first frame's.
+    those of this field without its weights of edges, which are the first frame's. Pixels that are not confirmed have no datum.
+    `then` gives problem, run, doubt, finer and the map "occluded"; where `start` is True the run begins at the paths of that field.
     """
-    there = dataclasses.replace(problem, edges=None)
     assert problem.offsets is not None
+    there = dataclasses.replace(problem, edges=None)
     returning = dataclasses.replace(there, singleton1=problem.singleton2, singleton2=problem.singleton1, offsets=-problem.offsets)
-    return unmatched(problem.offsets[path_start(there, STIFFNESS)], -problem.offsets[path_start(returning, STIFFNESS)], ASTRAY)
+
+    def then(motions: np.ndarray, back: np.ndarray, hidden: np.ndarray) -> dict[str, Any]:
+        final = dataclasses.replace(problem, observed=~hidden)
+        last = dataclasses.replace(run, initial=path_start(final, tuned.stiffness)) if start else run
+        return {"problem": final, "run": last, "doubt": DOUBT * hidden, "maps": {"occluded": hidden},
+                "finer": None if finer is None else dataclasses.replace(finer, hidden=hidden)}
+
+    return stage(Way(there, problem.offsets), Way(returning, -problem.offsets), ASTRAY, tuned.stiffness, then)
 
 
 def motion_scale(rows: int, cols: int, centre: tuple[int, int]) -> LabelScale:

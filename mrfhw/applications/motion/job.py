@@ -7,21 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.applications.matching import Matching, found_energies
+from mrfhw.analysis.answer import Analysis
+from mrfhw.applications.matching import DATA, Matching, MatchingTuned
 from mrfhw.applications.motion import field as motion
+from mrfhw.applications.motion.answer import Motion
 from mrfhw.applications.motion.field import MotionTruth, motion_problem, motion_scale, motion_vectors
 from mrfhw.applications.motion.finer import FinerMotion
+from mrfhw.applications.motion.scene import write_demo
 from mrfhw.applications.motion.window import MotionWindow, find_window
-from mrfhw.applications.options import component_machine, label_machine, most_components, pair
-from mrfhw.applications.task import Task
+from mrfhw.applications.options import READING, common_options, component_machine, label_machine, most_components, pair
+from mrfhw.applications.two_ways import NOT_CONFIRMED
+from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import START_FOUND, Job
-from mrfhw.pictures.arrays import LUMA
-from mrfhw.pictures.flow import flow_of
+from mrfhw.jobs.options import Given, Option
+from mrfhw.pictures.flow import flow_bytes, flow_of
+from mrfhw.pictures.greys import LUMA
 from mrfhw.pictures.images import name_of
 from mrfhw.samplers.path_start import path_start
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["TASK", "job"]
+__all__ = ["APPLICATION"]
 
 
 def vector_machine(rows: int, cols: int) -> dict[str, Any]:
@@ -36,13 +41,13 @@ def vector_machine(rows: int, cols: int) -> dict[str, Any]:
     return found
 
 
-def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | None = None, truth: Any = None,
-        data: str | None = None, one_way: bool = False, given: frozenset[str] = frozenset(),
-        **others: Any) -> Job:
+def job(app: Application, *, first: Any, second: Any, vectors: str | None, centre: str | None, truth: Any, data: str | None,
+        one_way: bool, given: Given, **others: Any) -> Job:
     """Check every option and read every file of a motion problem. Raises ProblemError or ConfigError.
 
-    first, second, truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
+    first, second, truth: paths or arrays.
     """
+    tuned: MatchingTuned = app.tuned
     files = {"first image": first, "second image": second}
     middle = None if centre is None else pair("centre", centre, ",", "0,-4")
     finest = None
@@ -55,33 +60,30 @@ def job(*, first: Any, second: Any, vectors: str | None = None, centre: str | No
             window = dataclasses.replace(window, centre=middle)
     labels = motion_vectors(window.rows, window.cols, window.centre)
     more = {} if truth is None else {"truth": flow_of(truth)}
-    found = Matching.of(motion, motion_problem, files, ("first frame", "second frame"), others, data,
+    found = Matching.of(tuned, motion_problem, files, ("first frame", "second frame"), others, data,
                         label_machine("vectors", len(labels)) | vector_machine(window.rows, window.cols), more, given, finest)
     common, (first_data, second_data, *true) = found.common, found.data
     problem = motion_problem(first_data, second_data, rows=window.rows, cols=window.cols, centre=window.centre,
                              schedule=found.schedule, edges=found.edges, **found.energy)
     two_ways = found.by_census and not one_way and not common.anneal
-    hidden = motion.unconfirmed(problem) if two_ways else None
-    if hidden is not None:
-        problem = dataclasses.replace(problem, observed=~hidden)
     starts = found.by_census and "initial" not in given
-    frames = [_grey(picture) for picture in found.pictures.values()]
+    finer = FinerMotion(*map(_grey, found.pictures.values())) if min(problem.shape) > 1 else None
+    by_paths = starts and not two_ways
     return Job(
-        application="motion", config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
-        run=dataclasses.replace(common.run, initial=path_start(problem, motion.STIFFNESS)) if starts else common.run,
+        application=app, config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
+        run=dataclasses.replace(common.run, initial=path_start(problem, tuned.stiffness)) if by_paths else common.run,
         most_sweeps=common.most_sweeps,
         scale=motion_scale(window.rows, window.cols, window.centre), notes=found.notes(first, second),
         labels_found=f"{_in_words(labels)}, found from the frames" if vectors is None else "",
         ends=(_outermost(window), "give more vectors" if vectors is None else
               "give more vectors, or none, so that they are found"),
         truth=MotionTruth(true[0], labels) if true else None,
-        maps={} if hidden is None else {"occluded": hidden}, doubt=None if hidden is None else motion.DOUBT * hidden,
-        finer=FinerMotion(frames[0], frames[1], hidden) if min(problem.shape) > 1 else None,
+        finer=finer, first=motion.both_ways(tuned, problem, common.run, finer, starts) if two_ways else None,
         settings=found.settings("motion", problem, first=name_of(first, "array"), second=name_of(second, "array"),
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
                                 truth=None if truth is None else name_of(truth, "array"), both_ways=two_ways)
-        | ({"initial": START_FOUND} if starts else {}))
+        | ({"initial": START_FOUND} if by_paths else {}))
 
 
 def _grey(picture: np.ndarray) -> np.ndarray:
@@ -101,5 +103,29 @@ def _outermost(window: MotionWindow) -> np.ndarray:
     return np.flatnonzero(at_edge | ((col == 0) | (col == window.cols - 1) if window.cols > 2 else False))
 
 
-TASK = Task(verb="motion", summary="Follow FIRST into SECOND: a motion for each pixel of FIRST, and how sure it is.",
-            arguments=("first", "second"), problem=motion_problem, job=job, found=found_energies(motion, motion_problem))
+def _writes_flow(job: Job, analysis: Analysis) -> bytes:
+    return flow_bytes(analysis.answer)
+
+
+APPLICATION = Application(
+    verb="motion", summary="Follow FIRST into SECOND: a motion for each pixel of FIRST, and how sure it is.",
+    title="Motion estimation", arguments=("first", "second"), job=job, tuned=motion.TUNED, answer=Motion,
+    options=(
+        Option(name="vectors", metavar="ROWSxCOLS", said="found from the frames",
+               help="Motions told apart: so many along rows and columns, 2 to 256 together."),
+        Option(name="centre", metavar="ROW,COL", help="The motion in the middle of them, in pixels.",
+               said="0,0 with --vectors, else found"),
+        DATA,
+        Option(name="one_way", type=bool, default=False,
+               help="Do not match from SECOND to FIRST as well, to find what is hidden in SECOND; nor does --anneal or --data "
+                    "grey."),
+        Option(name="truth", metavar="FLOW", help="True motions, a Middlebury .flo file."),
+        *READING),
+    common=common_options(motion_problem, motion.TUNED.found(motion_problem)), maps={"occluded": NOT_CONFIRMED},
+    files={"flow.flo": _writes_flow},
+    measures={
+        "epe": Measure("mean error", "px over the pixels of known truth"),
+        "epe_mean": Measure("mean error of the posterior mean", "px"),
+        "epe_flow": Measure("mean error of the motion between pixels", "px"),
+        "epe_least": Measure("mean error of the nearest labels", "px")},
+    scene=SceneWriter(write=write_demo))

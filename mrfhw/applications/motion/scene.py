@@ -15,7 +15,7 @@ from PIL import Image
 from mrfhw.applications.textures import Field, boards, card, check_scene, disc, drawn, everywhere, mosaic, rings, stripes, texture
 from mrfhw.pictures.flow import write_flow
 
-__all__ = ["MotionScene", "motion_scene", "write_motion_scene"]
+__all__ = ["MotionScene", "motion_scene", "write_demo", "write_motion_scene"]
 
 
 @dataclass(frozen=True)
@@ -90,3 +90,8 @@ def write_motion_scene(scene: MotionScene, directory: Path) -> list[Path]:
     Image.fromarray(scene.second).save(paths[1])
     write_flow(paths[2], scene.flow)
     return paths
+
+
+def write_demo(directory: Path, rows: int, cols: int, seed: int) -> tuple[list[Path], str]:
+    """As of `mrfhw.jobs.application.SceneWriter`."""
+    return write_motion_scene(motion_scene(rows, cols, seed), directory), "{}/first.png {}/second.png --truth {}/flow.flo"

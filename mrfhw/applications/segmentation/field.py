@@ -2,26 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mrfhw.applications.options import Contrast
 from mrfhw.field.given import whole_array
 from mrfhw.field.problem import Problem, ProblemError, Schedule, check_labels
 from mrfhw.jobs.job import Cooling
 from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.machine.config import PRESETS
 
-__all__ = ["CONTRAST", "COOLING", "EDGE", "MACHINE", "SMOOTH", "STIFFNESS", "SWEEPS", "SegmentationTruth", "class_means",
-           "class_scale", "least_segment", "segmentation_problem", "segments", "variation_of_information"]
+__all__ = ["TUNED", "SegmentationTruth", "Tuned", "class_means", "class_scale", "least_segment", "segmentation_problem",
+           "segments", "variation_of_information", "worse_than_none"]
 
-SWEEPS = 200
-COOLING = Cooling(1.5, 0.2)
-SMOOTH, EDGE, CONTRAST = 3, 1, 25  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
-STIFFNESS = 3  # of the paths that first labels come from (`mrfhw.samplers.path_start`)
-LEAST_SEGMENT = 200  # a segment has at least this part of the pixels
-MACHINE = PRESETS["colour"]  # what a field of colours needs
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """The numbers of segmentation, found on other pictures than those of the README (docs/applications.md).
+
+    sweeps: by default.
+    cooling: of annealing.
+    contrast: the weights of edges of colour pictures.
+    stiffness: of the paths that first labels come from (`mrfhw.samplers.path_start`).
+    least_segment: a segment has at least this part of the pixels.
+    needs: parameters of the machine of a field of colours.
+    """
+
+    sweeps: int
+    cooling: Cooling
+    contrast: Contrast
+    stiffness: int
+    least_segment: int
+    needs: Mapping[str, Any] = field(default_factory=lambda: PRESETS["colour"])
+
+
+TUNED = Tuned(sweeps=200, cooling=Cooling(1.5, 0.2), contrast=Contrast(smooth=3, edge=1, above=25), stiffness=3, least_segment=200)
 
 
 def _data(image: ArrayLike) -> np.ndarray:
@@ -92,9 +111,9 @@ def segmentation_problem(
     )
 
 
-def least_segment(shape: tuple[int, ...]) -> int:
-    """The pixels that a segment of a picture of that shape has at least."""
-    return max(1, shape[0] * shape[1] // LEAST_SEGMENT)
+def least_segment(shape: tuple[int, ...], part: int) -> int:
+    """The pixels that a segment of a picture of that shape has at least, of so many parts of it."""
+    return max(1, shape[0] * shape[1] // part)
 
 
 def class_scale(means: np.ndarray, data_bits: int) -> LabelScale:
@@ -164,7 +183,9 @@ class SegmentationTruth:
     wrong_above = 0.5
     wrong = "not of the class of its segment in more than half of the segmentations"
 
-    def __init__(self, segments: Sequence[ArrayLike], image: ArrayLike, means: np.ndarray, scale: LabelScale):
+    def __init__(self, segments: Sequence[ArrayLike], image: ArrayLike, means: np.ndarray, scale: LabelScale,
+                 part: int = TUNED.least_segment):
+        self._part = part
         self.segments, image = [np.asarray(each) for each in segments], np.asarray(image)
         first = self.segments[0]
         drawn = np.full(first.shape, np.nan)
@@ -192,10 +213,19 @@ class SegmentationTruth:
 
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels; classes have no mean."""
-        return {"vi": self._mean_vi(segments(labels, least_segment(labels.shape))), "vi_classes": self._mean_vi(labels),
+        return {"vi": self._mean_vi(segments(labels, least_segment(labels.shape, self._part))), "vi_classes": self._mean_vi(labels),
                 "vi_single": self._mean_vi(np.zeros_like(labels))}
 
     def _mean_vi(self, labels: np.ndarray) -> float | None:
         values = [variation_of_information(labels[known], segments[known])
                   for segments in self.segments for known in [segments > 0] if known.any()]
         return float(np.mean(values)) if values else None
+
+
+def worse_than_none(metrics: Mapping[str, float | None]) -> str | None:
+    """One line where segments are farther from the truth than the undivided picture is; None for others."""
+    found, single = metrics.get("vi"), metrics.get("vi_single")
+    if found is None or single is None or found <= single:
+        return None
+    return (f"the segments are worse than none: their variation of information is {found:.3f} bits, and that of one single segment "
+            f"{single:.3f}")

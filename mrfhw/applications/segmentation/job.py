@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from mrfhw.applications.options import (
+    READING,
     Common,
     check_choice,
+    common_options,
     contrast_weights,
     default,
     label_machine,
@@ -18,26 +20,33 @@ from mrfhw.applications.options import (
     same_size,
     squared_machine,
 )
-from mrfhw.applications.segmentation import field as segmentation
+from mrfhw.applications.segmentation.answer import Segmentation
 from mrfhw.applications.segmentation.field import (
+    TUNED,
     SegmentationTruth,
+    Tuned,
     class_means,
     class_scale,
     least_segment,
     segmentation_problem,
     segments,
+    worse_than_none,
 )
-from mrfhw.applications.task import Task
+from mrfhw.applications.segmentation.scene import write_demo
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
+from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import START_FOUND, Job
+from mrfhw.jobs.options import Given, Option
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.pictures.images import load_inputs, name_of, segments_of
+from mrfhw.report.exchange import writes_classes
 from mrfhw.samplers.path_start import path_start
 
-__all__ = ["DATA", "TASK", "job", "means_from_text"]
+__all__ = ["APPLICATION", "means_from_text"]
 
-DATA = ("colour", "grey")  # what pixels are compared by
+DATA = Option(name="data", choices=("colour", "grey"), help="What pixels are compared by.",
+              said="colour, where the picture has it, no means are given, and a preset's machine can")
 
 
 def means_from_text(text: str, data_bits: int) -> np.ndarray:
@@ -64,46 +73,46 @@ def means_from_text(text: str, data_bits: int) -> np.ndarray:
     return data
 
 
-def job(*, image: Any, classes: int = 3, means: str | None = None, truth: Sequence[Any] = (), data: str | None = None,
-        given: frozenset[str] = frozenset(),
+def job(app: Application, *, image: Any, classes: int, means: str | None, truth: Sequence[Any], data: str | None, given: Given,
         **others: Any) -> Job:
     """Check every option and read every file of a segmentation problem. Raises ProblemError or ConfigError.
 
-    image, each of truth: paths or arrays. given: as of `Common.of`. others: those of `Task.defaults`.
+    image, each of truth: paths or arrays.
     """
-    check_choice("data", data, DATA)
+    tuned: Tuned = app.tuned
+    check_choice("data", data, DATA.choices)
     count = classes if means is None else min(max(means.count(",") + 1, LABELS_MIN), LABELS_MAX)  # what is wrong is said below
     if means is not None and "classes" in given:
         raise ProblemError(f"classes is {classes} and means are given, each of which is a class: drop one of the two")
     if means is not None and data == "colour":
         raise ProblemError("data is colour and means are given, which are greys: drop one of the two")
     by_grey = data == "grey" or means is not None
-    common = Common.of(others, lambda config: segmentation.SWEEPS,
+    common = Common.of(others, lambda widths: tuned.sweeps,
                        label_machine("classes", count) | squared_machine(others["doubleton"], count)
-                       | ({} if by_grey else segmentation.MACHINE), given)
-    bits, name = common.config.data_bits, name_of(image, "image")
+                       | ({} if by_grey else dict(tuned.needs)), given)
+    bits, name = common.widths.data_bits, name_of(image, "image")
     constants = None if means is None else means_from_text(means, bits)
     inputs = load_inputs({"image": image}, bits, common.reading)
     picture = inputs.pictures[0]
     if data == "colour" and picture.ndim == 2:
         raise ProblemError(f"data is colour and {name} is grey; a grey picture has one channel: give grey")
-    colours = data == "colour" or (data is None and constants is None and picture.ndim == 3 and _takes_colours(common.config))
+    colours = data == "colour" or (data is None and constants is None and picture.ndim == 3 and _takes_colours(common.widths))
     by_hand = [(name_of(one, str(number)), one) for number, one in enumerate(truth, 1)]
     images = {"image": picture >> (8 - bits) if colours else inputs.data[0], "picture": picture,
               **{f"truth {path}": segments_of(one, f"truth {path}") for path, one in by_hand}}
     values, shown, *true = same_size(images, common.window)
     constants = class_means(values, classes) if constants is None else constants
-    schedule = common.schedule(default(segmentation_problem, "temperature"), segmentation.COOLING)
-    edges = contrast_weights(segmentation, common.config, shown) if colours else None
+    schedule = common.schedule(default(segmentation_problem, "temperature"), tuned.cooling)
+    edges = contrast_weights(tuned.contrast, common.widths, shown) if colours else None
     problem = segmentation_problem(values, constants, schedule=schedule, edges=edges, **common.energy)
     scale = class_scale(constants, bits)
     starts = "initial" not in given
-    run = dataclasses.replace(common.run, initial=path_start(problem, segmentation.STIFFNESS)) if starts else common.run
+    run = dataclasses.replace(common.run, initial=path_start(problem, tuned.stiffness)) if starts else common.run
     return Job(
-        application="segment", config=common.config, problem=problem, run=run, most_sweeps=common.most_sweeps,
+        application=app, config=common.config, problem=problem, run=run, most_sweeps=common.most_sweeps,
         annealing=common.anneal, inputs={"picture": shown}, scale=scale, notes=range_note([name], inputs),
-        truth=SegmentationTruth(true, values, constants, scale) if true else None,
-        drawn_from=lambda labels: {"segments": segments(labels, least_segment(labels.shape))},
+        truth=SegmentationTruth(true, values, constants, scale, tuned.least_segment) if true else None,
+        drawn_from=lambda labels: {"segments": segments(labels, least_segment(labels.shape, tuned.least_segment))},
         settings=common.settings("segment", problem, image=name_of(image, "array"), labels=len(constants),
                                  data="colour" if colours else "grey", means=constants.tolist(),
                                  truth=[path for path, _ in by_hand], stretched_from=inputs.stretched_from)
@@ -114,6 +123,21 @@ def _takes_colours(config: Config) -> bool:
     return Derived.of(config).channel_bits == (config.data_bits,) * 3
 
 
-TASK = Task(verb="segment", summary="Divide IMAGE into classes of grey or colour: one for each pixel, and how sure it is.",
-            arguments=("image",), problem=segmentation_problem, job=job,
-            found={"sweeps": str(segmentation.SWEEPS), "initial": START_FOUND})
+APPLICATION = Application(
+    verb="segment", summary="Divide IMAGE into classes of grey or colour: one for each pixel, and how sure it is.",
+    title="Segmentation", arguments=("image",), job=job, tuned=TUNED, answer=Segmentation,
+    options=(
+        Option(name="classes", type=int, default=3, metavar="K", help="Classes told apart, 2 to 256."),
+        DATA,
+        Option(name="means", metavar="G,G,...", said="by k-means",
+               help="Mean grey of each class, 0 to 255, in place of --classes."),
+        Option(name="truth", metavar="SEGMENTS", multiple=True, default=(),
+               help="A segmentation by hand, a grey image of segment numbers, 0 where unknown; once for each of them."),
+        *READING),
+    common=common_options(segmentation_problem, {"sweeps": str(TUNED.sweeps), "initial": START_FOUND}), maps={"segments": ""},
+    files={"classes.png": writes_classes},
+    measures={
+        "vi": Measure("variation of information of the segments", "bits, averaged over the segmentations"),
+        "vi_classes": Measure("variation of information of the classes", "bits, averaged over the segmentations"),
+        "vi_single": Measure("variation of information of one single segment", "bits, averaged over the segmentations")},
+    doubt=worse_than_none, scene=SceneWriter(write=write_demo))

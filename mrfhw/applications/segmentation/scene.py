@@ -10,7 +10,7 @@ from PIL import Image
 
 from mrfhw.applications.textures import card, check_scene, disc, noise
 
-__all__ = ["MEANS", "SegmentationScene", "segmentation_scene", "write_segmentation_scene"]
+__all__ = ["MEANS", "SegmentationScene", "segmentation_scene", "write_demo", "write_segmentation_scene"]
 
 MEANS = (60, 105, 150, 195)  # of the classes, in 8-bit grey
 NOISE = 22.0  # standard deviation, in 8-bit grey: half of what lies between two classes
@@ -53,3 +53,8 @@ def write_segmentation_scene(scene: SegmentationScene, directory: Path) -> list[
     Image.fromarray(scene.image).save(paths[0])
     Image.fromarray((scene.classes + 1).astype(np.uint8)).save(paths[1])
     return paths
+
+
+def write_demo(directory: Path, rows: int, cols: int, seed: int) -> tuple[list[Path], str]:
+    """As of `mrfhw.jobs.application.SceneWriter`."""
+    return write_segmentation_scene(segmentation_scene(rows, cols, seed), directory), "{}/image.png --truth {}/segments.png"

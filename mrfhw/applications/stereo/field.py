@@ -7,34 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.applications.two_ways import along_rows, behind, matched_to, mirrored, shown_behind, unmatched
+from mrfhw.applications.matching import MatchingTuned
+from mrfhw.applications.options import Contrast
+from mrfhw.applications.two_ways import Way, behind, matched_to, mirrored, shown_behind, stage
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
-from mrfhw.field.result import Result
 from mrfhw.jobs.job import Cooling, First
 from mrfhw.jobs.label_scale import LabelScale
-from mrfhw.machine.config import PRESETS
-from mrfhw.samplers.path_start import path_start
 
-__all__ = ["CENSUS_ENERGY", "CENSUS_SWEEPS", "COOLING", "DOUBT", "DOUBT_OUTSIDE", "FIRST_SWEEPS", "MACHINE", "ONE_WAY_ENERGY",
-           "SINGLETON_MAX", "STIFFNESS", "SWEEPS", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
+__all__ = ["DOUBT", "DOUBT_OUTSIDE", "TUNED", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
 LABELS = 64  # disparities, where neither a caller nor the pictures say how many
-SWEEPS = 500  # of greys
-CENSUS_SWEEPS = 500
-FIRST_SWEEPS = 80  # of each way of matching, before the field itself
-COOLING = Cooling(1.3, 0.7)
-
-# Of the field of census descriptors, in place of the defaults of `stereo_problem`, which are those of greys; and what differs where
-# one way is matched, before that field or in its place. Found on other pictures than those of the README (docs/applications.md).
-CENSUS_ENERGY: dict[str, Any] = {"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 3, "out_of_range": 3, "temperature": 1.9}
-ONE_WAY_ENERGY: dict[str, Any] = {"beta": 2, "tau": 2, "temperature": 1.4}
-SINGLETON_MAX = 5
-SMOOTH, EDGE, CONTRAST = 2, 1, 15  # weights of edges, and the contrast, in 8-bit grey, above which the second holds
-STIFFNESS = 3  # of the paths that first labels come from (`mrfhw.samplers.path_start`)
+TUNED = MatchingTuned(
+    sweeps=500, census_sweeps=500, first_sweeps=80, cooling=Cooling(1.3, 0.7), singleton_max=5, stiffness=3,
+    census={"singleton": "hamming", "alpha": 1, "beta": 1, "tau": 3, "out_of_range": 3, "temperature": 1.9},
+    one_way={"beta": 2, "tau": 2, "temperature": 1.4}, contrast=Contrast(smooth=2, edge=1, above=15))
 # Probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it; and where the right
 # picture ends before. Those of most likelihood (studies/doubt.py).
 DOUBT, DOUBT_OUTSIDE = 0.18, 0.32
-MACHINE = PRESETS["matching"]  # what this field needs
 
 
 def stereo_problem(
@@ -70,7 +59,8 @@ def stereo_problem(
     )
 
 
-def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray | None, start: bool = True) -> First:
+def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: int, edges: np.ndarray | None,
+              start: bool = True) -> First:
     """Matching from left to right and from right to left, from which follows what `problem`'s final run samples.
 
     problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on start from the
@@ -80,28 +70,26 @@ def both_ways(problem: Problem, run: Run, min_disparity: int, edges: np.ndarray 
     Both keep what `run` keeps for its estimate. edges: weights of the final run's field. `then` gives problem, run, doubt and the
     map "occluded".
     """
-    singleton1, singleton2 = problem.singleton1, problem.singleton2
+    singleton1, singleton2, offsets = problem.singleton1, problem.singleton2, problem.offsets
     assert singleton1 is not None
     assert singleton2 is not None
-    there = dataclasses.replace(problem, beta=ONE_WAY_ENERGY["beta"], tau=ONE_WAY_ENERGY["tau"],
-                                schedule=Schedule.constant(ONE_WAY_ENERGY["temperature"]))
+    assert offsets is not None
+    there = dataclasses.replace(problem, beta=tuned.one_way["beta"], tau=tuned.one_way["tau"],
+                                schedule=Schedule.constant(tuned.one_way["temperature"]))
     returning = dataclasses.replace(there, singleton1=mirrored(singleton2), singleton2=mirrored(singleton1))
-    runs = tuple((one, Run(sweeps=FIRST_SWEEPS, burn_in=FIRST_SWEEPS // 2, seed=run.seed, initial=path_start(one, STIFFNESS),
-                           estimate=run.estimate))
-                 for one in (there, returning))
 
-    def then(results: list[Result]) -> dict[str, Any]:
-        left, right = (result.labels.astype(np.int64) for result in results)
-        back = mirrored(right) + min_disparity
-        occluded = unmatched(along_rows(-left - min_disparity), along_rows(back), 0)
-        labels = behind(left, occluded)
-        datum, seen = shown_behind(singleton1, singleton2, labels.astype(np.int64) + min_disparity, occluded & ~matched_to(back))
+    def then(motions: np.ndarray, back: np.ndarray, occluded: np.ndarray) -> dict[str, Any]:
+        labels = behind(-motions[..., 1] - min_disparity, occluded)
+        datum, seen = shown_behind(singleton1, singleton2, labels.astype(np.int64) + min_disparity,
+                                   occluded & ~matched_to(back[..., 1]))
         final = dataclasses.replace(problem, singleton1=datum, observed=seen, edges=edges)
         last = dataclasses.replace(run, initial=labels) if start else run
         return {"problem": final, "run": last, "doubt": np.where(seen, DOUBT, DOUBT_OUTSIDE) * occluded,
                 "maps": {"occluded": occluded}}
 
-    return First(runs, then)
+    sweeps = tuned.first_sweeps
+    return stage(Way(there, offsets), Way(returning, -offsets, mirror=True), 0, tuned.stiffness, then,
+                 Run(sweeps=sweeps, burn_in=sweeps // 2, seed=run.seed, estimate=run.estimate))
 
 
 def disparity_scale(labels: int, min_disparity: int) -> LabelScale:

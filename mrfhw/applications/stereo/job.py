@@ -6,27 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.applications.matching import Matching, found_energies
-from mrfhw.applications.options import label_machine, squared_machine
+from mrfhw.analysis.answer import Analysis
+from mrfhw.applications.matching import DATA, Matching, MatchingTuned
+from mrfhw.applications.options import READING, common_options, label_machine, squared_machine
 from mrfhw.applications.stereo import field as stereo
+from mrfhw.applications.stereo.answer import Disparity
 from mrfhw.applications.stereo.disparity_range import find_range
 from mrfhw.applications.stereo.field import StereoTruth, both_ways, disparity_scale, stereo_problem
-from mrfhw.applications.task import Task
+from mrfhw.applications.stereo.scene import write_demo
+from mrfhw.applications.two_ways import NOT_CONFIRMED
+from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import Job
+from mrfhw.jobs.options import Given, Option
 from mrfhw.pictures.images import disparity_of, name_of
+from mrfhw.report.exchange import DISPARITY_UNIT, pfm_bytes, png_bytes
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["TASK", "job"]
+__all__ = ["APPLICATION"]
 
 
-def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int | None = None, truth: Any = None,
-        truth_scale: float = 1.0, data: str | None = None, one_way: bool = False, given: frozenset[str] = frozenset(),
-        **others: Any) -> Job:
+def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disparity: int | None, truth: Any, truth_scale: float,
+        data: str | None, one_way: bool, given: Given, **others: Any) -> Job:
     """Check every option and read every file of a stereo problem. Raises ProblemError or ConfigError.
 
-    left, right, truth: paths or arrays. labels, min_disparity: without labels found from the pictures. given: as of `Common.of`.
-    others: those of `Task.defaults`.
+    left, right, truth: paths or arrays. labels, min_disparity: without labels found from the pictures.
     """
+    tuned: MatchingTuned = app.tuned
     if truth is None and "truth_scale" in given:
         raise ProblemError(f"truth-scale is {truth_scale}; it is of a picture of true disparities: give truth, or drop it")
     more = {} if truth is None else {"truth image": disparity_of(truth, truth_scale, "truth image")}
@@ -36,9 +41,9 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
         finest, one, other = Matching.finest_of(files, others)
         min_disparity, labels = find_range(one, other, min_disparity)
     min_disparity = min_disparity or 0
-    found = Matching.of(stereo, stereo_problem, files, ("left picture", "right picture"),
+    found = Matching.of(tuned, stereo_problem, files, ("left picture", "right picture"),
                         others, data, label_machine("labels", labels) | squared_machine(others["doubleton"], labels), more, given,
-                        finest, changes=stereo.ONE_WAY_ENERGY if one_way or others["anneal"] else None)
+                        finest, changes=tuned.one_way if one_way or others["anneal"] else None)
     common, (left_data, right_data, *true) = found.common, found.data
     if more:
         _check_unit(more["truth image"], name_of(truth, "the truth image"))
@@ -46,13 +51,13 @@ def job(*, left: Any, right: Any, labels: int | None = None, min_disparity: int 
                              **found.energy)
     two_ways = found.by_census and not one_way and not common.anneal
     return Job(
-        application="stereo", config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
+        application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
         annealing=common.anneal, inputs=found.pictures, scale=disparity_scale(labels, min_disparity),
         notes=found.notes(left, right) + (_of_other_disparities(true[0], min_disparity, labels, truth_scale) if true else ()),
         labels_found=_in_words(min_disparity, labels) if range_found else "",
         ends=(np.array([0, labels - 1]), "give more labels, or another min-disparity"),
         truth=StereoTruth(true[0], min_disparity) if true else None,
-        first=both_ways(problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
+        first=both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
         settings=found.settings("stereo", problem, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
                                 min_disparity=min_disparity, range_found=range_found,
                                 truth=None if truth is None else name_of(truth, "array"),
@@ -83,5 +88,39 @@ def _check_unit(truth: np.ndarray, name: str) -> None:
                            "value that one pixel of disparity has")
 
 
-TASK = Task(verb="stereo", summary="Match LEFT with RIGHT: a disparity for each pixel of LEFT, and how sure it is.",
-            arguments=("left", "right"), problem=stereo_problem, job=job, found=found_energies(stereo, stereo_problem))
+def _writes_disparity(job: Job, analysis: Analysis) -> bytes:
+    return pfm_bytes(analysis.answer[..., 0])
+
+
+def _writes_disparity_picture(job: Job, analysis: Analysis) -> bytes | None:
+    """uint16 (H, W), DISPARITY_UNIT a pixel, at least 1: 0 means unknown there, and nothing is; negative or large disparities have
+    no place."""
+    values = analysis.answer[..., 0]
+    if values.min() < 0 or values.max() * DISPARITY_UNIT > 0xFFFF:
+        return None
+    return png_bytes(np.maximum(1, np.rint(values * DISPARITY_UNIT)).astype(np.uint16))
+
+
+APPLICATION = Application(
+    verb="stereo", summary="Match LEFT with RIGHT: a disparity for each pixel of LEFT, and how sure it is.",
+    title="Stereo matching", arguments=("left", "right"), job=job, tuned=stereo.TUNED, answer=Disparity,
+    options=(
+        Option(name="labels", type=int, metavar="N", help="Disparities told apart, 2 to 256.", said="found from the pictures"),
+        Option(name="min_disparity", type=int, metavar="PIXELS", help="Disparity of label 0, in pixels.",
+               said="0 with --labels, else found"),
+        DATA,
+        Option(name="one_way", type=bool, default=False,
+               help="Do not match from right to left as well, to find what is hidden in RIGHT; nor does --anneal."),
+        Option(name="truth", metavar="DISPARITY", help="True disparities, a grey image; 0 where unknown."),
+        Option(name="truth_scale", type=float, default=1.0, help="Grey value of one pixel of true disparity."),
+        *READING),
+    common=common_options(stereo_problem, stereo.TUNED.found(stereo_problem)), maps={"occluded": NOT_CONFIRMED},
+    files={"disparity.pfm": _writes_disparity, "disparity.png": _writes_disparity_picture},
+    measures={
+        "bad_1": Measure("bad 1 px", "% of the pixels of known truth", 2),
+        "bad_2": Measure("bad 2 px", "% of the pixels of known truth", 2),
+        "epe": Measure("mean error", "px over the pixels of known truth"),
+        "epe_mean": Measure("mean error of the posterior mean", "px"),
+        "epe_median": Measure("mean error of the interpolated median", "px")},
+    scene=SceneWriter(write=write_demo, options=(
+        Option(name="labels", type=int, default=24, help="Disparities run from 0 to one less (stereo)."),)))

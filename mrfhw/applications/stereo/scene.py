@@ -30,7 +30,7 @@ from mrfhw.applications.textures import (
 )
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["Scene", "stereo_scene", "write_scene"]
+__all__ = ["Scene", "stereo_scene", "write_demo", "write_scene"]
 
 EXACT = 256  # disparities are multiples of 1/256 pixel
 
@@ -148,3 +148,10 @@ def write_scene(scene: Scene, directory: Path) -> list[Path]:
         paths.append(directory / f"{name}.png")
         Image.fromarray(data).save(paths[-1])
     return paths
+
+
+def write_demo(directory: Path, rows: int, cols: int, seed: int, labels: int) -> tuple[list[Path], str]:
+    """As of `mrfhw.jobs.application.SceneWriter`."""
+    scene = stereo_scene(rows, cols, labels, seed)
+    return write_scene(scene, directory), (f"{{}}/left.png {{}}/right.png --labels {labels} --truth {{}}/disparity.png "
+                                           f"--truth-scale {scene.truth_scale}")
