@@ -232,7 +232,7 @@ def test_out_of_memory(pictures, tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr(application.sampling, "sample", full)
+    monkeypatch.setattr(application, "solved", full)
     assert_refused(run(pictures, tmp_path / "out"), "memory", tmp_path)
 
 

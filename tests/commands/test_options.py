@@ -166,7 +166,7 @@ def test_cooling_is_the_four_of_earlier_days(scene, monkeypatch) -> None:
     """In the shell, by either; and both at once are refused."""
     monkeypatch.chdir(scene)
     seen = []
-    monkeypatch.setattr(application, "solve_with_bar", lambda backend, job, *rest: seen.append(job.problem.schedule) or 1 / 0)
+    monkeypatch.setattr(application, "solved", lambda runner: seen.append(runner.prepare().problem.schedule) or 1 / 0)
     run = ("run", "stereo", "left.png", "right.png", "--labels", 4, "--one-way")
     pairs = [("--cooling 1", "--final-temperature 1"), ("--cooling 1:0.9", "--final-temperature 1 --cooling-ratio 0.9"),
              ("--cooling 4,2,1/5", "--cooling-table 4,2,1 --cooling-stride 5"),
