@@ -19,7 +19,7 @@ from mrfhw.field.problem import Problem, ProblemError, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf, Race, Sampler
 from mrfhw.placement.temperature import coefficient, realized, realized_limits
-from mrfhw.twin.quantized import (
+from studies.quantized import (
     ReducibleError,
     conditional,
     exact_conditional,

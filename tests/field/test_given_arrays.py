@@ -14,7 +14,8 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.samplers import exact
-from mrfhw.twin import machine, quantized
+from mrfhw.twin import machine
+from studies import quantized
 
 PROBLEM_ARRAYS_NUMBERS = pytest.mark.claim("problem",
     "a Problem's arrays and numbers are whole and finite, its masks booleans or 0 and 1, and they do not change with the caller's")

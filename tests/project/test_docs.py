@@ -11,11 +11,10 @@ from click.testing import CliRunner
 from mrfhw.cli import main
 from mrfhw.field.problem import DATA, INITIAL, MASKS, PROBLEM, SCHEDULE
 from mrfhw.gateware.mesh.tree import control_node_bits
-from mrfhw.generation import parameter_table
 from mrfhw.generation.verilog import LINT_EXPLAINED
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from support import rooms
+from support import parameter_table, rooms
 
 NUMBERS_COMMANDS_LINKS = pytest.mark.claim(
     "documents", "numbers, commands, links and files of the documents are those of the project")
@@ -96,7 +95,7 @@ def test_own_fields_names_every_entry():
 @pytest.mark.claim("Config",
     "each parameter states its limits, points of the space are machines or refused in one line, the document's table is the code's")
 def test_the_table_of_parameters_is_that_of_the_code():
-    """Made by: python -m mrfhw.generation.parameter_table docs/parameters.md"""
+    """Made by: python -m support.parameter_table ../docs/parameters.md"""
     assert (ROOT / "docs" / "parameters.md").read_text() == parameter_table.markdown()
 def test_rooms_are_drawn_as_they_are():
     assert rooms.DOCUMENT.read_text() == rooms.document()

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from mrfhw.field.problem import Problem, Schedule
 from mrfhw.machine.config import Config
-from mrfhw.twin.quantized import SweepKernel, sweep_kernel
+from studies.quantized import SweepKernel, sweep_kernel
 
 __all__ = ["GRIDS", "Copies", "SmallGrid", "tail"]
 

@@ -16,9 +16,10 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
-from mrfhw.twin import paired, quantized
+from mrfhw.twin import paired
 from mrfhw.twin.machine import Machine
-from mrfhw.twin.quantized import SweepKernel
+from studies import quantized
+from studies.quantized import SweepKernel
 from support.small_grids import GRIDS, Copies, tail
 
 MODEL_SAMPLES = pytest.mark.claim("statistics",

@@ -14,7 +14,7 @@ from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.placement.temperature import coefficient, realized
 from mrfhw.twin.kernel import draw_cdf, draw_race
 from mrfhw.twin.machine import Machine
-from mrfhw.twin.quantized import (
+from studies.quantized import (
     ReducibleError,
     SweepKernel,
     conditional,

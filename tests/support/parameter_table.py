@@ -1,6 +1,6 @@
 """docs/parameters.md: every parameter of a machine with its option, limits and default, and the limits between them.
 
-    python -m mrfhw.generation.parameter_table docs/parameters.md
+    python -m support.parameter_table ../docs/parameters.md
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEAD = """# Parameters of a machine
 
 What `mrfhw.machine.config.Config` takes in Python, and the commands by `--set FIELD=VALUE`; `mrfhw help machine NAME` prints them
 with the values of a named machine. What follows from them is in `mrfhw.machine.derived.Derived`. This page is made by
-`python -m mrfhw.generation.parameter_table`.
+`python -m support.parameter_table`.
 """
 
 _BETWEEN = """
