@@ -136,6 +136,7 @@ def test_every_board_of_ours_fits_its_device() -> None:
         assert most.mesh_rows * most.mesh_cols >= Config.preset(board.preset).mesh_rows * Config.preset(board.preset).mesh_cols
 
 
+@pytest.mark.slow
 @LOGIC_KEPT_BUILDS
 def test_what_may_be_too_much_is_said(tmp_path: Path) -> None:
     """Small memories that are too many become logic, where there is room for it; both count the board's link."""
@@ -210,6 +211,7 @@ def test_refusals(words: list[str], message: str, tmp_path: Path, monkeypatch: p
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.tools
 def test_a_project_has_its_manifest(tmp_path: Path) -> None:
     said = CliRunner().invoke(main, ["build", "--board", "arty-a7-35", "--no-build", "-o", str(tmp_path)])
     assert said.exit_code == 0, said.output

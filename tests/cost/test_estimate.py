@@ -54,6 +54,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.slow
 @MEMORIES_PRODUCTS
 @pytest.mark.parametrize("name", MACHINES)
 def test_memories_are_those_of_the_circuit(name):

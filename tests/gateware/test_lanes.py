@@ -226,6 +226,7 @@ def test_lanes_are_counted():
     assert result.label_evaluations == 16 * 256 * 3
 
 
+@pytest.mark.slow
 def test_the_census_machine_and_the_applications(tmp_path: Path) -> None:
     """Its preset solves stereo; what it cannot hold of the others is said in one line with the way out."""
     write_scene(stereo_scene(48, 64, 8, 0), tmp_path)
