@@ -343,6 +343,7 @@ def segment(*arguments):
     return CliRunner().invoke(main, ["run", "segment", *map(str, arguments), "--sweeps", "4"], prog_name="mrfhw")
 
 
+@pytest.mark.slow
 def test_segment_takes_a_depth(tmp_path):
     values = np.random.default_rng(0).integers(0, 4096, (12, 16))
     path = saved(tmp_path / "a.png", values.astype(np.uint16))
