@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from mrfhw.backends.registry import AUTO, backend_type
 from mrfhw.machine.manifest import NAMES
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["check_useful", "chosen_backend", "of_a_machine"]
+__all__ = ["check_useful", "chosen_backend"]
 
 # Of a machine's options, those that say where on a machine a field lies and how its results leave it: no distribution depends on
 # them.
@@ -23,11 +23,6 @@ def chosen_backend(backend: str, given: Iterable[str]) -> str:
     if backend != AUTO:
         return backend
     return "cpu" if _OF_A_MACHINE.isdisjoint(given) else "model"
-
-
-def of_a_machine(backend: str, given: Collection[str]) -> bool:
-    """Whether a field has to be one of a machine: of every backend but software, and of software where a machine is given."""
-    return not backend_type(backend).software or not set(NAMES).isdisjoint(given)
 
 
 def check_useful(backend: str, given: Iterable[str], visit: int | None = None, clock_mhz: float | None = None) -> tuple[str, ...]:
