@@ -93,6 +93,7 @@ def filled(disparity: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """Disparities (H, W) with those that are missing taken from the nearest pixels of the row to the left and to the right that are
     not, the smaller one of the two: what is hidden lies behind. A row without any stays as it is.
     """
+    disparity = disparity.astype(np.int64)  # which holds `most`
     columns = np.arange(disparity.shape[1])
     before = np.maximum.accumulate(np.where(missing, -1, columns), 1)
     behind = np.minimum.accumulate(np.where(missing, len(columns), columns)[:, ::-1], 1)[:, ::-1]

@@ -97,6 +97,7 @@ def test_both_ways_in_plain_python():
                  for cols in (range(col, -1, -1), range(col, 15))]
         wanted = min((value for value in sides if value is not None), default=left[row, col])
         assert whole[row, col] == (wanted if missing[row, col] else left[row, col])
+    assert (filled(left.astype(np.int32), missing) == whole).all()
     nothing = np.ones_like(missing)
     assert (filled(left, nothing) == left).all()
     assert (mirrored(mirrored(left)) == left).all()
