@@ -18,6 +18,7 @@ from mrfhw.field.problem import ProblemError
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.system import files
 from mrfhw.system.input_files import BYTES_MAX, read_plain
+from studies.reproduce.command import command as reproduce
 
 PIPES_DEVICES_SOCKETS = pytest.mark.claim(
     "files", "pipes, devices, sockets and files beyond the limit are refused at once, wherever a file is given")
@@ -50,9 +51,9 @@ def good(tmp_path):
     return tmp_path / "left.png"
 
 
-def refused(tmp_path, command, *words):
+def refused(tmp_path, command, *words, of=main):
     before = sorted(tmp_path.rglob("*"))
-    result = CliRunner().invoke(main, [*command.split(), *([] if command.startswith("report") else ["-o", str(tmp_path / "out")])],
+    result = CliRunner().invoke(of, [*command.split(), *([] if command.startswith("report") else ["-o", str(tmp_path / "out")])],
                                 prog_name="mrfhw")
     assert (result.exit_code, result.stdout) == (2, ""), result.exception
     assert result.stderr.startswith("Error: ")
@@ -134,7 +135,7 @@ def test_a_pipe_among_the_published_pictures(tmp_path):
     folder = tmp_path / "data" / "stereo" / "teddy"
     folder.mkdir(parents=True)
     os.mkfifo(folder / "left.png")
-    refused(tmp_path, f"reproduce figure-3.13 --scene teddy --iterations 4 --data {tmp_path / 'data'}", "is a pipe")
+    refused(tmp_path, f"figure-3.13 --scene teddy --iterations 4 --data {tmp_path / 'data'}", "is a pipe", of=reproduce)
 
 
 @pytest.mark.tools

@@ -176,9 +176,14 @@ WHOLE = np.random.default_rng(0).integers(0, 40, (6, 7, 3))
 ])
 @pytest.mark.parametrize("backend", ["cpu", "model"])
 def test_what_no_machine_holds_is_said_of_the_data(changes, message, backend):
+    """Of a machine; software holds it."""
     def solved():
-        mrfhw.solve(Problem(**{"labels": 3, "unary": WHOLE, "schedule": Schedule.constant(10.0), **changes}), backend=backend)
+        return mrfhw.solve(Problem(**{"labels": 3, "unary": WHOLE, "schedule": Schedule.constant(10.0), **changes}), sweeps=4,
+                           backend=backend)
 
+    if backend == "cpu" and "schedule" not in changes:
+        assert solved().labels.shape == WHOLE.shape[:2]
+        return
     with pytest.raises(ProblemError, match=message):
         solved()
 

@@ -15,7 +15,6 @@ from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.samplers import exact
 from mrfhw.twin import machine
-from studies import quantized
 
 PROBLEM_ARRAYS_NUMBERS = pytest.mark.claim("problem",
     "a Problem's arrays and numbers are whole and finite, its masks booleans or 0 and 1, and they do not change with the caller's")
@@ -48,13 +47,6 @@ def test_masks_of_0_and_1_are_masks(kind):
     assert np.array_equal(exact.solve(given, RUN).counts, exact.solve(problem(clamped=MASK, observed=~MASK), RUN).counts)
     assert np.array_equal(Placement(Config(), given, RUN).clamped[:4, :6], MASK)
     assert (singleton_energies(given)[MASK] == 0).all()
-
-
-def test_a_kernel_of_an_integer_mask():
-    held = np.ones((2, 2), np.uint8)
-    held[0, 0] = 0
-    kernel = quantized.sweep_kernel(Config(), problem(singleton1=IMAGE[:2, :2], clamped=held))
-    assert sum(len(sites) for sites in kernel.sites) == 1
 
 
 @PROBLEM_ARRAYS_NUMBERS
@@ -204,4 +196,4 @@ def test_only_the_first_channel_is_compared_bit_by_bit() -> None:
     with pytest.raises(ProblemError, match=r"^singleton is 'hamming' for channel 2; the first channel's data can be compared bit "
                                            r"by bit, the others' take absolute or squared: give one for each channel, such as "
                                            r"\[hamming, absolute\]$"):
-        mrfhw.solve(problem, sweeps=4)
+        mrfhw.solve(problem, sweeps=4, backend="model")

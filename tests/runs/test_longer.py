@@ -155,7 +155,7 @@ def test_another_limit_is_another_run(tmp_path):
 
 def test_progress_of_a_longer_run_that_is_taken_up(tmp_path):
     lengths: list[Run] = []
-    in_pieces("cpu", SMALL, SLOW, RUN, tmp_path / "kept", [9], "7", chains=2, most=MOST, going_on=lengths.append)
+    in_pieces("cpu", SMALL, SLOW, RUN, tmp_path / "kept", [9], "7", chains=2, most=MOST, watch=Told(going_on=lengths.append))
     assert [run.sweeps for run in lengths] == [40, 40, 80]  # again, where it is taken up
 
 
@@ -244,7 +244,7 @@ def test_who_goes_on_by_itself(options, most):
 @CHAINS_WHOSE_ENERGIES
 @pytest.mark.parametrize("verb", ["stereo", "problem"])
 def test_help_lists_the_limit_where_runs_go_on(verb):
-    said = {command: CliRunner().invoke(main, [command, verb, "--help"]).output for command in ("run", "verify")}
+    said = {command: CliRunner().invoke(main, ["help", command, verb]).output for command in ("run", "verify")}
     assert "--most-sweeps" in said["run"]
     assert "--most-sweeps" not in said["verify"]
 

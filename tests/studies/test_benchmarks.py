@@ -17,6 +17,7 @@ from mrfhw.applications.field.job import APPLICATION
 from mrfhw.field.problem import Problem, ProblemError, Run, save_problem
 from mrfhw.jobs.registry import application
 from mrfhw.pictures.flow import read_flow
+from mrfhw.runs.first import prepared
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.twin.machine import solve
 from support.slow_chains import MOST, RUN, SLOW
@@ -256,7 +257,7 @@ def test_the_doubt_of_motions(monkeypatch, tmp_path):
     """The labels of true motions along both axes; pixels of unknown truth say nothing."""
     doubt = importlib.import_module("studies.doubt")
     words = importlib.import_module("studies.scene_jobs").built_in("motion", tmp_path, 1, 40, 60)
-    job = doubt.job_of("motion", [*words, "--vectors", "9x13"])
+    job = prepared("cpu", doubt.job_of("motion", [*words, "--vectors", "9x13"]))
     true, values = job.truth.picture, job.scale.values
     assert np.array_equal(values[doubt.true_labels(job)], np.rint(true).clip(values.min(0), values.max(0)))
     hidden, rng = job.maps["occluded"], np.random.default_rng(2)

@@ -268,3 +268,10 @@ def test_one_machine_sweep_goes_only_where_the_kernel_can():
             machine.sweep()
             last, at = at, kernel.index(machine.image(machine.labels)[None])[0]
             assert matrix[last, at] > 0
+
+
+def test_a_kernel_of_an_integer_mask():
+    held = np.ones((2, 2), np.uint8)
+    held[0, 0] = 0
+    problem = Problem(labels=3, singleton1=np.arange(4).reshape(2, 2), constants=np.array([0, 9, 20]), clamped=held)
+    assert sum(len(sites) for sites in sweep_kernel(Config(), problem).sites) == 1
