@@ -58,7 +58,7 @@ class Session:
             raise ProblemError(f"most_sweeps is {options['most_sweeps']}; a session goes on by continue_: leave most_sweeps out")
         request = Request("problem", file=problem, sweeps=burn_in + 1, burn_in=burn_in, seed=seed, initial=initial, chains=chains,
                           machine=machine, backend=backend, visit=visit, **options)
-        self._job = job = request.job()
+        self._job = job = request.job(("chains", "machine", "backend", "visit"))
         chains = job.settings["chains"]
         self.visit = visit_of(job.config, Run(sweeps=max(2 * burn_in, 100), burn_in=burn_in), chains) if visit is None else visit
         self._job = dataclasses.replace(job, settings={**job.settings, "visit": self.visit})

@@ -225,7 +225,7 @@ class Chains:
         """Everything that must be equal to go on from a checkpoint."""
         plan, most = self.plan, self.most
         return {"problem": plan.problem.digest, "run": self.asked.digest,
-                "machine": "" if plan.config is None else Derived.of(plan.config).digest,
+                "machine": "none" if plan.config is None else Derived.of(plan.config).digest,
                 "backend": plan.kind.identity(plan.backend), "chains": len(self._chains), "traced": self.recorder is not None,
                 "most_sweeps": most if most > self.asked.sweeps else None, "visit": None if plan.windows is None else plan.visit}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from mrfhw.machine.manifest import config_from_options, split_options
 from mrfhw.runs.choice import check_useful, chosen_backend
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["Machine", "Request", "counted", "counted_or_none"]
+__all__ = ["Machine", "Request", "counted"]
 
 Machine = Config | str | os.PathLike[str] | None  # itself, the path of a manifest, or the name of a preset
 _BESIDE = ("chains", "machine", "backend", "visit", "callback", "every")  # what a call takes beside an application's options
@@ -55,7 +55,7 @@ class Request(Recorded):
         types = self._app.types
         self.options = {name: _checked(name, value, types.get(name)) for name, value in options.items() if value is not None}
         self.machine = _machine(machine, self.options)
-        self.chains, self.visit = counted_or_none("chains", chains), counted_or_none("visit", visit)
+        self.chains, self.visit = _counted_or_none("chains", chains), _counted_or_none("visit", visit)
         if not isinstance(backend, str):
             raise ProblemError(f"backend is {short(repr(backend))}; it is {', '.join(BACKENDS)} or the address of a board: give "
                                "one of them")
@@ -91,10 +91,13 @@ class Request(Recorded):
             return {}
         return {"preset": machine} if isinstance(machine, str) and machine in PRESETS else {"machine": machine}
 
-    def job(self) -> Job:
-        """The checked job: pictures are read, nothing is sampled. Raises ProblemError or ConfigError in one line."""
+    def job(self, beside: Sequence[str] = _BESIDE) -> Job:
+        """The checked job: pictures are read, nothing is sampled. Raises ProblemError or ConfigError in one line.
+
+        beside: what the caller takes itself, which a message about an unknown option names as well.
+        """
         notes = self.notes
-        job: Job = self._app.job_of(self.options | self._of_machine, self.backend, _BESIDE)
+        job: Job = self._app.job_of(self.options | self._of_machine, self.backend, beside)
         chains = job.chains if self.chains is None else self.chains
         settings = {**job.settings, "chains": chains, "visit": self.visit}
         return dataclasses.replace(job, settings=settings, notes=(*job.notes, *notes))
@@ -143,8 +146,13 @@ def counted(name: str, value: Any) -> int:
     return whole_number(name, value, 1, NUMBER_MAX, "give a whole number of at least 1")
 
 
-def counted_or_none(name: str, value: Any) -> int | None:
+_LEAST = {"chains": "a run has at least 1: give more", "visit": "a window is swept at least once at a time: give 1 or more"}
+
+
+def _counted_or_none(name: str, value: Any) -> int | None:
     """The same where None is a default."""
+    if isinstance(value, int) and value < 1:
+        raise ProblemError(f"{name} is {value}; {_LEAST[name]}")
     return None if value is None else counted(name, value)
 
 

@@ -25,10 +25,15 @@ from support.data import data_directory
 LEVELS = grey_levels(64, 6)
 
 
+def weights(deviation, config, levels, **more):
+    """Within the limits of a machine, of its data."""
+    return weights_for_noise(deviation, (1 << config.data_bits) - 1, levels, machine=config, **more)
+
+
 def solved(noisy, observed, sweeps, config=None, levels=LEVELS):
     """(mode, posterior mean) in 8-bit grey of the application's defaults."""
     config = config or Config()
-    found = weights_for_noise(noise_deviation(noisy, observed) / 4, config, len(levels))
+    found = weights(noise_deviation(noisy, observed) / 4, config, len(levels))
     problem = denoising_problem(noisy >> 2, levels, observed=observed, alpha=found.alpha, beta=found.beta, tau=found.tau,
                                 energy_shift=found.energy_shift, temperature=found.temperature)
     result = solve(config, problem, Run(sweeps=sweeps, burn_in=sweeps // 2))
@@ -68,7 +73,7 @@ def test_weights_fit_every_machine(preset, deviation, levels):
     config = Derived.preset(preset)
     data = np.zeros((4, 4), int)
     count = min(levels, config.max_labels)
-    found = weights_for_noise(deviation, config, count)
+    found = weights(deviation, config, count)
     check_fits(config, denoising_problem(data, grey_levels(count, config.data_bits), alpha=found.alpha, beta=found.beta,
                                          tau=found.tau, energy_shift=found.energy_shift, temperature=found.temperature))
 
@@ -77,17 +82,17 @@ def test_weights_are_those_of_the_posterior():
     """exp(-alpha d^2 / T) is the Gaussian of the noise, and beta / T does not depend on it."""
     config = Config()
     for deviation in (0.6, 2.0, 5.0, 14.0):
-        found = weights_for_noise(deviation, config, 64)
+        found = weights(deviation, config, 64)
         assert found.alpha / found.temperature == pytest.approx(1 / (2 * deviation**2))
         assert found.beta / found.temperature == pytest.approx(0.2, rel=0.12)
         assert (found.tau, found.energy_shift) == (12, 0)
-    assert weights_for_noise(5.0, config, 64, alpha=3).temperature == pytest.approx(150)
-    laplace = weights_for_noise(5.0, config, 64, singleton="absolute")
+    assert weights(5.0, config, 64, alpha=3).temperature == pytest.approx(150)
+    laplace = weights(5.0, config, 64, singleton="absolute")
     assert laplace.alpha / laplace.temperature == pytest.approx(2**0.5 / 5)
-    assert weights_for_noise(0.0, config, 8).temperature == pytest.approx(2 * (0.35 * 9) ** 2 * 2)  # 8 labels, 9 apart
-    assert weights_for_noise(5.0, config, 22).beta == 30  # a label is three of 64 greys
-    assert weights_for_noise(5.0, config, 22).tau == 4
-    assert weights_for_noise(16.0, Config(energy_bits=8), 64).energy_shift == 5  # 255 << 5 is above 10 T = 5120
+    assert weights(0.0, config, 8).temperature == pytest.approx(2 * (0.35 * 9) ** 2 * 2)  # 8 labels, 9 apart
+    assert weights(5.0, config, 22).beta == 30  # a label is three of 64 greys
+    assert weights(5.0, config, 22).tau == 4
+    assert weights(16.0, Config(energy_bits=8), 64).energy_shift == 5  # 255 << 5 is above 10 T = 5120
 
 
 @pytest.mark.parametrize(("levels", "bits", "values"), [(2, 6, [0, 63]), (4, 6, [0, 21, 42, 63]), (64, 6, list(range(64))),

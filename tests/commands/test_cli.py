@@ -27,7 +27,6 @@ from mrfhw.jobs import registry
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.manifest import MESH_FIELDS, NAMES, config_from_options
 from mrfhw.report.outputs import FILES
-from mrfhw.samplers import exact
 from mrfhw.scenes import stereo_scene, write_scene
 
 EVERY_MISTAKE_LINE = pytest.mark.claim("command line", "every mistake is one line with exit code 2 and leaves nothing behind")
@@ -93,7 +92,7 @@ def test_a_run_is_the_library_and_depends_on_the_seed(pictures, tmp_path):
     scene = stereo_scene(24, 40, LABELS, 1)
 
     problem = stereo_problem(scene.left >> 2, scene.right >> 2, labels=LABELS)
-    expected = exact.solve(problem, Run(sweeps=6, burn_in=2, seed=5), config=Config())
+    expected = exact.solve(problem, Run(sweeps=6, burn_in=2, seed=5))
     for seed, same in ((5, True), (6, False)):
         assert run(pictures, tmp_path / str(seed), "--seed", seed, "--data", "grey").exit_code == 0
         last = np.load(tmp_path / str(seed) / "last.npy")
@@ -254,7 +253,7 @@ def fake_backends(monkeypatch, change=None):
     """rtl and model by the float sampler, named as they are; rtl's last sample is changed where asked."""
 
     def solve(backend, config, problem, run, progress=None, observe=None, visit=1):
-        result = exact.solve(problem, run, config=config, progress=progress)
+        result = paired.solve(problem, run, config=config, progress=progress)
         result = dataclasses.replace(result, backend=backend, messages=np.zeros((5, 3), np.int64), cycles=77, lanes=32,
                                      stall_cycles=0)
         if backend == "rtl" and change:

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from mrfhw.generation import modules, verilog
+from mrfhw.generation import modules
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.system.collector import paused
 
@@ -33,6 +33,6 @@ def test_it_rests_while_a_machine_becomes_verilog(monkeypatch):
     seen = []
     run = modules.run_yosys
     monkeypatch.setattr(modules, "run_yosys", lambda script: [seen.append(gc.isenabled()), run(script)][1])
-    verilog.circuit_text(Config(**PRESETS["smallest"]))
+    modules.circuit_text(Config(**PRESETS["smallest"]))
     assert seen == [False]
     assert gc.isenabled()
