@@ -27,7 +27,9 @@ from mrfhw.jobs import registry
 from mrfhw.machine.config import PRESETS, Config, ConfigError
 from mrfhw.machine.manifest import MESH_FIELDS, NAMES, config_from_options
 from mrfhw.report.outputs import FILES
+from mrfhw.samplers import exact
 from mrfhw.scenes import stereo_scene, write_scene
+from mrfhw.twin import paired
 
 EVERY_MISTAKE_LINE = pytest.mark.claim("command line", "every mistake is one line with exit code 2 and leaves nothing behind")
 
