@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,6 +96,17 @@ class Application:
         """The type of every option but those of a machine."""
         return {option.name: option.type for option in (*self.common, *self.options)}
 
+    @property
+    def of_files(self) -> frozenset[str]:
+        """Its arguments and options whose values are paths of files, or what files have."""
+        return frozenset({*self.arguments, *(option.name for option in (*self.options, *self.common) if option.file)})
+
+    def _sources(self, given: Mapping[str, Any]) -> tuple[Path, ...]:
+        """The files that are given and are there."""
+        values = [value for name, value in given.items() if name in self.of_files]
+        names = [name for value in values for name in (value if isinstance(value, (list, tuple)) else (value,))]
+        return tuple(Path(name) for name in names if isinstance(name, (str, os.PathLike)) and Path(name).is_file())
+
     def job_of(self, given: Mapping[str, Any], backend: str = "model", beside: Sequence[str] = ()) -> Job:
         """The job of these options and arguments for a backend, all other options at their defaults.
 
@@ -113,7 +126,8 @@ class Application:
                 called = "the problem" if name == "file" else name
                 raise ProblemError(f"{called} is None, or is not given; {self.verb} needs {' and '.join(self.arguments)}: give an "
                                    "array or a path")
-        return self.job(self, **{**defaults, **given}, given=Given(frozenset(given), backend))
+        job = self.job(self, **{**defaults, **given}, given=Given(frozenset(given), backend))
+        return dataclasses.replace(job, sources=self._sources(given))
 
     def describe(self, name: str, value: float) -> str:
         """A measure as a line of text, such as "bad 1 px: 11.50 % of the pixels of known truth"."""

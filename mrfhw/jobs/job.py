@@ -98,19 +98,22 @@ class First:
 class Job:
     """A checked problem with all that is needed to solve, draw and judge it.
 
-    application: whose job it is. config: the machine that the field was made for; None where software
-    is to solve it and nothing was said of a machine. inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
-    annealing: the chain is cooled over the whole run. most_sweeps: how many a chain has at most where chains go on until they agree
-    (`mrfhw.runs.longer`); 0 where they do not.
-    settings: every option, for the report. first: what must be sampled before; `prior` has its results afterwards,
-    without histograms and sums.
+    application: whose job it is.
+    config: the machine that the field was made for; None where software is to solve it and nothing was said of a machine.
+    inputs: pictures by caption, uint8 (H, W) or (H, W, 3).
+    annealing: the chain is cooled over the whole run.
+    most_sweeps: how many a chain has at most where chains go on until they agree (`mrfhw.runs.longer`); 0 where they do not.
+    settings: every option, for the report.
+    sources: the files that it was made of.
+    first: what must be sampled before; `prior` has its results afterwards, without histograms and sums.
     maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
     ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
-    drawn_from: further maps made of the estimate, (H, W) uint8. notes: what is to be said of the inputs, one line each.
+    drawn_from: further maps made of the estimate, (H, W) uint8.
+    notes: what is to be said of the inputs, one line each.
     labels_found: which labels were found from the inputs, in words; "" where they were given.
-    restoring: of denoising, from its grey to the picture in its own type, depth and colours. finer: to values between those of
-    labels.
+    restoring: of denoising, from its grey to the picture in its own type, depth and colours.
+    finer: to values between those of labels.
     """
 
     application: Application
@@ -123,6 +126,7 @@ class Job:
     annealing: bool = False
     most_sweeps: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
+    sources: tuple[Path, ...] = ()
     first: First | None = None
     prior: tuple[Result, ...] = ()
     maps: dict[str, np.ndarray] = field(default_factory=dict)
@@ -157,13 +161,6 @@ class Job:
             notes = (*notes, f"{self.run.sweeps} sweeps were too few, by the energy's R-hat: the run went on to {run.sweeps}, of "
                      f"which {run.burn_in} are burn-in")
         return dataclasses.replace(self, run=run, notes=notes, settings=settings)
-
-    @property
-    def sources(self) -> list[Path]:
-        """The files that the job was made of, of those that are there still."""
-        values = self.settings.values()
-        names = itertools.chain.from_iterable(value if isinstance(value, list | tuple) else [value] for value in values)
-        return [Path(name) for name in names if isinstance(name, str) and Path(name).is_file()]
 
     @property
     def machine(self) -> Config:

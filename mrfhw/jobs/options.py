@@ -23,6 +23,7 @@ class Option:
     choices: the values that it may have; () for any.
     metavar: what stands for the value in a help.
     multiple: it may be given several times, and its value is all of them.
+    file: its value is the path of a file, or what the file has.
     rare: `mrfhw help` shows it, and a command's own help does not.
     hidden: no help shows it.
     """
@@ -35,6 +36,7 @@ class Option:
     choices: tuple[str, ...] = ()
     metavar: str | None = None
     multiple: bool = False
+    file: bool = False
     rare: bool = False
     hidden: bool = False
 

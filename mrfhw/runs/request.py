@@ -117,8 +117,7 @@ class Request(Recorded):
         """What decides the bits."""
         arrays: dict[str, np.ndarray] = {}
         machine, options = split_options(self.options | self._of_machine)
-        defaults = self._app.defaults
-        of_files = (*self._app.arguments, "truth", "mask")
+        defaults, of_files = self._app.defaults, self._app.of_files
         stated = {name: _encoded(_content(value) if name in of_files else value, name, arrays, dtypes=True)
                   for name, value in options.items() if name in self._app.arguments or not _same(value, defaults.get(name))}
         config = config_from_options(**machine) if machine or not backend_type(self.backend).software else None

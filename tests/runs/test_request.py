@@ -58,6 +58,21 @@ def test_the_digest_is_of_no_path_and_of_no_default(tmp_path):
     assert stereo(spes=4, backend="model").digest == stereo(spes=4).digest
 
 
+def test_the_digest_and_the_job_know_every_file(tmp_path, monkeypatch):
+    """Also one that an option names; a word is no file, whatever lies in this folder."""
+    Image.fromarray(LEFT).save(tmp_path / "left.png")
+    for name, value in (("a.png", 9), ("b.png", 9), ("c.png", 10)):
+        Image.fromarray(np.full(LEFT.shape, value, np.uint8)).save(tmp_path / name)
+    same, again, other = (stereo(left=tmp_path / "left.png", truth=tmp_path / name) for name in ("a.png", "b.png", "c.png"))
+    assert same.digest == again.digest != other.digest
+    assert set(same.job().sources) == {tmp_path / "left.png", tmp_path / "a.png"}
+    before = stereo(data="grey").digest
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grey").write_text("no picture")
+    assert stereo(data="grey").digest == before
+    assert stereo(data="grey").job().sources == ()
+
+
 def test_a_request_reads_and_samples_nothing():
     """What is there is asked when the job is made."""
     request_ = Request("stereo", left="no-such-left.png", right="no-such-right.png")

@@ -96,10 +96,10 @@ APPLICATION = Application(
     title="Denoising", arguments=("image",), job=job, answer=Denoised,
     options=(
         Option(name="levels", type=int, default=64, metavar="N", help="Grey levels told apart, 2 to 256."),
-        Option(name="mask", metavar="MASK", help="A grey image, 0 where the picture says nothing and is to be filled."),
+        Option(name="mask", file=True, metavar="MASK", help="A grey image, 0 where the picture says nothing and is to be filled."),
         Option(name="noise", type=float, metavar="S", help="Standard deviation of the noise, in 8-bit grey.",
                said="estimated from the picture"),
-        Option(name="truth", metavar="CLEAN", help="The clean picture."),
+        Option(name="truth", file=True, metavar="CLEAN", help="The clean picture."),
         *READING),
     common=common_options(denoising_problem, {
         "sweeps": str(SWEEPS), "alpha": "from the noise", "beta": "from the noise", "temperature": "from the noise",

@@ -119,7 +119,7 @@ APPLICATION = Application(
         Option(name="one_way", type=bool, default=False,
                help="Do not match from SECOND to FIRST as well, to find what is hidden in SECOND; nor does --anneal or --data "
                     "grey."),
-        Option(name="truth", metavar="FLOW", help="True motions, a Middlebury .flo file."),
+        Option(name="truth", file=True, metavar="FLOW", help="True motions, a Middlebury .flo file."),
         *READING),
     common=common_options(motion_problem, motion.TUNED.found(motion_problem)), maps={"occluded": NOT_CONFIRMED},
     files={"flow.flo": _writes_flow},

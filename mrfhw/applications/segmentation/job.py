@@ -131,7 +131,7 @@ APPLICATION = Application(
         DATA,
         Option(name="means", metavar="G,G,...", said="by k-means",
                help="Mean grey of each class, 0 to 255, in place of --classes."),
-        Option(name="truth", metavar="SEGMENTS", multiple=True, default=(),
+        Option(name="truth", file=True, metavar="SEGMENTS", multiple=True, default=(),
                help="A segmentation by hand, a grey image of segment numbers, 0 where unknown; once for each of them."),
         *READING),
     common=common_options(segmentation_problem, {"sweeps": str(TUNED.sweeps), "initial": START_FOUND}), maps={"segments": ""},

@@ -111,7 +111,7 @@ APPLICATION = Application(
         DATA,
         Option(name="one_way", type=bool, default=False,
                help="Do not match from right to left as well, to find what is hidden in RIGHT; nor does --anneal."),
-        Option(name="truth", metavar="DISPARITY", help="True disparities, a grey image; 0 where unknown."),
+        Option(name="truth", file=True, metavar="DISPARITY", help="True disparities, a grey image; 0 where unknown."),
         Option(name="truth_scale", type=float, default=1.0, help="Grey value of one pixel of true disparity."),
         *READING),
     common=common_options(stereo_problem, stereo.TUNED.found(stereo_problem)), maps={"occluded": NOT_CONFIRMED},
