@@ -12,7 +12,7 @@ from mrfhw.host.remote import RemoteSession
 from mrfhw.machine.derived import Derived
 from mrfhw.simulation.board import DIVISOR
 from sim.support.delayed_link import DelayedLink
-from support.boards import TINY, assert_equals_model
+from support.boards import TINY, Waiting, assert_equals_model
 
 pytestmark = pytest.mark.claim("link",
     "log comes at 80 % of the wire's rate with 1 ms of delay each way, and (make long) beside the loading of the next window")
@@ -62,24 +62,11 @@ def test_the_next_window_is_loaded_while_the_log_comes() -> None:
     problem, run = field(16, 28), Run(sweeps=60, burn_in=0, seed=1)
     plan, seconds, results = WindowPlan(TINY, problem), [], []
 
-    class Solving:
-        """A session whose runs wait for their logs."""
-
-        config = TINY
-
-        def __init__(self, session: RemoteSession):
-            self.session = session
-
-        def begin(self, problem, run, **options):
-            begun = self.session.begin(problem, run, **options)
-            self.session.read(begun)
-            return begun
-
     for overlapping in (False, True):
         link = linked(1 << 16, 0)
         with RemoteSession(TINY, lambda link=link: link) as session:
             began = link.clock()
-            results.append(sweep_windows(session if overlapping else Solving(session), plan, run, 60))
+            results.append(sweep_windows(session if overlapping else Waiting(session), plan, run, 60))
             seconds.append(link.clock() - began)
     assert np.array_equal(results[0].counts, results[1].counts)
     assert seconds[1] < 0.9 * seconds[0], seconds

@@ -16,7 +16,7 @@ from mrfhw.host import connect
 from mrfhw.host.links import LinkError, TcpLink, open_link
 from mrfhw.host.reconnecting import LONGEST_PAUSE, Reconnecting
 from mrfhw.host.remote import RemoteSession
-from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
+from support.boards import TINY, TINY_OPTIONS, Board, Waiting, assert_equals_model, board, tiny_problem
 from support.plugs import Plug
 
 LINK_BREAKS_MADE = pytest.mark.claim("link",
@@ -248,22 +248,9 @@ def test_windows_without_overlap_are_the_same(remote) -> None:
     problem, run = wide_problem(4)
     plan = WindowPlan(TINY, problem)
 
-    class Solving:
-        """A session whose runs wait for their logs."""
-
-        config = TINY
-
-        def __init__(self, session: RemoteSession):
-            self.session = session
-
-        def begin(self, problem, run, **options):
-            begun = self.session.begin(problem, run, **options)
-            self.session.read(begun)
-            return begun
-
     found = []
     for overlapping in (True, False):
         with RemoteSession(TINY, lambda: TcpLink("127.0.0.1", int(remote.address.rsplit(":", 1)[1]))) as session:
-            found.append(sweep_windows(session if overlapping else Solving(session), plan, run, 3))
+            found.append(sweep_windows(session if overlapping else Waiting(session), plan, run, 3))
     assert np.array_equal(found[0].counts, found[1].counts)
     assert np.array_equal(found[0].last, found[1].last)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +20,25 @@ from mrfhw.host.remote import RemoteSession
 from mrfhw.machine.config import Config
 from mrfhw.twin import machine
 
-__all__ = ["TINY", "TINY_OPTIONS", "Board", "assert_equals_model", "assert_runs_equal_model", "board", "tiny_problem"]
+__all__ = ["TINY", "TINY_OPTIONS", "Board", "Waiting", "assert_equals_model", "assert_runs_equal_model", "board", "tiny_problem"]
 
 TINY_FIELDS = {"mesh_rows": 1, "mesh_cols": 2, "spus": 1, "tile_rows": 8, "tile_cols": 8, "label_bits": 3, "data_bits": 4,
                "counter_bits": 2, "line_bits": 64, "temperature_table": 4, "gumbel_uniform_bits": 8}
 TINY = Config().changed(**TINY_FIELDS)
 TINY_OPTIONS = ("--mesh", "1x2", *(word for name, value in TINY_FIELDS.items() if not name.startswith("mesh")
                                    for word in (f"--{name.replace('_', '-')}", str(value))))
+
+
+class Waiting:
+    """A board whose runs wait for their logs."""
+
+    def __init__(self, session: RemoteSession):
+        self.session, self.config = session, session.config
+
+    def begin(self, problem: Problem, run: Run, **options: Any) -> Any:
+        begun = self.session.begin(problem, run, **options)
+        self.session.read(begun)
+        return begun
 
 
 @dataclass
