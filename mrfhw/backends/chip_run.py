@@ -18,10 +18,10 @@ from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
 from mrfhw.system.progress import working
 
-__all__ = ["ChipRun", "DrivenSession"]
+__all__ = ["ChipRun", "DrivenBackend"]
 
 
-class DrivenSession(Backend):
+class DrivenBackend(Backend):
     """A session with a chip behind a `Driver`. Each kind of chip has its own `settle`, `run_out` and `bus_cycles`."""
 
     def __init__(self, config: Config, driver: Driver):
@@ -56,7 +56,7 @@ class DrivenSession(Backend):
 class ChipRun:
     """See `mrfhw.backends.backend.ActiveRun`."""
 
-    def __init__(self, session: DrivenSession, placement: Placement, fresh: Fresh, state: RunState | None,
+    def __init__(self, session: DrivenBackend, placement: Placement, fresh: Fresh, state: RunState | None,
                  progress: Progress | None, pauses: Pauses | None):
         self.session, self.placement, self.fresh, self.before = session, placement, fresh, state
         self._progress, self._pauses = progress, pauses

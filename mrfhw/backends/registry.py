@@ -15,9 +15,9 @@ from mrfhw.samplers.chain import CHAINS, chain_type
 __all__ = ["AUTO", "BACKENDS", "SCHEMES", "backend_type", "in_software"]
 
 AUTO = "auto"  # the choice is `mrfhw.runs.choice.chosen_backend`'s
-_NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.chain_session:ChainSession"),
-          "model": "mrfhw.backends.model_session:ModelSession", "rtl": "mrfhw.simulation.chip:ChipSession"}
-_BOARDS = "mrfhw.host.remote:RemoteSession"
+_NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.software:SoftwareBackend"),
+          "model": "mrfhw.backends.model:ModelBackend", "rtl": "mrfhw.simulation.chip:ChipBackend"}
+_BOARDS = "mrfhw.host.remote:RemoteBackend"
 SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
 BACKENDS = tuple(_NAMES)
 

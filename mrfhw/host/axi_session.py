@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mrfhw.backends.backend import Pauses, Progress
-from mrfhw.backends.chip_run import DrivenSession
+from mrfhw.backends.chip_run import DrivenBackend
 from mrfhw.driver.driver import Chip, ChipError, Driver
 from mrfhw.host.circuits import digest_of
 from mrfhw.host.watch import Watch
@@ -139,7 +139,7 @@ class StreamLog:
         self.receive()
 
 
-class AxiSession(DrivenSession):
+class AxiSession(DrivenBackend):
     """A machine in a system on chip that runs problem after problem (`mrfhw.backends.backend.Backend`).
 
     chip: its registers.

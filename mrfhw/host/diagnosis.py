@@ -12,7 +12,7 @@ from mrfhw.driver.driver import ChipError
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result, first_difference
 from mrfhw.host.links import LinkError
-from mrfhw.host.remote import RemoteSession, connect
+from mrfhw.host.remote import RemoteBackend, connect
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -71,7 +71,7 @@ def _register_widths(config: Config) -> dict[str, int]:
     return register_bits(Derived.of(config), *(name for name, one in REGISTERS.items() if one.access == "rw"))
 
 
-def _registers(session: RemoteSession) -> Check:
+def _registers(session: RemoteBackend) -> Check:
     """All ones, all zeros and a pattern of its own in each register, the others holding theirs."""
     chip = session.driver.chip
     widths = _register_widths(session.config)
@@ -114,7 +114,7 @@ def _words(config: Config, region: Region) -> tuple[np.ndarray, np.ndarray]:
             np.tile(np.array([before, current], np.uint32), len(entry)))
 
 
-def _memory(session: RemoteSession, region: Region, every: int) -> Check:
+def _memory(session: RemoteBackend, region: Region, every: int) -> Check:
     """March test: write and read a word of each address's own upwards, then write and read its complement downwards."""
     config, chip, amap = Derived.of(session.config), session.driver.chip, AddressMap(session.config)
     part, (offsets, masks) = f"{region.name.lower()} memories", _words(config, region)
@@ -136,7 +136,7 @@ def _memory(session: RemoteSession, region: Region, every: int) -> Check:
     return Check(part, True, f"{addresses.size} words of {config.spes} tiles hold their own and its complement")
 
 
-def _generators(session: RemoteSession) -> Check:
+def _generators(session: RemoteBackend) -> Check:
     config, amap = Derived.of(session.config), AddressMap(session.config)
     wanted = lane_states(SEED, config.generators)
     session.driver.chip.write(np.repeat(amap.generators(), 4).astype(np.uint32), wanted.ravel())
@@ -161,7 +161,7 @@ def _small_problem(config: Config) -> Problem:
                    singleton=kinds, edges=edges, tau=config.doubleton_max, schedule=Schedule.constant(8.0))
 
 
-def _field(session: RemoteSession) -> Iterator[Check]:
+def _field(session: RemoteBackend) -> Iterator[Check]:
     """The whole machine on a small field, compared with the model, and the number of steps of its generators."""
     config = Derived.of(session.config)
     problem, run = _small_problem(config), Run(sweeps=20, burn_in=5, seed=SEED)
@@ -193,7 +193,7 @@ def _field(session: RemoteSession) -> Iterator[Check]:
     yield _sums(session, problem, dataclasses.replace(run, estimate="mean"))
 
 
-def _sums(session: RemoteSession, problem: Problem, run: Run) -> Check:
+def _sums(session: RemoteBackend, problem: Problem, run: Run) -> Check:
     """The same field for its mean, which LMem holds in another way and of which nothing is logged."""
     wanted = complete(Machine(session.config, problem, run), None, None)
     try:

@@ -29,7 +29,7 @@ from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
 from mrfhw.system.progress import working
 
-__all__ = ["RemoteChip", "RemoteRun", "RemoteSession", "connect", "link_limits", "opened"]
+__all__ = ["RemoteBackend", "RemoteChip", "RemoteRun", "connect", "link_limits", "opened"]
 
 SHORT, LONG = 0.001, 0.2  # seconds between looks at a run, at first and at most
 QUIET, PAUSE = 0.005, 0.02  # where no log comes, at first and at most
@@ -88,7 +88,7 @@ class RemoteRun:
     which it is to be written where it can hold no larger ones.
     """
 
-    session: RemoteSession
+    session: RemoteBackend
     placement: Placement
     fresh: Fresh
     progress: Callable[[int], object] | None
@@ -165,7 +165,7 @@ class RemoteRun:
         return self.lmem[..., 0].astype(np.uint8)
 
     def advance(self) -> None:
-        """To the next pause or the end. Raises LinkError as `RemoteSession.prepare` says."""
+        """To the next pause or the end. Raises LinkError as `RemoteBackend.prepare` says."""
         self.session.go_on(self)
 
     def state(self, counted: bool = True) -> RunState:
@@ -174,11 +174,11 @@ class RemoteRun:
         return state if counted else state.uncounted()
 
     def result(self) -> Result:
-        """The result of the whole run; waits until its log has arrived. Raises LinkError as `RemoteSession.prepare` says."""
+        """The result of the whole run; waits until its log has arrived. Raises LinkError as `RemoteBackend.prepare` says."""
         return self.session.finish(self)
 
 
-class RemoteSession(Backend):
+class RemoteBackend(Backend):
     """A board that runs problem after problem (`mrfhw.backends.backend.Backend`). Use as a context manager; see `connect`.
 
     A result equals the model's, except for cycles and stalls if the link was slower than the log. It also counts the repeated
@@ -208,7 +208,7 @@ class RemoteSession(Backend):
             raise
 
     @classmethod
-    def open(cls, backend: str, config: Config, cycles: int) -> RemoteSession:
+    def open(cls, backend: str, config: Config, cycles: int) -> RemoteBackend:
         return connect(backend, config)
 
     def close(self) -> None:
@@ -449,14 +449,14 @@ class RemoteSession(Backend):
         return result
 
 
-def connect(address: str, config: Config, limits: Limits | None = None) -> RemoteSession:
+def connect(address: str, config: Config, limits: Limits | None = None) -> RemoteBackend:
     """A session with the board at `address`: serial:///dev/ttyUSB0?baud=3000000, tcp://HOST:PORT or sim://.
 
     config: the machine that the board was built with; another one is refused. sim:// compiles it and runs it in this process.
     After the address's question mark reconnect=SECONDS is Limits.reconnect, and patience=SECONDS the argument of Limits.patient.
     Raises LinkError or ChipError in one line.
     """
-    return RemoteSession(config, lambda: open_link(address, config), link_limits(address, limits))
+    return RemoteBackend(config, lambda: open_link(address, config), link_limits(address, limits))
 
 
 def link_limits(address: str, limits: Limits | None = None) -> Limits:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mrfhw.backends.backend import Pauses, Progress
-from mrfhw.backends.chip_run import ChipRun, DrivenSession
+from mrfhw.backends.chip_run import ChipRun, DrivenBackend
 from mrfhw.driver.driver import ChipError, Driver
 from mrfhw.field.result import Result
 from mrfhw.generation.identity import circuit_digest
@@ -19,7 +19,7 @@ from mrfhw.placement.placement import Placement
 from mrfhw.simulation.compiled import compile_chip
 from mrfhw.simulation.library import Compiled, Signatures
 
-__all__ = ["CellsChip", "ChipSession", "CompiledChip", "run_placed"]
+__all__ = ["CellsChip", "ChipBackend", "CompiledChip", "run_placed"]
 
 # Below this many cycles compiling and running a 16x2 machine takes less time with `quick`.
 QUICK_CYCLES = 5_000_000
@@ -106,7 +106,7 @@ class CellsChip(CompiledChip):
             self._call("followed")
 
 
-class ChipSession(DrivenSession):
+class ChipBackend(DrivenBackend):
     """One compiled chip that runs problem after problem (`mrfhw.backends.backend.Backend`).
 
     chip: closed with the session. patience: cycles after which a run that has not ended raises ChipError.
@@ -119,7 +119,7 @@ class ChipSession(DrivenSession):
         self.chip, self.patience = chip, patience
 
     @classmethod
-    def open(cls, backend: str, config: Config, cycles: int) -> ChipSession:
+    def open(cls, backend: str, config: Config, cycles: int) -> ChipBackend:
         return cls(CompiledChip(config, quick=cycles < QUICK_CYCLES))
 
     def close(self) -> None:
@@ -151,6 +151,6 @@ def run_placed(chip: CompiledChip, placement: Placement, progress: Progress | No
 
     patience: cycles after which a run that has not ended raises ChipError.
     """
-    run = ChipRun(ChipSession(chip, patience), placement, True, None, progress, None)
+    run = ChipRun(ChipBackend(chip, patience), placement, True, None, progress, None)
     run.advance()
     return run.result()

@@ -12,7 +12,7 @@ from cocotb.utils import get_sim_time
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import Result, first_difference
 from mrfhw.gateware.link.usb_core import DATA_ENDPOINT
-from mrfhw.host.remote import RemoteSession
+from mrfhw.host.remote import RemoteBackend
 from mrfhw.machine.link_protocol import PACKET_BYTES
 from mrfhw.twin import machine
 from sim.support.blocking import blocking
@@ -88,7 +88,7 @@ async def a_run_by_the_driver(dut: Any) -> None:
     run = Run(sweeps=10, burn_in=3, seed=5)
 
     def solve() -> Result:
-        with RemoteSession(config, lambda: port) as session:
+        with RemoteBackend(config, lambda: port) as session:
             return session.solve(problem, run)
 
     found, wanted = await blocking(solve), machine.solve(config, problem, run)

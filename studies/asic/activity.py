@@ -10,7 +10,7 @@ from mrfhw.backends.backend import Pauses, Progress
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import first_difference
 from mrfhw.generation.verilog import TOP
-from mrfhw.simulation.chip import CellsChip, ChipSession
+from mrfhw.simulation.chip import CellsChip, ChipBackend
 from mrfhw.simulation.compiled import compile_cells
 from mrfhw.system.errors import ProblemError
 from mrfhw.twin import machine
@@ -39,7 +39,7 @@ class Activity:
     accesses: dict[str, tuple[int, int]]
 
 
-class _FollowedSession(ChipSession):
+class _FollowedSession(ChipBackend):
     """Follows the nets for `CYCLES` cycles, from `after` cycles of drawing labels on."""
 
     def __init__(self, chip: CellsChip, path: Path, after: int):

@@ -18,7 +18,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.gateware.link.bridge import LOG_WAIT
 from mrfhw.generation.ethernet_core import Ethernet, ethernet_core
 from mrfhw.host.links import Address, LinkError, SimEthernetLink, SimLink, UdpLink
-from mrfhw.host.remote import RemoteSession, connect
+from mrfhw.host.remote import RemoteBackend, connect
 from mrfhw.machine.config import Config
 from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, ETHERNET_LOG_BYTES, UDP_PORT, Operation
 from mrfhw.machine.registers import CONTROL_BITS
@@ -44,7 +44,7 @@ LANES = Config(mesh_rows=1, mesh_cols=2, spus=1, lanes=4, tile_rows=8, tile_cols
         (TINY, False, ETHERNET_LOG_BYTES), (LANES, True, 4096)))])
 def test_runs_through_the_wires(config: Config, two_clocks: bool, log_bytes: int) -> None:
     """Problem after problem, with a log that stalls the machine and one that does not."""
-    with RemoteSession(config, lambda: SimEthernetLink(config, quick=True, log_bytes=log_bytes, two_clocks=two_clocks)) as session:
+    with RemoteBackend(config, lambda: SimEthernetLink(config, quick=True, log_bytes=log_bytes, two_clocks=two_clocks)) as session:
         assert_runs_equal_model(session, config, 60, 50)
 
 
@@ -65,7 +65,7 @@ def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest) -> None:
     for number in range(runs):
         rate = (0.02, 0.1, 0.3)[number % 3]
         problem, run = tiny_problem(number)
-        session = RemoteSession(TINY, faulty)
+        session = RemoteBackend(TINY, faulty)
         assert_equals_model(session.solve(problem, run), TINY, problem, run)
     wire.close()
     print(f"{runs} runs, all the model's; faults {dict(faults)}")
@@ -147,7 +147,7 @@ def test_a_full_log_fills_the_wire() -> None:
     log_bytes = ETHERNET_LOG_BYTES
     link = SimEthernetLink(TINY, rate=LINK_HZ, log_bytes=log_bytes)
     problem, _ = tiny_problem(1)
-    with RemoteSession(TINY, lambda: link) as session:
+    with RemoteBackend(TINY, lambda: link) as session:
         session.solve(problem, Run(sweeps=2, burn_in=0))
         requests = session.requests
         session.driver.load(place(TINY, problem, Run(sweeps=1 << 16, burn_in=0)))
@@ -188,7 +188,7 @@ def test_a_log_that_comes_slowly_is_sent_in_few_datagrams() -> None:
     wired = Counting(TINY, rate=LINK_HZ)
     links: dict[str, SimEthernetLink | SimLink] = {"ethernet": wired, "uart": SimLink(TINY, rate=DIVISOR * 3_000_000)}
     for name, link in links.items():
-        with RemoteSession(TINY, lambda link=link: link) as session:
+        with RemoteBackend(TINY, lambda link=link: link) as session:
             session.solve(problem, Run(sweeps=100, burn_in=0))  # frames grow with clean answers
             began, before = link.clock(), wired.logs
             result = session.solve(problem, run)

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mrfhw.host.links import Link, LinkError, SimLink, open_link
-from mrfhw.host.remote import RemoteChip, RemoteSession
+from mrfhw.host.remote import RemoteBackend, RemoteChip
 from mrfhw.host.requests import Limits, Requests
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.registers import Region
@@ -94,7 +94,7 @@ def test_garbage_before_and_between(sim):
 def test_runs_in_one_process(sim):
     for seed in range(10):
         problem, run = tiny_problem(1000 + seed)
-        with RemoteSession(TINY, lambda: Held(sim, seed, RATES[seed % len(RATES)])) as session:  # noqa: B023
+        with RemoteBackend(TINY, lambda: Held(sim, seed, RATES[seed % len(RATES)])) as session:  # noqa: B023
             assert_equals_model(session.solve(problem, run), TINY, problem, run)
 
 
@@ -123,7 +123,7 @@ def test_runs_under_faults(remote, request):
             return links[-1]
 
         began = time.monotonic()
-        with RemoteSession(TINY, faulty) as session:
+        with RemoteBackend(TINY, faulty) as session:
             result = session.solve(problem, run)
             longest_request = max(longest_request, session.requests.longest)
         longest_run = max(longest_run, time.monotonic() - began)
@@ -168,7 +168,7 @@ def test_resume_goes_on_with_the_run(remote):
     for seed in range(6):
         problem, run = tiny_problem(seed + 50, sweeps=300)
         pieces = itertools.chain([1 << 20], itertools.count(700 + 331 * seed, 900))
-        session = RemoteSession(TINY, lambda: Breaking(open_link(remote.address, TINY), next(pieces)), Limits(reconnect=0))  # noqa: B023
+        session = RemoteBackend(TINY, lambda: Breaking(open_link(remote.address, TINY), next(pieces)), Limits(reconnect=0))  # noqa: B023
         session._link.link.after = 150 + 77 * seed
         result = None
         while result is None:
@@ -190,7 +190,7 @@ def test_resume_goes_on_with_the_run(remote):
 def test_a_start_whose_answer_is_lost_is_one_start(remote, monkeypatch):
     """The run is over before the link is back, and has logged nothing: only the start's own number tells that it was."""
     problem, run = tiny_problem(3, sweeps=1)
-    with RemoteSession(TINY, lambda: Breaking(open_link(remote.address, TINY), 1 << 30), Limits(reconnect=0)) as session:
+    with RemoteBackend(TINY, lambda: Breaking(open_link(remote.address, TINY), 1 << 30), Limits(reconnect=0)) as session:
         start = session.driver.start
 
         def cut(resume: bool = False) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mrfhw.backends.windows import WindowPlan, sweep_windows
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.host.links import SimLink
-from mrfhw.host.remote import RemoteSession
+from mrfhw.host.remote import RemoteBackend
 from mrfhw.machine.derived import Derived
 from mrfhw.simulation.board import DIVISOR
 from sim.support.delayed_link import DelayedLink
@@ -38,7 +38,7 @@ def field(rows: int, cols: int) -> Problem:
 def test_the_log_fills_the_wire(log_bytes, latency, share) -> None:
     """Of a machine that logs far more than the wire takes."""
     link, problem, run = linked(log_bytes, latency), field(8, 16), Run(sweeps=500, burn_in=0, seed=1)
-    with RemoteSession(TINY, lambda: link) as session:
+    with RemoteBackend(TINY, lambda: link) as session:
         session.solve(problem, Run(sweeps=100, burn_in=0))  # frames grow with clean answers
         begun = session._wait
         times = []
@@ -64,7 +64,7 @@ def test_the_next_window_is_loaded_while_the_log_comes() -> None:
 
     for overlapping in (False, True):
         link = linked(1 << 16, 0)
-        with RemoteSession(TINY, lambda link=link: link) as session:
+        with RemoteBackend(TINY, lambda link=link: link) as session:
             began = link.clock()
             results.append(sweep_windows(session if overlapping else Waiting(session), plan, run, 60))
             seconds.append(link.clock() - began)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mrfhw.host.links import SimLink
-from mrfhw.host.remote import RemoteSession
+from mrfhw.host.remote import RemoteBackend
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
 from support.boards import TINY, assert_equals_model, tiny_problem
@@ -20,7 +20,7 @@ def test_the_log_waits_in_memory(memory_bytes: int) -> None:
         return SimLink(TINY, quick=True, log_bytes=SMALL_RING, memory_bytes=memory_bytes)
 
     stalls = 0
-    with RemoteSession(TINY, link) as session:
+    with RemoteBackend(TINY, link) as session:
         for seed in range(3):
             problem, run = tiny_problem(seed, 100)
             result = session.solve(problem, run)
@@ -35,10 +35,10 @@ def test_what_is_left_of_a_run_is_dropped() -> None:
     """A session that is left in the middle; the next one settles first, though its log is still in the memory."""
     links = [SimLink(TINY, quick=True, log_bytes=SMALL_RING, memory_bytes=1 << 14)]
     problem, run = tiny_problem(4, 60)
-    session = RemoteSession(TINY, lambda: links[0])
+    session = RemoteBackend(TINY, lambda: links[0])
     session.driver.load(Placement(TINY, problem, run))
     session.driver.start()
     links[0].board.run(50_000, 50_000)
-    with RemoteSession(TINY, lambda: links[0]) as again:
+    with RemoteBackend(TINY, lambda: links[0]) as again:
         other, other_run = tiny_problem(5)
         assert_equals_model(again.solve(other, other_run), TINY, other, other_run)

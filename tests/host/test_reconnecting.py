@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from mrfhw.backends import plan as backends
-from mrfhw.backends.model_session import ModelSession
+from mrfhw.backends.model import ModelBackend
 from mrfhw.backends.windows import WindowPlan, sweep_windows
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.host import connect
 from mrfhw.host.links import LinkError, TcpLink, open_link
 from mrfhw.host.reconnecting import LONGEST_PAUSE, Reconnecting
-from mrfhw.host.remote import RemoteSession
+from mrfhw.host.remote import RemoteBackend
 from support.boards import TINY, TINY_OPTIONS, Board, Waiting, assert_equals_model, board, tiny_problem
 from support.plugs import Plug
 
@@ -98,7 +98,7 @@ def test_no_reconnecting_where_none_is_wanted(remote) -> None:
 def test_logs_that_come_while_the_next_problem_is_loaded(remote) -> None:
     """Three runs are begun before the first result is asked for; each has its own log."""
     with connect(remote.address, TINY) as session:
-        model = ModelSession(TINY)
+        model = ModelBackend(TINY)
         problems = [tiny_problem(seed + 20, sweeps=30) for seed in range(5)]
         begun = [session.begin(problem, run, fresh=not number) for number, (problem, run) in enumerate(problems)]
         assert session._unread
@@ -250,7 +250,7 @@ def test_windows_without_overlap_are_the_same(remote) -> None:
 
     found = []
     for overlapping in (True, False):
-        with RemoteSession(TINY, lambda: TcpLink("127.0.0.1", int(remote.address.rsplit(":", 1)[1]))) as session:
+        with RemoteBackend(TINY, lambda: TcpLink("127.0.0.1", int(remote.address.rsplit(":", 1)[1]))) as session:
             found.append(sweep_windows(session if overlapping else Waiting(session), plan, run, 3))
     assert np.array_equal(found[0].counts, found[1].counts)
     assert np.array_equal(found[0].last, found[1].last)

@@ -15,7 +15,7 @@ from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.flow import Flow
 from mrfhw.gateware.board.board_top import divisor_for
 from mrfhw.host.links import SimLink
-from mrfhw.host.remote import RemoteSession
+from mrfhw.host.remote import RemoteBackend
 from mrfhw.machine.config import Config
 from support.boards import TINY, assert_runs_equal_model
 
@@ -28,7 +28,7 @@ BETWEEN_TWO_CLOCKS = pytest.mark.claim("ClockCrossing",
 @pytest.mark.parametrize("log_bytes", [pytest.param(2048, marks=pytest.mark.long), 16])
 def test_a_machine_with_its_own_clock(log_bytes: int) -> None:
     """Problem after problem, with a log that stalls the machine and one that does not; what is left of a run is dropped."""
-    with RemoteSession(TINY, lambda: SimLink(TINY, quick=True, log_bytes=log_bytes, two_clocks=True)) as session:
+    with RemoteBackend(TINY, lambda: SimLink(TINY, quick=True, log_bytes=log_bytes, two_clocks=True)) as session:
         assert_runs_equal_model(session, TINY, 40, 30)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mrfhw.backends import plan as backends
-from mrfhw.backends.chain_session import ChainSession
+from mrfhw.backends.software import SoftwareBackend
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import ProblemError, Run, Schedule
 from mrfhw.machine.config import Config
@@ -105,9 +105,9 @@ def test_the_backend_is_that_chain():
 
 
 def test_identities_tell_cutoffs_apart():
-    of = {ChainSession.identity(f"events?cutoff={cutoff}") for cutoff in ("4", "4.0000001", "4.0", "1e20")}
+    of = {SoftwareBackend.identity(f"events?cutoff={cutoff}") for cutoff in ("4", "4.0000001", "4.0", "1e20")}
     assert len(of) == 3
-    assert ChainSession.identity("events") in of
+    assert SoftwareBackend.identity("events") in of
 
 
 @EVENT_DRIVEN_SAMPLING

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mrfhw.backends.backend import Pauses
-from mrfhw.backends.chain_session import ChainSession
+from mrfhw.backends.software import SoftwareBackend
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.samplers.chain import CHAINS
@@ -35,7 +35,7 @@ RUN = Run(sweeps=7, seed=1, estimate="last")
 @pytest.fixture
 def descent(monkeypatch):
     monkeypatch.setitem(CHAINS, "descent", f"{__name__}:Descent")
-    return ChainSession("descent")
+    return SoftwareBackend("descent")
 
 
 def test_it_is_a_backend(descent):
@@ -56,4 +56,4 @@ def test_it_goes_on_from_its_state(descent):
 
 def test_it_has_no_options(descent):
     with pytest.raises(ProblemError, match=r"backend is 'descent\?speed=2'; descent takes no options: give descent"):
-        ChainSession("descent?speed=2")
+        SoftwareBackend("descent?speed=2")

@@ -13,7 +13,7 @@ import pytest
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.flow import Flow
-from mrfhw.host.remote import RemoteSession
+from mrfhw.host.remote import RemoteBackend
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
@@ -166,7 +166,7 @@ def resets_in_tiles(flow: Flow) -> set[str]:
 
 def equals_the_model(flow: Flow, given: list[tuple[Problem, Run]] | None = None) -> None:
     """Labels, histogram, LMem, messages and cycles of what is synthesized, at the bitstream's own serial rate."""
-    with RemoteSession(flow.config, lambda: NetlistLink(flow)) as session:
+    with RemoteBackend(flow.config, lambda: NetlistLink(flow)) as session:
         messages = 0
         for problem, run in problems(flow.config) if given is None else given:
             result = session.solve(problem, run)

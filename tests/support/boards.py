@@ -16,7 +16,7 @@ import numpy as np
 
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import Result, first_difference
-from mrfhw.host.remote import RemoteSession
+from mrfhw.host.remote import RemoteBackend
 from mrfhw.machine.config import Config
 from mrfhw.twin import machine
 
@@ -32,7 +32,7 @@ TINY_OPTIONS = ("--mesh", "1x2", *(word for name, value in TINY_FIELDS.items() i
 class Waiting:
     """A board whose runs wait for their logs."""
 
-    def __init__(self, session: RemoteSession):
+    def __init__(self, session: RemoteBackend):
         self.session, self.config = session, session.config
 
     def begin(self, problem: Problem, run: Run, **options: Any) -> Any:
@@ -92,7 +92,7 @@ def assert_equals_model(found: Result, config: Config, problem: Problem, run: Ru
     return wanted
 
 
-def assert_runs_equal_model(session: RemoteSession, config: Config, sweeps: int, messages: int) -> None:
+def assert_runs_equal_model(session: RemoteBackend, config: Config, sweeps: int, messages: int) -> None:
     """Problem after problem, each of more than so many messages; the machine's cycles are its own, however long the link takes."""
     for seed in range(4):
         problem, run = tiny_problem(seed, sweeps)

@@ -16,7 +16,7 @@ from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.twin.machine import Machine, outcome
 
-__all__ = ["ModelSession"]
+__all__ = ["ModelBackend"]
 
 
 class ModelRun(SamplerRun[Machine]):
@@ -37,7 +37,7 @@ class ModelRun(SamplerRun[Machine]):
         return self._outcome
 
 
-class ModelSession(Backend):
+class ModelBackend(Backend):
     """See `mrfhw.backends.backend.Backend`. Results have the cycles that a chip of `config` would need for its transfers, a run
     that was taken up again those of one load; wall_seconds includes loading the model."""
 
@@ -50,7 +50,7 @@ class ModelSession(Backend):
         self._driver = Driver(config, NoChip())
 
     @classmethod
-    def open(cls, backend: str, config: Config, cycles: int) -> ModelSession:
+    def open(cls, backend: str, config: Config, cycles: int) -> ModelBackend:
         return cls(config)
 
     def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,

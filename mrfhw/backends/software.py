@@ -1,4 +1,4 @@
-"""Sessions of the samplers in software (`mrfhw.samplers.chain.CHAINS`), which have no machine."""
+"""The samplers in software (`mrfhw.samplers.chain.CHAINS`), which have no machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mrfhw.placement.placement import Placement
 from mrfhw.samplers.chain import chain_type
 from mrfhw.samplers.field_chain import FieldChain
 
-__all__ = ["ChainSession"]
+__all__ = ["SoftwareBackend"]
 
 
 class ChainRun(SamplerRun[FieldChain]):
@@ -25,7 +25,7 @@ class ChainRun(SamplerRun[FieldChain]):
         return self.sampler.result(self._wall)
 
 
-class ChainSession(Backend):
+class SoftwareBackend(Backend):
     """See `mrfhw.backends.backend.Backend`."""
 
     shows_sweeps = True
@@ -39,7 +39,7 @@ class ChainSession(Backend):
         self._tables: Any = None  # of the last problem
 
     @classmethod
-    def open(cls, backend: str, config: Config | None, cycles: int) -> ChainSession:
+    def open(cls, backend: str, config: Config | None, cycles: int) -> SoftwareBackend:
         return cls(backend)
 
     @classmethod
