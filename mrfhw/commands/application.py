@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -151,12 +150,10 @@ def _command_line() -> str:
     return shlex.join(words)
 
 
-def _sources() -> list[Path]:
-    """The files that this command reads: those that its arguments and options name, but for what it writes."""
-    written = ("output", "save_problem", "checkpoint")
-    values = [value for name, value in click.get_current_context().params.items() if name not in written]
-    names = [name for value in values for name in (value if isinstance(value, tuple) else (value,))]
-    return [Path(name) for name in names if isinstance(name, str | os.PathLike) and Path(name).is_file()]
+def _sources(job: Job, *others: Path | None) -> list[Path]:
+    """The files that this command reads: the job's, a manifest, and others."""
+    manifest = click.get_current_context().params["machine"]
+    return [*job.sources, *(Path(name) for name in (manifest, *others) if name is not None)]
 
 
 def _begin() -> Begin:
@@ -184,7 +181,7 @@ def run_command(app: Application) -> click.Command:
         with Bars(request.backend) as bars, Runner(request, keeping=_keeping(checkpoint, checkpoint_every, resume), add_up=True,
                                                    watch=bars, judge=_judge) as runner:
             job = runner.prepare()
-            sources, names = _sources(), outputs.may_write(job)
+            sources, names = _sources(job, resume), outputs.may_write(job)
             check_folder(output, names, sources)
             records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
             check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output, names,
@@ -232,7 +229,7 @@ def verify_command(app: Application) -> click.Command:
         request = request_of(app, "model", visit=visit)
         job = request.job()
         if output is not None:
-            check_folder(output, outputs.may_write(job), _sources())
+            check_folder(output, outputs.may_write(job), _sources(job))
         with Bars("model") as bars:
             job = prepared("model", job, visit, bars.first)
         rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))

@@ -442,9 +442,9 @@ def test_what_is_written_is_what_may_be(verb, kind, tmp_path):
 def test_what_was_read_is_not_written_over(name, tmp_path):
     (tmp_path / name).write_text("mine")
     (tmp_path / "linked").symlink_to(tmp_path / name)
-    for source in (str(tmp_path / name), [str(tmp_path / "linked")]):
+    for source in (tmp_path / name, tmp_path / "linked"):
         with pytest.raises(ProblemError, match=f"where a run writes {name}, and this run reads that file"):
-            write(tmp_path, job(settings={"labels": LABELS, "left": source}))
+            write(tmp_path, job(sources=(source,)))
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "linked"])
     assert (tmp_path / name).read_text() == "mine"
 
