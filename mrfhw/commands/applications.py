@@ -29,10 +29,8 @@ class Applications(OneLineGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(names())
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Of one that cannot be imported, a command that says so."""
-        if cmd_name not in names():
-            return None
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Of one that there is not, or that cannot be imported, a command that says so."""
         try:
             return self._made(application(cmd_name))
         except ProblemError as error:

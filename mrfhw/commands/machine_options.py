@@ -18,7 +18,7 @@ from mrfhw.machine.parameters import Parameter
 from mrfhw.system.errors import ABORTED
 from mrfhw.system.files import said
 
-__all__ = ["WHOLE_HELP", "OneLineCommand", "OneLineGroup", "Rare", "as_given", "backend_address", "board_machine", "clock_hz",
+__all__ = ["WHOLE_HELP", "OneLineCommand", "OneLineGroup", "Rare", "as_given", "board_machine", "clock_hz",
            "given_options", "is_given", "machine_options", "near", "of_board"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -155,12 +155,6 @@ def board_machine(options: dict[str, Any], address: str) -> dict[str, Any]:
 
     found = machine_at(address, given_options())
     return options if found is None else {**options, "machine": found}
-
-
-def backend_address() -> str:
-    """--backend of the command under way, if it has that; else empty."""
-    context = click.get_current_context(silent=True)
-    return "" if context is None else context.params.get("backend") or ""
 
 
 def of_board(options: dict[str, Any], preset: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import (
     CONTROL_BITS,
+    DIGEST_REGISTERS,
     DIGITS,
     DOUBLETON_CODES,
     IDENTITY,
@@ -157,7 +158,7 @@ class Driver:
         """Raise ChipError unless the chip has the circuit of the digest. ValueError where the driver was given none."""
         if self.digest is None:
             raise ValueError("digest is None; a chip is checked by its circuit's: give Driver that")
-        identity, version, *digest = self.get("identity", "version", *(f"digest_{i}" for i in range(4)))
+        identity, version, *digest = self.get("identity", "version", *DIGEST_REGISTERS)
         if identity != IDENTITY:
             raise ChipError(f"the identity register reads {identity:#010x}, not {IDENTITY:#010x}: no such chip on this link")
         if version != INTERFACE_VERSION:

@@ -12,14 +12,14 @@ from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.registers import DIGITS, Region
+from mrfhw.machine.registers import DIGEST_REGISTERS, Region
 from mrfhw.placement.placement import Placement, place
 
 __all__ = ["c_array", "c_constants", "load_image"]
 
 MAGIC = int.from_bytes(b"MRFI", "big")
 FORMAT = 2  # raised with every change of what an image holds
-DIGEST_WORDS = DIGITS // 8
+DIGEST_WORDS = len(DIGEST_REGISTERS)
 
 
 class ImageWord(IntEnum):

@@ -11,7 +11,7 @@ __all__ = ["connect"]
 
 
 def __getattr__(name: str) -> Any:
-    # The gateware takes the protocol's numbers from this package and needs nothing else of it.
+    # A link or an address alone needs no board's backend.
     if name == "connect":
         from mrfhw.host.remote import connect
 

@@ -17,12 +17,12 @@ from mrfhw.driver.driver import Chip, ChipError, Driver
 from mrfhw.host.circuits import digest_of
 from mrfhw.host.watch import Watch
 from mrfhw.machine.config import Config
+from mrfhw.machine.link_protocol import POSITIONS
 from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, LogTarget
 from mrfhw.machine.registers import CONTROL_BITS
 
 __all__ = ["AxiSession", "LogControl", "LogMemoryView", "LogSource", "RingLog", "StreamLog"]
 
-POSITIONS = 1 << 32  # log positions are counted modulo this; a register's values
 PAUSE = 0.0005  # seconds between looks at a log that has not grown
 PATIENCE = 20.0  # seconds without progress of the run or its log
 

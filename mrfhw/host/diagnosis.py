@@ -46,7 +46,6 @@ def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
 
     Raises LinkError where the link breaks or no board is there, ProblemError for a wrong `every`.
     """
-    config = Derived.of(config)
     check_every(every)
     try:
         session = connect(address, config)

@@ -12,11 +12,10 @@ from mrfhw.host.requests import Requests
 from mrfhw.machine.config import Config
 from mrfhw.machine.known import any_known, known
 from mrfhw.machine.manifest import DEFAULTS
-from mrfhw.machine.registers import IDENTITY, register
+from mrfhw.machine.registers import DIGEST_REGISTERS, IDENTITY, register
 
 __all__ = ["machine_at"]
 
-DIGEST = tuple(f"digest_{word}" for word in range(4))
 
 
 def machine_at(address: str, given: Collection[str] = ()) -> Config | None:
@@ -30,7 +29,8 @@ def machine_at(address: str, given: Collection[str] = ()) -> Config | None:
     requests = Requests(opened(address, Config()), link_limits(address))
     try:
         requests.hello()
-        identity, *digest = RemoteChip(requests).read(np.array([register(name) for name in ("identity", *DIGEST)], np.uint32))
+        asked = np.array([register(name) for name in ("identity", *DIGEST_REGISTERS)], np.uint32)
+        identity, *digest = RemoteChip(requests).read(asked)
     finally:
         requests.link.close()
     return known("".join(f"{int(word):08x}" for word in digest)) if int(identity) == IDENTITY else None

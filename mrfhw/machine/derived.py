@@ -5,6 +5,7 @@ Gateware, models, placement, driver and documents take a `Config` and begin with
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from functools import cached_property, lru_cache
@@ -43,4 +44,6 @@ class Derived(Numbers, Config):
 
 @lru_cache(maxsize=1024)
 def _derived(config: Config) -> Derived:
-    return Derived.unchecked(dict(vars(config)))
+    # Its parameters alone: equal machines share what is made here, and what a manifest states besides is not theirs.
+    names = {*(field.name for field in dataclasses.fields(Config)), "latency"}
+    return Derived.unchecked({name: value for name, value in vars(config).items() if name in names})

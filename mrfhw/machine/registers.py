@@ -13,12 +13,13 @@ from enum import IntEnum
 
 from mrfhw.machine.address_space import REGION_BITS
 from mrfhw.machine.bits import bits_for
-from mrfhw.machine.numbers import COUNTER_BITS, Numbers
+from mrfhw.machine.numbers import BUS_BITS, COUNTER_BITS, Numbers
 from mrfhw.machine.words import Field
 
 __all__ = [
     "CONTROL",
     "CONTROL_BITS",
+    "DIGEST_REGISTERS",
     "DIGITS",
     "DOUBLETON_CODES",
     "MODE",
@@ -39,6 +40,7 @@ __all__ = [
 
 IDENTITY = int.from_bytes(b"MRFH", "big")
 DIGITS = 32  # hexadecimal, of a circuit's digest, that the registers hold
+DIGEST_REGISTERS = tuple(f"digest_{word}" for word in range(DIGITS // 8))
 INTERFACE_VERSION = 11  # raised with every change of a circuit (rtl_out/golden/history.json)
 
 TEMPERATURE_TABLE = 0x400
@@ -133,18 +135,15 @@ class Register:
     index: int
     access: str
     text: str
-    bits: Callable[[Numbers], int] = lambda c: WORD
-
-
-WORD = 32  # bits
+    bits: Callable[[Numbers], int] = lambda c: BUS_BITS
 
 
 def _word(c: Numbers) -> int:
-    return WORD
+    return BUS_BITS
 
 
 def _high(c: Numbers) -> int:
-    return COUNTER_BITS - WORD
+    return COUNTER_BITS - BUS_BITS
 
 
 def _channel(number: int, bits: Callable[[Numbers], int]) -> Callable[[Numbers], int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.system.numba_alone import numba
+from mrfhw.system.numba_alone import njit
 from mrfhw.system.progress import compiling
 from mrfhw.system.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
 
@@ -12,7 +12,7 @@ __all__ = ["medians"]
 
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _put(rising: np.ndarray, at: int, value: float) -> None:
     """`value` in place of the one at `at` of numbers that rise, which rise afterwards, too."""
     while at + 1 < len(rising) and rising[at + 1] < value:
@@ -24,7 +24,7 @@ def _put(rising: np.ndarray, at: int, value: float) -> None:
     rising[at] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _medians(padded: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
     """out (H, W), rows `first` to `last`: of the squares of padded (H + side - 1, W + side - 1) that begin at their pixels.
 

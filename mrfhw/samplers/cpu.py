@@ -134,15 +134,19 @@ class CpuTables(FieldSites):
     def weighs(self, temperature: float) -> bool:
         """Whether there are tables of weights at a temperature that rests."""
         sites = sum(map(len, self.sites))
-        return self._deepest <= _SMALLEST * temperature and 4 * sites * self.size <= _ROOM
+        return (self._deepest <= _SMALLEST * temperature and 4 * sites * self.size <= _ROOM
+                and 8 * self._energies_weighed(temperature) <= _ROOM)
+
+    def _energies_weighed(self, temperature: float) -> int:
+        """Entries of a table of weights by energy above the least, as far as float32 goes; the last is 0."""
+        return min(self.bound, math.ceil(_FLOAT_ENDS * temperature)) + 2
 
     def at(self, temperature: float, rests: bool) -> tuple[list[SiteWeights], PairWeights]:
         """Of each colour's singletons and of doubletons: weights where `temperature` rests, else energies."""
         if not rests:
             return self._of_energies
         if temperature != self._temperature:
-            # By energy above the least, as far as float32 goes.
-            table = np.exp(np.arange(min(self.bound, math.ceil(_FLOAT_ENDS * temperature)) + 2) / -temperature).astype(np.float32)
+            table = np.exp(np.arange(self._energies_weighed(temperature)) / -temperature).astype(np.float32)
             table[-1] = 0.0
             if not self._weights:
                 blocks = -(-self.size // (LANES * QUARTER)) * QUARTER

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.field.energy import doubleton_table, edge_weights
-from mrfhw.field.problem import Problem
+from mrfhw.field.problem import Problem, ProblemError
 from mrfhw.field.terms import SINGLETONS
 from mrfhw.samplers.energy_kernel import fill_singles
 
@@ -95,6 +95,9 @@ def _channel_bound(problem: Problem, number: int) -> int:
         assert problem.singleton1 is not None
         first, other = of(problem.singleton1), of(second)
         apart = max(int(first.max()) - int(other.min()), int(other.max()) - int(first.min()), 0)
+        if channel.singleton == "squared" and apart**2 >= 1 << 63:
+            raise ProblemError(f"data differ by up to {apart}; samplers in software take squared differences below 2^63: give "
+                               "smaller data, or singleton absolute")
         signed = min(int(first.min()), int(other.min())) < 0
         most = {"absolute": apart, "squared": apart**2,
                 "hamming": 64 if signed else max(int(first.max()), int(other.max())).bit_length()}[channel.singleton]

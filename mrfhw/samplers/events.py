@@ -26,6 +26,7 @@ from mrfhw.system.progress import compiling
 __all__ = ["EventChain", "Skipping"]
 
 _WEIGHTS = 1 << 16  # energies above the least that have a weight
+_ENDS = 40  # temperatures above the least energy, beyond which a weight is less than a draw can tell from 0
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,11 @@ class EventChain(FieldChain):
             raise ProblemError(f"estimate is {run.estimate}; event-driven sampling never draws unlikely labels, so its samples say "
                                "nothing of uncertainty: give estimate last, or another backend than events")
         super().__init__(problem, run, tables=tables, threads=threads)
+        hottest = problem.schedule.hottest
+        if self.tables.bound > _WEIGHTS < _ENDS * hottest:
+            raise ProblemError(f"temperature is {hottest:g} and energies go up to {float(self.tables.bound):.3g}; backend events "
+                               f"takes temperatures up to {_WEIGHTS / _ENDS:g} for energies above {_WEIGHTS}: give smaller ones, "
+                               "or backend float")
         self.drawn, self.changes = 0, 0
         self.cutoff, region = skipping.cutoff, skipping.region
         self._rng = np.random.Generator(np.random.PCG64([run.seed, 2]))

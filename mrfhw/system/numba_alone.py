@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from types import CodeType
 from typing import Any
 
@@ -30,6 +31,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.njit` with these options, kept on the disk: compiled again where its file has changed or the file of a function that
     it calls, however far down, or the value of a number that it has from another module."""
     def of(function: Callable[..., Any]) -> Any:
+        for used in (function, *filter(None, map(_compiled, function.__globals__.values()))):
+            _stamp(used.__code__.co_filename)
         compiled = numba.njit(**options)(function)
         compiled._cache = _Cache(function)
         return compiled
@@ -44,6 +47,18 @@ class _Cache(numba.core.caching.FunctionCache):  # type: ignore[misc]
         return (*super()._index_key(sig, codegen), *_used(self._py_func))
 
 
+@cache
+def _stamp(file: str) -> tuple[float, int]:
+    """(time, size) of a file when its functions were imported: what is compiled later is of that, whatever the file has by then."""
+    found = os.stat(file)
+    return found.st_mtime, found.st_size
+
+
+def _compiled(value: Any) -> Any:
+    """The function of a compiled one, or of an intrinsic; None of anything else."""
+    return getattr(value, "py_func", None) or getattr(value, "_defn", None)
+
+
 def _used(function: Any) -> tuple[tuple[Any, ...], ...]:
     """(file, time, size) of all compiled functions that one calls, itself included, and (name, value) of the numbers."""
     functions, numbers, left = {function}, set(), [function]
@@ -51,14 +66,14 @@ def _used(function: Any) -> tuple[tuple[Any, ...], ...]:
         one = left.pop()
         for name in _names(one.__code__):
             value = one.__globals__.get(name)
-            called = getattr(value, "py_func", None) or getattr(value, "_defn", None)  # of a compiled one, or of an intrinsic
+            called = _compiled(value)
             if called is not None and called not in functions:
                 functions.add(called)
                 left.append(called)
             elif isinstance(value, (int, float, tuple)) or hasattr(value, "dtype"):
                 numbers.add((name, repr(value)))
     files = {called.__code__.co_filename for called in functions}
-    return (*((file, os.stat(file).st_mtime, os.stat(file).st_size) for file in sorted(files)), *sorted(numbers))
+    return (*((file, *_stamp(file)) for file in sorted(files)), *sorted(numbers))
 
 
 def _names(code: CodeType) -> set[str]:

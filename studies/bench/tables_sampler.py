@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.system.numba_alone import numba
+from mrfhw.system.numba_alone import njit
 
 __all__ = ["TablesSampler"]
 
 U = np.uint64
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _draw_colour(colour: int, singles: np.ndarray, doubles: np.ndarray, weights: np.ndarray, labels: np.ndarray,
                  state: np.ndarray) -> None:
     """singles: (H, W, L) int16. doubles: (L, L) int16. weights: float32, exp(-d / T). labels: (H + 2, W + 2) uint8, framed

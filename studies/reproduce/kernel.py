@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.system.numba_alone import numba
+from mrfhw.system.numba_alone import njit
 
 __all__ = ["observe", "write_sweep"]
 
 
-@numba.njit(cache=True)
+@njit()
 def write_sweep(drawn: np.ndarray, least_frequent: bool, count_max: int, labels: np.ndarray, counts: np.ndarray) -> int:
     """Write one draw of every site to a memory of n pairs a site; returns the number of messages.
 
@@ -56,7 +56,7 @@ def write_sweep(drawn: np.ndarray, least_frequent: bool, count_max: int, labels:
     return sent
 
 
-@numba.njit(cache=True)
+@njit()
 def observe(drawn: np.ndarray, before: np.ndarray, seen: np.ndarray, counted: bool) -> int:
     """Sites whose label changed; with `counted`, each site's label is marked in its word of `seen`.
 

@@ -90,6 +90,6 @@ def test_the_clean_picture_follows_the_noisy_one(here):
 
 @pytest.mark.parametrize("verb", ["stereo", "motion", "segment", "denoise"])
 def test_every_application_has_the_options(verb):
-    shown = CliRunner().invoke(main, ["run", verb, "--help"]).stdout
+    shown = CliRunner().invoke(main, ["help", "run", verb]).stdout
     assert "--depth BITS" in shown
     assert "--stretch" in shown

@@ -89,7 +89,8 @@ def test_a_digest_is_kept_for_later_processes(fresh):
                                   "compiled.verilog_text(Config.preset('smallest'))")])
 def test_a_circuit_is_made_from_its_sources(fresh, module, make):
     """Whatever is loaded when a circuit is made is among them, so that an edit of it makes the circuit anew; no other room is."""
-    ask = f"import sys; from mrfhw.machine.config import Config; {make}; print(*(name for name in sys.modules if 'mrfhw' in name))"
+    ask = (f"import sys; from mrfhw.machine.config import Config; {make}; "
+           "print(*(name for name in sys.modules if name.split('.')[0] == 'mrfhw'))")
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, env=os.environ)
     root = generated.ROOT.parent
     sources = {".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")

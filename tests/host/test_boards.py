@@ -123,10 +123,11 @@ def test_a_manifest_drives_a_board_without_the_generator(tiny, tmp_path, monkeyp
            "print(*{name.partition('.')[0] for name in sys.modules}, *(name for name in sys.modules if 'mrfhw.gen' in name))")
     stated = manifest(TINY, {})
     path.write_text(json.dumps(stated))
-    done = subprocess.run([sys.executable, "-c", ask, *words], capture_output=True, text=True, check=True)
-    loaded = done.stdout.splitlines()[-1].split()
-    assert "mrfhw" in loaded
-    assert not {"amaranth", "wasmtime", "mrfhw.generation"} & {*loaded}
+    for called in (words, ["diagnose", tiny.address, "--machine", str(path), "--every", "64"]):
+        done = subprocess.run([sys.executable, "-c", ask, *called], capture_output=True, text=True, check=True)
+        loaded = done.stdout.splitlines()[-1].split()
+        assert "mrfhw" in loaded
+        assert not {"amaranth", "wasmtime", "mrfhw.generation"} & {*loaded}
     path.write_text(json.dumps({**stated, "digest": stated["digest"][::-1]}))
     result = CliRunner().invoke(main, words)
     assert f"the chip's circuit is {stated['digest'][:DIGITS]}, not {stated['digest'][::-1][:DIGITS]}: give" in result.output

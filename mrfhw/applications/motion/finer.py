@@ -17,7 +17,7 @@ import numpy as np
 from mrfhw.jobs.job import Between
 from mrfhw.jobs.label_scale import LEVEL
 from mrfhw.pictures.medians import medians
-from mrfhw.system.numba_alone import numba
+from mrfhw.system.numba_alone import njit
 from mrfhw.system.progress import compiling
 from mrfhw.system.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
 
@@ -41,7 +41,7 @@ DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # between a motion and its i
 SAME = 1.2  # pixels by which an end of the samples' own interval differs without telling of another motion
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _fits(down: np.ndarray, along: np.ndarray, apart: np.ndarray, vectors: np.ndarray, first: int, last: int,
           out: np.ndarray) -> None:
     """Variances and covariances among the pixels around each of rows `first` to `last` that have its vector.
