@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 from mrfhw.cost.estimate import Memory
 from mrfhw.machine.link_protocol import (
+    BAUD,
     DATAGRAM_LOG_CHUNK,
     ETHERNET_HZ,
     FRAME_BITS,
     HEAD_WORDS,
+    LOG_BYTES,
     LOG_CHUNK,
     PACKET_BYTES,
     UDP_BYTES,
     WIRE_BYTES,
+    WORDS,
     log_unit,
 )
 
@@ -48,10 +51,10 @@ class BoardLink:
     """
 
     kind: str = "serial"
-    baud: int = 3_000_000
-    words: int = 512
+    baud: int = BAUD
+    words: int = WORDS
     response_words: int | None = None
-    log_bytes: int = 2048
+    log_bytes: int = LOG_BYTES
     memory: LogMemory | None = None
 
     @property

@@ -11,6 +11,7 @@ from mrfhw.cost.links import BoardLink, LogMemory
 from mrfhw.fpga.errors import BuildError
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
 from mrfhw.generation.ethernet_core import Ethernet
+from mrfhw.machine.link_protocol import BAUD, LOG_BYTES, WORDS
 
 __all__ = ["FLOW_OPTION", "Board"]
 
@@ -53,12 +54,12 @@ class Board:
     platform: tuple[str, str] | Callable[[], Any]
     oscillator_hz: int
     clock_hz: int
-    baud: int = 3_000_000
+    baud: int = BAUD
     preset: str = "default"
     link_hz: int | None = None
-    words: int = 512
+    words: int = WORDS
     response_words: int | None = None
-    log_bytes: int = 2048
+    log_bytes: int = LOG_BYTES
     sdram: bool = False
     seed: int = 1
     open_flow: bool = True

@@ -13,6 +13,7 @@ from mrfhw.generation.modules import modules_text
 from mrfhw.generation.readable import renamed_modules
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.link_protocol import LOG_BYTES, WORDS
 from mrfhw.machine.ports import AXI_TOP, TOP
 from mrfhw.machine.registers import DIGITS
 
@@ -36,7 +37,7 @@ def verilog_text(config: Config) -> str:
     return _head(config, digest) + text + _TAIL
 
 
-def board_text(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, two_clocks: bool = False) -> str:
+def board_text(config: Config, divisor: int, words: int = WORDS, log_bytes: int = LOG_BYTES, two_clocks: bool = False) -> str:
     """The same with the link and a UART around it: `TOP` is a `mrfhw.gateware.board.board_top.BoardTop`."""
     from mrfhw.gateware.board.board_top import BoardTop
 
@@ -54,7 +55,7 @@ def ethernet_board_text(config: Config, log_bytes: int, two_clocks: bool = False
     return file_text(config, top, leaves)
 
 
-def usb_board_text(config: Config, words: int = 512, log_bytes: int = 2048, two_clocks: bool = False) -> str:
+def usb_board_text(config: Config, words: int = WORDS, log_bytes: int = LOG_BYTES, two_clocks: bool = False) -> str:
     """The same as an `mrfhw.gateware.board.usb_top.UsbTop`."""
     from mrfhw.gateware.board.usb_top import UsbTop
 

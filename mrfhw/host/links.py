@@ -17,14 +17,13 @@ from urllib.parse import parse_qsl, urlsplit
 
 from mrfhw.driver.driver import ChipError
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import ETHERNET_LOG_BYTES, UDP_PORT
+from mrfhw.machine.link_protocol import BAUD, ETHERNET_LOG_BYTES, LOG_BYTES, UDP_PORT, WORDS
 
 __all__ = [
     "Address", "Link", "LinkError", "SerialLink", "SimEthernetLink", "SimLink", "TcpLink", "UdpLink", "Wire",
     "host_and_port", "open_link", "written_host",
 ]
 
-BAUD = 3_000_000
 _PIECE = 1 << 16
 
 
@@ -245,7 +244,7 @@ class SimLink:
     reconnections = 0
     datagrams = False
 
-    def __init__(self, config: Config, quick: bool = False, words: int = 512, log_bytes: int = 2048, rate: int = 2_000_000,
+    def __init__(self, config: Config, quick: bool = False, words: int = WORDS, log_bytes: int = LOG_BYTES, rate: int = 2_000_000,
                  memory_bytes: int = 0, two_clocks: bool = False):
         self.rate = rate
         self.board = _simulated("board").CompiledBoard(

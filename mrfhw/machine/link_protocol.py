@@ -29,6 +29,7 @@ FRAME_BITS = 10  # of a serial port's byte: start, eight of data, stop
 UDP_BYTES, WIRE_BYTES = 28, 38  # of IP and UDP beside a frame, and on the wires beside that: addresses, check, preamble, gap
 POSITIONS = 1 << 32  # log positions are counted modulo this
 FRAME_WORDS = (16, 4096)  # least and most of a board's memory for requests, and of that for responses
+BAUD, WORDS, LOG_BYTES = 3_000_000, 512, 2048  # of a board's serial port, memories for frames and log memory, unless it has its own
 LOG_MEMORY = (16, 1 << 16)  # least and most bytes of its log memory
 PERIOD_MAX = 255
 COUNT_MAX = 0xFFFF

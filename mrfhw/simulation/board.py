@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mrfhw.machine.config import Config
+from mrfhw.machine.link_protocol import LOG_BYTES, WORDS
 from mrfhw.simulation.compiled import compile_board
 from mrfhw.simulation.idle import Idle
 from mrfhw.simulation.library import Compiled, Signatures
@@ -36,7 +37,7 @@ class CompiledBoard(Compiled):
     other end of the wires, where it is not the board's. memory_bytes, two_clocks: see `mrfhw.simulation.compiled.compile_board`.
     """
 
-    def __init__(self, config: Config, divisor: int = DIVISOR, words: int = 512, log_bytes: int = 2048, quick: bool = False,
+    def __init__(self, config: Config, divisor: int = DIVISOR, words: int = WORDS, log_bytes: int = LOG_BYTES, quick: bool = False,
                  host_divisor: int | None = None, memory_bytes: int = 0, two_clocks: bool = False):
         self.config, self.divisor = config, divisor
         self._open(compile_board(config, divisor, words, log_bytes, quick, memory_bytes, two_clocks), host_divisor or divisor)

@@ -21,7 +21,7 @@ from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.verilog import TILE, TOP, board_text, ethernet_board_text, file_text, verilog_text
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.link_protocol import DATAGRAM_WORDS
+from mrfhw.machine.link_protocol import DATAGRAM_WORDS, LOG_BYTES, WORDS
 from mrfhw.simulation.axi_memory import BoardWithMemory, check_memory
 from mrfhw.simulation.memory_content import with_constants
 from mrfhw.system.files import cache_directory
@@ -81,7 +81,7 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
     return _library(generated(cache_directory(), "chip", config, {}, make), "chip", quick, Derived.of(config).spes)
 
 
-def compile_board(config: Config, divisor: int, words: int = 512, log_bytes: int = 2048, quick: bool = False,
+def compile_board(config: Config, divisor: int, words: int = WORDS, log_bytes: int = LOG_BYTES, quick: bool = False,
                   memory_bytes: int = 0, two_clocks: bool = False) -> Path:
     """The same for a board: the machine with its link and UART, driven at its pins (`board.cpp`).
 

@@ -18,6 +18,7 @@ from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
+from mrfhw.machine.link_protocol import LOG_BYTES, WORDS
 
 __all__ = ["BoardTop", "LinkedMachine", "divisor_for"]
 
@@ -92,9 +93,9 @@ class BoardTop(LinkedMachine):
     divisor: clock cycles a bit (`divisor_for`), 16 for 3 Mbaud at 48 MHz. The rest: see `LinkedMachine`.
     """
 
-    def __init__(self, config: Config, divisor: int = 16, words: int = 512, log_bytes: int = 2048, leaves: Leaves | None = None,
-                 log_memory: LogMemory | None = None, digest: str = PLACEHOLDER, two_clocks: bool = False,
-                 response_words: int | None = None):
+    def __init__(self, config: Config, divisor: int = 16, words: int = WORDS, log_bytes: int = LOG_BYTES,
+                 leaves: Leaves | None = None, log_memory: LogMemory | None = None, digest: str = PLACEHOLDER,
+                 two_clocks: bool = False, response_words: int | None = None):
         self.divisor = check_divisor(divisor)
         super().__init__({"rx": In(1), "tx": Out(1, init=1)}, config, words, log_bytes, leaves, log_memory, digest, two_clocks,
                          response_words, datagrams=False)

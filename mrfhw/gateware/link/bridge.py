@@ -19,9 +19,11 @@ from mrfhw.machine.link_protocol import (
     DATAGRAM_WORDS,
     HEAD_WORDS,
     LINK_VERSION,
+    LOG_BYTES,
     LOG_MEMORY,
     RESPONSE,
     REWIND,
+    WORDS,
     Operation,
     Status,
     is_size,
@@ -136,7 +138,7 @@ class Bridge(wiring.Component):
     reordered.
     """
 
-    def __init__(self, address_bits: int, line_bits: int, words: int = 512, log_bytes: int = 2048,
+    def __init__(self, address_bits: int, line_bits: int, words: int = WORDS, log_bytes: int = LOG_BYTES,
                  response_words: int | None = None, datagrams: bool = False):
         if not 1 <= address_bits <= 32:
             raise ValueError(f"address_bits is {address_bits}; the link carries addresses of 1 to 32 bits: give a "
