@@ -12,8 +12,10 @@ from mrfhw.driver.readout import Done, carried, read_result
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
+from mrfhw.field.state_check import Stands, check_state
 from mrfhw.machine.config import Config
-from mrfhw.machine.entry_sums import sums_of_entries
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.entry_sums import most_of_entries, sums_of_entries
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
 from mrfhw.system.progress import working
@@ -64,6 +66,9 @@ class ChipRun:
         self._baseline: dict[str, int] = {}  # the counters' values before the first sweep
         self._log, self._wall, self._simulated, self._pieces = bytearray(), 0.0, 0, 0
         self._outcome: Result | None = None
+        if state is not None:
+            check_state(state, placement.problem, placement.run, Stands(
+                Derived.of(placement.config).generators, lmem=most_of_entries(placement.config, placement.run.estimate)))
         self._past, self._lmem = carried(placement, state)
         self._loaded = False
 

@@ -21,7 +21,9 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result, added, numbers
 from mrfhw.field.state import RunState
+from mrfhw.field.state_check import WAY_OUT, Stands, check_state
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import KEPT_BYTES, Placement
 from mrfhw.placement.temperature import coefficients, realized
 from mrfhw.system.large_arrays import copied, zeros
@@ -209,6 +211,10 @@ class WindowRun:
     def __init__(self, session: Backend, plan: WindowPlan, run: Run, visit: int, *, state: RunState | None = None,
                  progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None):
         check_visit(plan.config, plan.problem, visit)
+        if state is not None:
+            check_state(state, plan.problem, run, Stands(Derived.of(plan.config).generators))
+            if not 0 <= state.window < len(plan.windows):
+                raise ProblemError(f"the state has visited {state.window} windows of a round of {len(plan.windows)}: {WAY_OUT}")
         self.session, self.plan, self.run, self.visit = session, plan, run, visit
         self._progress, self._observe, self._pauses = progress, observe, pauses
         self.sweeps, self._window = (0, 0) if state is None else (state.sweeps, state.window)  # whole rounds, and visits since

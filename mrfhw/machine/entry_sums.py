@@ -8,7 +8,7 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.words import LMEM_WORDS, SUM, Field, entry_words, side_by_side
 
-__all__ = ["entries_of_sums", "sums_of_entries"]
+__all__ = ["entries_of_sums", "most_of_entries", "sums_of_entries"]
 
 
 def sums_of_entries(config: Config, lmem: np.ndarray) -> np.ndarray:
@@ -21,6 +21,15 @@ def entries_of_sums(config: Config, labels: np.ndarray, sums: np.ndarray) -> np.
     """(H, W, 4) int32: LMem of sites with these labels (H, W) and sums (H, W), modulo 2^`Derived.sum_bits`."""
     parts = {column: field.of(sums) for column, field in _parts(config).items()}
     return np.stack([parts.get(column, labels) for column in range(2 * LMEM_WORDS)], -1).astype(np.int32)
+
+
+def most_of_entries(config: Config, estimate: str) -> tuple[int, ...]:
+    """The largest number in each column of LMem (H, W, 4) of a run of that estimate."""
+    words = entry_words(Derived.of(config))
+    widths = [words[word][name].bits for word in range(LMEM_WORDS) for name in ("label", "count")]
+    if estimate == "mean":
+        widths = [_parts(config)[column].bits if column in _parts(config) else bits for column, bits in enumerate(widths)]
+    return tuple((1 << bits) - 1 for bits in widths)
 
 
 def _parts(config: Config) -> dict[int, Field]:

@@ -245,6 +245,8 @@ class Chains:
         if found.length is not None:
             sweeps, burn_in = found.length
             self.run = dataclasses.replace(self.run, sweeps=sweeps, burn_in=burn_in)
+        found.check_contents(self.keeping.resume, self.plan.problem, self.run, max(self.asked.sweeps, self.most),
+                             None if self.recorder is None else len(self.recorder.sites))
         for chain, state in zip(self._chains, found.begun, strict=False):
             chain.begun = state
             chain.go_on_from(state)

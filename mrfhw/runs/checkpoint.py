@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from mrfhw.backends.backend import Pauses
-from mrfhw.field.problem import ProblemError
+from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.field.result import Result, result_of
 from mrfhw.field.state import RunState
+from mrfhw.field.state_check import WAY_OUT, Holds, Stands, check_array, check_result, check_state
 
 __all__ = ["EVERY", "Checkpoint", "Keeping", "Looks", "pauses_of"]
 
@@ -77,6 +78,28 @@ class Checkpoint:
             raise ProblemError(f"{path} is a checkpoint of {shown(self.identity)}; this run has {shown(identity)}: give the "
                                "options that it was written with, or leave resume out")
 
+    def check_contents(self, path: object, problem: Problem, run: Run, most: int, traced: int | None) -> None:
+        """Raise ProblemError, which names the file, for what no chain of this run has.
+
+        run: of the length under way.
+        most: sweeps that it may have.
+        traced: sites whose labels are kept, None where there are no looks.
+        """
+        chains = self.identity["chains"]
+        states = [*([] if self.state is None else [self.state]), *self.beside]
+        try:
+            if run.sweeps > most or max(len(self.results) + len(states), len(self.ended), len(self.looks)) > chains:
+                raise ProblemError(f"it has {len(self.results)} results, {len(states)} chains under way and {run.sweeps} sweeps; "
+                                   f"the run has {chains} chains and {most} sweeps at most: {WAY_OUT}")
+            for result in self.results:
+                check_result(result, problem, run)
+            for state in (*states, *self.begun, *self.ended):
+                # What a backend takes besides is checked where it goes on.
+                check_state(state, problem, run, Stands(random=state.generators is None))
+            _check_looks(self.looks, problem, run, traced)
+        except ProblemError as error:
+            raise ProblemError(f"{path}: {error}") from None
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it, whole or not at all. Raises OSError."""
         scalars: dict[str, Any] = {"identity": dict(self.identity), "results": [], "looks": [len(looks) for looks in self.looks]}
@@ -103,9 +126,23 @@ class Checkpoint:
         record = read_record(path, "checkpoint")
         try:
             return _checkpoint(record, path)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+        except ProblemError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ProblemError(f"{path} is no whole checkpoint ({type(error).__name__}: {str(error)[:60]}): give a file that "
                                "--checkpoint wrote") from None
+
+
+def _check_looks(looks: list[Looks], problem: Problem, run: Run, traced: int | None) -> None:
+    for chain in looks:
+        if not chain:
+            continue
+        sweeps, energy = np.array([one for one, _, _ in chain]), np.array([one for _, one, _ in chain])
+        check_array("looks.sweeps", sweeps, Holds((len(chain),), 1, run.sweeps))
+        labels = np.array([one for _, _, one in chain])
+        check_array("looks.labels", labels, Holds((len(chain), traced), 0, problem.labels - 1))
+        if (np.diff(sweeps) < 1).any() or energy.dtype.kind not in "iuf" or not np.isfinite(energy).all():
+            raise ProblemError(f"the looks are not one after the other, each with an energy: {WAY_OUT}")
 
 
 def _add_state(state: RunState, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -119,6 +156,8 @@ def _add_state(state: RunState, prefix: str, arrays: dict[str, np.ndarray]) -> d
 
 
 def _state(held: Mapping[str, Any], arrays: Mapping[str, np.ndarray], prefix: str, path: object) -> RunState:
+    if type(held["sweeps"]) is not int or type(held["window"]) is not int:
+        raise TypeError("sweeps of a chain")
     return RunState(
         sweeps=held["sweeps"], window=held["window"], random=held["random"], generators=arrays.get(f"{prefix}generators"),
         so_far=result_of(Record("result", held["so_far"], _part(arrays, f"{prefix}state.")), path),
@@ -138,6 +177,9 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
                             for kind in ("begun", "ended", "beside"))
     looks: list[Looks] = []
     first = 0
+    lengths = {len(arrays[f"looks.{name}"]) for name in ("sweeps", "energy", "labels") if f"looks.{name}" in arrays}
+    if not all(type(count) is int and count >= 0 for count in scalars["looks"]) or lengths not in (set(), {sum(scalars["looks"])}):
+        raise TypeError("looks of several lengths")
     for count in scalars["looks"]:
         part = slice(first, first + count)
         looks.append([] if not count else list(zip(arrays["looks.sweeps"][part].tolist(), arrays["looks.energy"][part].tolist(),

@@ -18,6 +18,7 @@ import numpy as np
 from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.state import RunState
+from mrfhw.field.state_check import Holds, Stands
 from mrfhw.samplers.events_kernel import sweep_active
 from mrfhw.samplers.exact import FloatTables
 from mrfhw.samplers.field_chain import FieldChain
@@ -141,6 +142,9 @@ class EventChain(FieldChain):
     def _own_state(self) -> dict[str, Any]:
         return {"random": self._rng.bit_generator.state,
                 "more": {"active": self._active.copy(), "changes": np.array(self.changes)}}
+
+    def _stands(self) -> Stands:
+        return Stands(random=True, more={"changes": Holds(()), "active": Holds(self._active.shape, 0, 1)})
 
     def restore(self, state: RunState) -> None:
         super().restore(state)

@@ -13,6 +13,7 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
+from mrfhw.field.state_check import Stands, check_state
 from mrfhw.samplers.sites import FieldSites
 from mrfhw.system.large_arrays import copied, zeros
 
@@ -20,8 +21,8 @@ __all__ = ["FieldChain"]
 
 
 class FieldChain:
-    """A `mrfhw.samplers.chain.Sampler` of a field in software; a class of it says its `name`, `tables_type` and `_own_state`, and
-    how `sweep` draws.
+    """A `mrfhw.samplers.chain.Sampler` of a field in software; a class of it says its `name`, `tables_type`, `_own_state` and
+    `_stands`, and how `sweep` draws.
 
     name: in `mrfhw.samplers.chain.CHAINS` and in results.
     tables_type: the problem checked and in tables, for one chain after the other.
@@ -131,8 +132,16 @@ class FieldChain:
         """The fields of `RunState` that say where random numbers go on, and what the sampler alone knows; copies."""
         raise NotImplementedError
 
+    def _stands(self) -> Stands:
+        """What the sampler takes from a state."""
+        raise NotImplementedError
+
     def restore(self, state: RunState) -> None:
-        """Continue from the state of a chain with the same problem and run; a class of it takes what is its own."""
+        """Continue from the state of a chain with the same problem and run; a class of it takes what is its own.
+
+        Raises ProblemError for what is no such state.
+        """
+        check_state(state, self.problem, self.run, self._stands())
         found = state.so_far
         self.initial, self.sweeps = found.initial, state.sweeps
         self.labels[...] = found.last

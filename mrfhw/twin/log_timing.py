@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from mrfhw.field.problem import ProblemError
+from mrfhw.field.state_check import WAY_OUT, Holds
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
@@ -229,8 +231,34 @@ class LogTiming:
                 "served": self._served.copy(), "network": self._state.copy(), "stalled": self._stalled.copy(),
                 "pending_cycle": self._pending_cycle.copy(), "pending": self._pending.copy(), "packers": self._packers.copy()}
 
+    def holds(self) -> dict[str, Holds]:
+        """What the arrays of `state` are."""
+        c, slots, most = self.config, len(self._pending), (1 << 62) - 1
+        return {"clock": Holds((2,), -1), "levels": Holds(self._levels.shape, 0, max(c.log_depth, c.hub_depth)),
+                "served": Holds(self._served.shape, 0, c.hub_fan_in - 1), "network": Holds(self._state.shape),
+                "stalled": Holds(self._stalled.shape, 0, 1), "pending_cycle": Holds((slots,), 0, most),
+                "pending": Holds(self._pending.shape, 0, 1),
+                "packers": Holds(self._packers.shape, 0, max(len(self._levels), c.line_messages))}
+
+    def _check(self, state: Mapping[str, np.ndarray]) -> None:
+        """Raises ProblemError where arrays that `holds` takes, one by one, do not go with each other: the loops index by them."""
+        network, issue = state["network"], int(state["clock"][1])
+        now, head, count = (int(network[at]) for at in (_NOW, _HEAD, _COUNT))
+        c, slots = self.config, len(self._pending)
+        ahead = state["pending_cycle"][(head + np.arange(min(count, slots))) % slots] - now
+        sound = (
+            count <= slots
+            and issue - 1 <= now <= max(issue, 0)
+            and network[_WAITING] <= c.units * slots + len(self._levels) * (c.log_depth + c.hub_depth)
+            and bool(np.all((-c.spus < ahead) & (ahead <= self.delay + self._enters + slots * self.interval)))
+            and np.array_equal(state["packers"][:, _CHILD], self._packers[:, _CHILD]))
+        if not sound:
+            raise ProblemError(f"the state of the log's network is none of this machine: {WAY_OUT}")
+
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continue from what `state` returned for the same machine and problem."""
+        """Continue from what `state` returned for the same machine and problem, whose arrays are as `holds` says. Raises
+        ProblemError for what no run of it leaves."""
+        self._check(state)
         self.gap_cycles, self._issue = map(int, state["clock"])
         for name, held in (("levels", self._levels), ("served", self._served), ("network", self._state), ("stalled", self._stalled),
                            ("pending_cycle", self._pending_cycle), ("pending", self._pending), ("packers", self._packers)):

@@ -13,10 +13,11 @@ from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result, histogram
 from mrfhw.field.state import RunState
+from mrfhw.field.state_check import Stands, check_state
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.entry_sums import entries_of_sums, sums_of_entries
+from mrfhw.machine.entry_sums import entries_of_sums, most_of_entries, sums_of_entries
 from mrfhw.machine.samplers import Race
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.temperature import coefficient, coefficients
@@ -186,8 +187,13 @@ class Machine:
         return state if counted else state.uncounted()
 
     def restore(self, state: RunState) -> None:
-        """Continue from the state of a machine with the same configuration, problem and run."""
+        """Continue from the state of a machine with the same configuration, problem and run.
+
+        Raises ProblemError for what is no such state.
+        """
         found, p = state.so_far, self.placement
+        check_state(state, self.problem, self.run, Stands(
+            self.config.generators, lmem=most_of_entries(self.config, self.run.estimate), more=self.timing.holds()))
         assert found.lmem is not None
         assert state.generators is not None
         fields: tuple[np.ndarray, ...] = (self.labels, self.mrp_count, self.lrp_label, self.lrp_count)
