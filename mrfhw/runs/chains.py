@@ -25,7 +25,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.runs.checkpoint import Checkpoint, Keeping
 from mrfhw.runs.longer import Judge, longer, may_go_on
 from mrfhw.runs.recorder import Recorder
-from mrfhw.system.files import check_writable
+from mrfhw.system.files import check_writable, remove_part
 from mrfhw.system.large_arrays import as_type
 from mrfhw.system.threads import threads_of
 
@@ -201,6 +201,8 @@ class Chains:
         self._turns: Iterator[int] | None = None  # of the run under way
         self._left: int | None = None  # sweeps of the step under way
         self.stopped = False
+        for path in filter(None, (self.keeping.path, self.keeping.resume)):
+            remove_part(path)
         if self.keeping.path is not None:
             check_writable(self.keeping.path.parent)
         if self.keeping.resume is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
+import glob
 import os
 import shutil
 import tempfile
@@ -13,8 +15,10 @@ from typing import IO, Any
 
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["cache_directory", "check_replaceable", "check_writable", "output_path", "replaced", "said", "staged", "write_files"]
+__all__ = ["cache_directory", "check_replaceable", "check_writable", "output_path", "remove_part", "replaced", "said",
+           "staged", "write_files"]
 
+_DRAWN = 8  # characters that tempfile draws for a name
 # What is wrong with the path itself; a full or broken disk is not.
 _OF_PATHS = (errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM, errno.EROFS)
 
@@ -58,10 +62,13 @@ def output_path(name: str, given: Any, what: str) -> Iterator[Path]:
 def staged(directory: Path) -> Iterator[Path]:
     """A scratch directory beside `directory` whose files move into it when the block ends without error.
 
-    On an error nothing is left and `directory` is neither made nor changed. Files of other names in it stay.
-    Parents are made as needed. Raises OSError where the place cannot be written.
+    On an error nothing is left and `directory` is neither made nor changed. Files of other names in it stay. What a process left
+    that was killed in such a block is removed. Parents are made as needed. Raises OSError where the place cannot be written.
     """
     check_writable(directory)
+    for place in (directory, directory.parent):
+        for left in place.glob(f".{glob.escape(directory.name)}-{'?' * _DRAWN}") if place.is_dir() else ():
+            _remove_if_left(left)
     made = [parent for parent in directory.parents if not parent.exists()]
     scratch: Path | None = None
     try:
@@ -72,8 +79,9 @@ def staged(directory: Path) -> Iterator[Path]:
             scratch = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=beside))
         except OSError as error:  # which names a directory that nobody has asked for
             raise OSError(error.errno, error.strerror, str(directory)) from None
-        yield scratch
-        _publish(scratch, directory)
+        with _held(scratch):
+            yield scratch
+            _publish(scratch, directory)
     except BaseException:
         if scratch is not None:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -93,6 +101,41 @@ def write_files(directory: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 @contextlib.contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Hold a file or directory, so that others see that it is in use; the system lets it go with the process."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a disk without locks
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _remove_if_left(path: Path) -> None:
+    """Remove a file or directory that no process holds."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
+def remove_part(path: Path) -> None:
+    """Remove what a process left that was killed while it wrote `path`, `replaced`."""
+    _remove_if_left(_part(path))
+
+
+@contextlib.contextmanager
 def replaced(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes the place of `path` when the block ends without error, and is on the disk then.
 
@@ -101,9 +144,9 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
     check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # One name, so that what a killed process leaves is taken by the next write.
-    name = path.with_name(f".{path.name}.part")
+    name = _part(path)
     try:
-        with name.open("wb") as file:
+        with name.open("wb") as file, _held(name):
             yield file
             file.flush()
             os.fsync(file.fileno())
