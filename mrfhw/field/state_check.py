@@ -38,7 +38,7 @@ class Holds:
 class Stands:
     """What a sampler goes on from, beside labels and counts.
 
-    generators: how many, of states (generators, 4) uint32; None for as many as there are.
+    generators: how many, of states (generators, 4) uint32; None where it takes none.
     random: whether the state of NumPy's generator is.
     lmem: of each of LMem's columns, the largest number; empty where the sampler has no LMem.
     more: the arrays that it alone knows.
@@ -68,7 +68,8 @@ def check_array(name: str, array: np.ndarray | None, holds: Holds) -> None:
 
 
 def check_generators(states: np.ndarray | None, number: int | None) -> None:
-    """(number, 4) words of 32 bits, none of them all zero, from which a generator does not move. Raises ProblemError."""
+    """(number, 4) words of 32 bits, no row all zero, from which a generator does not move; number: None for any. Raises
+    ProblemError."""
     check_array("generators", states, Holds((number, 4), 0, (1 << 32) - 1))
     assert states is not None
     if not states.any(-1).all():
@@ -108,7 +109,7 @@ def check_state(state: RunState, problem: Problem, run: Run, stands: Stands) -> 
     check_result(state.so_far, problem, run, stands.lmem)
     if stands.random:
         _check_random(state)
-    else:
+    if stands.generators is not None:
         check_generators(state.generators, stands.generators)
     for name, holds in stands.more.items():
         check_array(name, state.more.get(name), holds)

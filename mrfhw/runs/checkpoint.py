@@ -15,7 +15,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.field.result import Result, result_of
 from mrfhw.field.state import RunState
-from mrfhw.field.state_check import WAY_OUT, Holds, Stands, check_array, check_result, check_state
+from mrfhw.field.state_check import WAY_OUT, Holds, Stands, check_array, check_generators, check_result, check_state
 
 __all__ = ["EVERY", "Checkpoint", "Keeping", "Looks", "pauses_of"]
 
@@ -95,7 +95,9 @@ class Checkpoint:
                 check_result(result, problem, run)
             for state in (*states, *self.begun, *self.ended):
                 # What a backend takes besides is checked where it goes on.
-                check_state(state, problem, run, Stands(random=state.generators is None))
+                check_state(state, problem, run, Stands(random=state.random is not None))
+                if state.generators is not None:
+                    check_generators(state.generators, None)
             _check_looks(self.looks, problem, run, traced)
         except ProblemError as error:
             raise ProblemError(f"{path}: {error}") from None

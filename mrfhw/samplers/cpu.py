@@ -28,7 +28,6 @@ from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.field.state_check import Stands
 from mrfhw.samplers.chain import Observe, advance
 from mrfhw.samplers.cpu_kernel import fill_site_weights, sweep_sites
 from mrfhw.samplers.cpu_vectors import LANES, QUARTER, STEEPEST
@@ -259,9 +258,6 @@ class CpuChain(FieldChain):
 
     def _own_state(self) -> dict[str, Any]:
         return {"generators": self._state.copy()}
-
-    def _stands(self) -> Stands:
-        return Stands(generators=self.problem.shape[0])
 
     def restore(self, state: RunState) -> None:
         super().restore(state)

@@ -17,7 +17,6 @@ from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.field.state_check import Stands
 from mrfhw.samplers.chain import Observe, advance
 from mrfhw.samplers.data import doubles, singles
 from mrfhw.samplers.exact_kernel import count_labels, float_cdf
@@ -93,9 +92,6 @@ class FloatChain(FieldChain):
 
     def _own_state(self) -> dict[str, Any]:
         return {"random": self._rng.bit_generator.state}
-
-    def _stands(self) -> Stands:
-        return Stands(random=True)
 
     def restore(self, state: RunState) -> None:
         super().restore(state)

@@ -13,7 +13,7 @@ from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
-from mrfhw.field.state_check import Stands, check_state
+from mrfhw.field.state_check import Holds, Stands, check_state
 from mrfhw.samplers.sites import FieldSites
 from mrfhw.system.large_arrays import copied, zeros
 
@@ -21,8 +21,8 @@ __all__ = ["FieldChain"]
 
 
 class FieldChain:
-    """A `mrfhw.samplers.chain.Sampler` of a field in software; a class of it says its `name`, `tables_type`, `_own_state` and
-    `_stands`, and how `sweep` draws.
+    """A `mrfhw.samplers.chain.Sampler` of a field in software; a class of it says its `name`, `tables_type` and `_own_state`, and
+    how `sweep` draws.
 
     name: in `mrfhw.samplers.chain.CHAINS` and in results.
     tables_type: the problem checked and in tables, for one chain after the other.
@@ -133,8 +133,11 @@ class FieldChain:
         raise NotImplementedError
 
     def _stands(self) -> Stands:
-        """What the sampler takes from a state."""
-        raise NotImplementedError
+        """What the sampler takes from a state: what is its own, as it is now; a class of it may bound its numbers."""
+        own = self._own_state()
+        generators = own.get("generators")
+        return Stands(None if generators is None else len(generators), "random" in own,
+                      more={name: Holds(array.shape) for name, array in own.get("more", {}).items()})
 
     def restore(self, state: RunState) -> None:
         """Continue from the state of a chain with the same problem and run; a class of it takes what is its own.

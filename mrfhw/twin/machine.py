@@ -13,7 +13,7 @@ from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result, histogram
 from mrfhw.field.state import RunState
-from mrfhw.field.state_check import Stands, check_state
+from mrfhw.field.state_check import Stands, check_generators, check_state
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -147,6 +147,8 @@ class Machine:
         self._drawn = p.exists & ~p.clamped
         self._past = np.zeros((*problem.shape, 2), np.int64)  # sums that LMem holds no more; labels counted before a restore
         self._restored = 0  # the sweep of the last restore
+        if random is not None:
+            check_generators(np.asarray(random).reshape(-1, 4), c.generators)
         states = lane_states(run.seed, c.generators) if random is None else np.array(random, np.uint32)
         self.random = states.reshape(c.generators, 4)
         self.timing = LogTiming(config, p)
