@@ -406,8 +406,8 @@ static mrfhw_error set_ring(mrfhw_ring *r, uint64_t base) {
         !ring_get(r, MRFHW_LOG_BASE_LOW, &low) || !ring_get(r, MRFHW_LOG_BASE_HIGH, &high))
         return MRFHW_ERROR_BUS;
     limit = (uint64_t)high << 32 | low; /* the address of the last block */
-    if (block == 0 || (block & (block - 1)) != 0 || r->size < block || (((uint32_t)base | r->size) & (block - 1)) != 0 || base > limit ||
-        r->size - block > limit - base)
+    if (block == 0 || (block & (block - 1)) != 0 || r->size < block || (((uint32_t)base | r->size) & (block - 1)) != 0 ||
+        base > limit || r->size - block > limit - base)
         return MRFHW_ERROR_RING;
     /* Size is written last, because the machine writes from then on. */
     if (!ring_put(r, MRFHW_LOG_BASE_LOW, (uint32_t)base) || !ring_put(r, MRFHW_LOG_BASE_HIGH, (uint32_t)(base >> 32)) ||

@@ -79,8 +79,8 @@ const char *mrfhw_error_text(mrfhw_error error);
  *     false where the bus failed, which becomes MRFHW_ERROR_BUS. Order is kept; each call is one access, because reading a
  *     generator has an effect.
  * log: copy to `bytes` the next bytes of the log that have come, at most `size`; returns their number, 0 where none are there now,
- *     or a negative mrfhw_error, such as -MRFHW_ERROR_LOG_SOURCE, which more than `size` and what is no error mean too. Must not wait. Each byte is given once, in order, lines of
- *     MRFHW_LINE_BYTES with their lowest byte first. Of a machine with AXI ports: mrfhw_ring_log.
+ *     or a negative mrfhw_error; any other number is -MRFHW_ERROR_LOG_SOURCE. Must not wait. Each byte is given once, in order,
+ *     lines of MRFHW_LINE_BYTES with their lowest byte first. Of a machine with AXI ports: mrfhw_ring_log.
  * context, log_context: handed to these functions.
  */
 typedef struct {
@@ -130,9 +130,9 @@ mrfhw_error mrfhw_open(mrfhw_machine *machine, const mrfhw_bus *bus);
  * Errors: BUS, STATUS, LOG_SOURCE, STUCK. */
 mrfhw_error mrfhw_settle(mrfhw_machine *machine, uint32_t patience);
 
-/* Check an image of `words` 32-bit words and say what it holds, without any machine: its CRC and circuit, that its numbers are those
- * of a run that this circuit can have, and that no pair's address lies behind the machine's last. An image read as bytes has its
- * words' lowest byte first. After an error `problem` means nothing. Errors: IMAGE, IMAGE_MACHINE. */
+/* Check an image of `words` 32-bit words and say what it holds, without any machine: its CRC and circuit, that the circuit can run
+ * what its numbers say, and that it has the address of each pair. An image read as bytes has its words' lowest byte first. After an
+ * error `problem` means nothing. Errors: IMAGE, IMAGE_MACHINE. */
 mrfhw_error mrfhw_image(const uint32_t *image, size_t words, mrfhw_problem *problem);
 
 /* Check an image, write it to the machine, and set all counts to 0. Image and buffers must stay until the run is finished; the
