@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 LABELS_MIN, LABELS_MAX = 2, 256
+SWEEPS_MAX = (1 << 31) - 1
 SEEDS = 1 << 64
 ESTIMATES = ("mode", "mean", "last")  # what is made of the samples; the first by default
 VECTOR_BITS = 16  # of a component at most, so that no squared distance overflows
@@ -276,7 +277,7 @@ class Run(Recorded):
     estimate: str = "mode"
 
     def __post_init__(self) -> None:
-        sweeps = whole_number("sweeps", self.sweeps, 1, (1 << 31) - 1, "give a number between them", "the limits are 1 to 2^31 - 1")
+        sweeps = whole_number("sweeps", self.sweeps, 1, SWEEPS_MAX, "give a number between them", "the limits are 1 to 2^31 - 1")
         burn_in = whole_number("burn_in", self.burn_in, 0, sweeps - 1,
                                "give fewer burn-in sweeps or more sweeps",
                                f"with {sweeps} sweeps it must be 0 to {sweeps - 1}, so that at least one sweep is counted")
