@@ -71,8 +71,11 @@ def _as_damage(name: str) -> Iterator[None]:
     except MemoryError:
         raise ProblemError(f"{name} takes more memory than there is: scale it down") from None
     except Exception as error:
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise ProblemError(f"{name} is cut off or damaged ({reason}): give the whole file") from None
+        raise _damaged(name, " ".join(str(error).split())[:120] or type(error).__name__) from None
+
+
+def _damaged(name: str, reason: str) -> ProblemError:
+    return ProblemError(f"{name} is cut off or damaged ({reason}): give the whole file")
 
 
 @contextlib.contextmanager
@@ -86,8 +89,8 @@ def _quietly(tiff: bool) -> Iterator[None]:
         yield
 
 
-def _check_chunks(file: BinaryIO) -> None:
-    """Raise ValueError or EOFError for a PNG that is cut off, also behind its last pixel, or whose checksums are wrong.
+def _check_chunks(name: str, file: BinaryIO) -> None:
+    """Raise ProblemError for a PNG that is cut off, also behind its last pixel, or whose checksums are wrong.
 
     Pillow's verify() does the same, and has each chunk in memory, twice.
     """
@@ -96,31 +99,35 @@ def _check_chunks(file: BinaryIO) -> None:
     while kind != b"IEND":
         head = file.read(8)
         if len(head) < 8:
-            raise EOFError("Truncated File Read")
+            raise _damaged(name, "Truncated File Read")
         length, kind = struct.unpack(">I4s", head)
         if length > _CHUNK and kind not in (b"IDAT", b"fdAT"):
-            raise ValueError(f"a chunk {kind!r} of {length} bytes")
+            raise _damaged(name, f"a chunk {kind!r} of {length} bytes")
         found = zlib.crc32(kind)
         while length:
             data = file.read(min(_BLOCK, length))
             if not data:
-                raise EOFError("Truncated File Read")
+                raise _damaged(name, "Truncated File Read")
             found, length = zlib.crc32(data, found), length - len(data)
         if file.read(4) != found.to_bytes(4, "big") and kind != b"IEND":
-            raise ValueError(f"the checksum of chunk {kind!r} is wrong")
+            raise _damaged(name, f"the checksum of chunk {kind!r} is wrong")
 
 
-def _tag(image: ImageFile.ImageFile, number: int, default: int) -> int:
+def _tag(name: str, image: ImageFile.ImageFile, number: int, default: int) -> int:
     """The first number of a TIFF's tag."""
-    found: Any = image.tag_v2.get(number, default) if isinstance(image, TiffImagePlugin.TiffImageFile) else default
+    found: Any = default
+    if isinstance(image, TiffImagePlugin.TiffImageFile):
+        with _as_damage(name):  # tags are read as they are asked for
+            found = image.tag_v2.get(number, default)
     found = found[0] if isinstance(found, tuple) and found else found
     return found if isinstance(found, int) else default
 
 
-def _stated(image: ImageFile.ImageFile) -> tuple[int, int | None]:
+def _stated(name: str, image: ImageFile.ImageFile) -> tuple[int, int | None]:
     """(bits, white) of `Decoded`, before the pixels are loaded."""
     if isinstance(image, TiffImagePlugin.TiffImageFile):
-        bits = _tag(image, TiffImagePlugin.BITSPERSAMPLE, 16 if image.mode.startswith("I") else 1 if image.mode == "1" else 8)
+        presumed = 16 if image.mode.startswith("I") else 1 if image.mode == "1" else 8
+        bits = _tag(name, image, TiffImagePlugin.BITSPERSAMPLE, presumed)
         return bits, (1 << bits) - 1 if 8 < bits < 16 else None
     # A tile is a tuple of (codec, extents, offset, arguments), and has names in later versions of Pillow.
     codec, arguments = (image.tile[0][0], image.tile[0][3]) if image.tile else ("", None)
@@ -157,8 +164,7 @@ def decode(path: str | Path) -> Decoded:
             return Decoded(name=name, image=Image.fromarray(values), bits=32, notes=said)
         with _quietly(start in _TIFF):
             if start == _PNG:
-                with _as_damage(name):
-                    _check_chunks(file)
+                _check_chunks(name, file)
                 file.seek(0)
             return _decoded(name, file)
 
@@ -170,11 +176,10 @@ def _decoded(name: str, file: BinaryIO) -> Decoded:
         _check_pixels(name, image, 8)
         with _as_damage(name):
             count = of_the_file(image)
-            bits, white = _stated(image)
-            zero = _tag(image, TiffImagePlugin.PHOTOMETRIC_INTERPRETATION, 1) == 0
-            signed = _tag(image, TiffImagePlugin.SAMPLEFORMAT, 1) == 2
+        bits, white = _stated(name, image)
+        zero = _tag(name, image, TiffImagePlugin.PHOTOMETRIC_INTERPRETATION, 1) == 0
         _check_pixels(name, image, bits)
-        if signed and bits == 8:
+        if bits == 8 and _tag(name, image, TiffImagePlugin.SAMPLEFORMAT, 1) == 2:
             raise ProblemError(f"{name} is a TIFF of signed values of 8 bits; those without a sign are read: convert it")
         more = image.format == "PPM" and behind_the_first(name, file, image)
         with _as_damage(name):

@@ -79,8 +79,8 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
     application's truth, else empty. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
     `Calibration.summary`; None where there is no histogram, trace or truth. answer: what files and pictures hold between labels, in
     words, where that is another than the estimate. at_an_end: share of the pixels whose label is at an
-    end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. notes: what is to be said of the inputs. speed: label evaluations, and for
-    `rtl` also cycles, a second of wall-clock time.
+    end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. notes: what is to be said of the
+    inputs. speed: label evaluations, and for `rtl` also cycles, a second of wall-clock time.
     """
     run, results = job.run, solution.results
     at_an_end = None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean())
