@@ -66,8 +66,8 @@ def _as_damage(name: str) -> Iterator[None]:
         raise
     except UnidentifiedImageError:
         raise ProblemError(f"{name} is not an image of a known format: {READABLE}") from None
-    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        raise ProblemError(f"{name} has more than {Image.MAX_IMAGE_PIXELS} pixels, the limit: scale it down") from None
+    except Image.DecompressionBombError:  # of far more pixels than PIXELS_MAX
+        raise ProblemError(f"{name} has more than {PIXELS_MAX} pixels, the limit: scale it down, or cut it") from None
     except MemoryError:
         raise ProblemError(f"{name} takes more memory than there is: scale it down") from None
     except Exception as error:
@@ -80,10 +80,10 @@ def _damaged(name: str, reason: str) -> ProblemError:
 
 @contextlib.contextmanager
 def _quietly(tiff: bool) -> Iterator[None]:
-    """Of Pillow's warnings those of too many pixels and of a TIFF's own tags are errors; others are of nothing that is read."""
+    """Of Pillow's warnings those of a TIFF's own tags are errors; others are of nothing that is read, or of pixels, which are
+    counted here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
         if tiff:  # in other files these are EXIF
             warnings.filterwarnings("error", r"(Possibly c|C)orrupt EXIF data|Truncated File Read")
         yield
