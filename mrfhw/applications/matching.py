@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.applications.descriptors import census, takes_census
-from mrfhw.applications.options import COMMON, Common, Contrast, check_choice, contrast_weights, default, range_note, same_size
+from mrfhw.applications.options import COMMON, Common, Contrast, check_choice, contrast_weights, default, picture_notes, same_size
 from mrfhw.field.problem import Problem
 from mrfhw.field.schedule import Schedule
 from mrfhw.jobs.job import START_FOUND, Cooling
@@ -130,7 +130,7 @@ class Matching:
 
     def notes(self, *pictures: Any) -> tuple[str, ...]:
         """What is to be said of the pictures' greys."""
-        return self.told + range_note([name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)],
+        return self.told + picture_notes([name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)],
                                       self.inputs)
 
     def settings(self, verb: str, problem: Problem, **others: Any) -> dict[str, Any]:

@@ -25,6 +25,7 @@ __all__ = [
 
 LABELS_MIN, LABELS_MAX = 2, 256
 SWEEPS_MAX = (1 << 31) - 1
+SITES_MAX = 1 << 26  # of a saved field
 SEEDS = 1 << 64
 ESTIMATES = ("mode", "mean", "last")  # what is made of the samples; the first by default
 VECTOR_BITS = 16  # of a component at most, so that no squared distance overflows
@@ -325,7 +326,7 @@ class Run(Recorded):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Run:
         """The run in a file. Raises ProblemError in one line."""
-        return run_of(read_record(path, "run"), path)
+        return run_of(read_record(path, "run", lambda held: run_of(held, path), whole=True), path)
 
 
 def check_labels(name: str, count: int) -> int:
@@ -405,4 +406,11 @@ def save_problem(path: str | os.PathLike[str], problem: Problem, run: Run | None
 
 def load_problem(path: str | os.PathLike[str]) -> tuple[Problem, Run | None]:
     """The problem in a file, and its run where it has one. Raises ProblemError in one line."""
-    return problem_of(read_record(path, "problem"), path)
+    def check(held: Record) -> None:
+        problem, _ = problem_of(held, path)
+        for shape in (problem.shape, _shape(problem.singleton2)):
+            if shape and shape[0] * shape[1] > SITES_MAX:
+                raise ProblemError(f"{path} has {shape[1]}x{shape[0]} sites; the limit of a saved field is {SITES_MAX}: give parts "
+                                   "of it")
+
+    return problem_of(read_record(path, "problem", check, whole=True), path)

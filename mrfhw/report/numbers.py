@@ -79,8 +79,8 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
     application's truth, else empty. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
     `Calibration.summary`; None where there is no histogram, trace or truth. answer: what files and pictures hold between labels, in
     words, where that is another than the estimate. at_an_end: share of the pixels whose label is at an
-    end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. speed: label evaluations, and for
-    `rtl` also cycles, a second of wall-clock time.
+    end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. notes: what is to be said of the
+    inputs. speed: label evaluations, and for `rtl` also cycles, a second of wall-clock time.
     """
     run, results = job.run, solution.results
     at_an_end = None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean())
@@ -97,6 +97,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
         "at_an_end": at_an_end, "warnings": _warnings(job, solution, analysis, at_an_end),
+        "notes": list(job.notes),
         "estimate": "last sample" if run.estimate == "last" else run.estimate, "answer": analysis.between or None,
         "rows": job.problem.shape[0], "columns": job.problem.shape[1],
         "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,

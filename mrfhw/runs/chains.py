@@ -206,7 +206,7 @@ class Chains:
         if self.keeping.path is not None:
             check_writable(self.keeping.path.parent)
         if self.keeping.resume is not None:
-            self._restore(Checkpoint.load(self.keeping.resume))
+            self._restore(Checkpoint.load(self.keeping.resume, self._check_fits))
 
     def __enter__(self) -> Self:
         return self
@@ -242,8 +242,11 @@ class Chains:
             begun=[chain.begun for chain in self._chains if chain.begun is not None],
             ended=[chain.ended for chain in self._chains if chain.ended is not None], length=(self.run.sweeps, self.run.burn_in))
 
-    def _restore(self, found: Checkpoint) -> None:
+    def _check_fits(self, found: Checkpoint) -> None:
         found.check(self.keeping.resume, self.identity)
+        found.check_shapes(self.keeping.resume, self.plan.problem, self.asked)
+
+    def _restore(self, found: Checkpoint) -> None:
         if found.length is not None:
             sweeps, burn_in = found.length
             self.run = dataclasses.replace(self.run, sweeps=sweeps, burn_in=burn_in)

@@ -23,6 +23,7 @@ from mrfhw.jobs.options import Given, Option
 from mrfhw.pictures.flow import flow_bytes, flow_of
 from mrfhw.pictures.greys import LUMA
 from mrfhw.pictures.images import name_of
+from mrfhw.pictures.numbers import Known
 from mrfhw.samplers.path_start import path_start
 from mrfhw.system.errors import ProblemError
 
@@ -59,7 +60,8 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
         if middle is not None:
             window = dataclasses.replace(window, centre=middle)
     labels = motion_vectors(window.rows, window.cols, window.centre)
-    more = {} if truth is None else {"truth": flow_of(truth)}
+    known = None if truth is None else _within(flow_of(truth), name_of(truth, "the truth"))
+    more = {} if known is None else {"truth": known.values}
     found = Matching.of(tuned, motion_problem, files, ("first frame", "second frame"), others, data,
                         label_machine("vectors", len(labels)) | vector_machine(window.rows, window.cols), more, given, finest)
     common, (first_data, second_data, *true) = found.common, found.data
@@ -73,7 +75,9 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
         application=app, config=common.config, problem=problem, annealing=common.anneal, inputs=found.pictures,
         run=dataclasses.replace(common.run, initial=path_start(problem, tuned.stiffness)) if by_paths else common.run,
         most_sweeps=common.most_sweeps,
-        scale=motion_scale(window.rows, window.cols, window.centre), notes=found.notes(first, second),
+        scale=motion_scale(window.rows, window.cols, window.centre),
+        notes=found.notes(first, second) + (() if known is None else known.notes)
+        + (_of_other_motions(true[0], labels) if true else ()),
         labels_found=f"{_in_words(labels)}, found from the frames" if vectors is None else "",
         ends=(_outermost(window), "give more vectors" if vectors is None else
               "give more vectors, or none, so that they are found"),
@@ -94,6 +98,24 @@ def _grey(picture: np.ndarray) -> np.ndarray:
 def _in_words(vectors: np.ndarray) -> str:
     (top, left), (bottom, right) = vectors.min(0), vectors.max(0)
     return f"motions of {top} to {bottom} rows and {left} to {right} columns"
+
+
+def _within(flow: np.ndarray, name: str) -> Known:
+    """True motions (H, W, 2), those that no pixel of a picture of that size can have as unknown, NaN, which is said."""
+    beyond = (np.abs(flow) >= flow.shape[:2]).any(-1)
+    if not beyond.any():
+        return Known(flow)
+    row, col = flow[beyond][0]
+    said = (f"Note: {beyond.sum()} of {np.isfinite(flow).all(-1).sum()} true motions in {name}, such as {row:g} rows and {col:g} "
+            f"columns, are beyond its {flow.shape[1]}x{flow.shape[0]} pixels: they are taken as unknown")
+    return Known(np.where(beyond[..., None], np.nan, flow), (said,))
+
+
+def _of_other_motions(truth: np.ndarray, vectors: np.ndarray) -> tuple[str, ...]:
+    """What is to be said where true motions (H, W, 2) lie outside the window of the labels."""
+    known = truth[np.isfinite(truth).all(-1)]
+    outside = int(((known < vectors.min(0) - 0.5) | (known > vectors.max(0) + 0.5)).any(-1).sum())
+    return (f"Note: {outside} of {len(known)} true motions lie outside the labels, {_in_words(vectors)}",) if outside else ()
 
 
 def _outermost(window: MotionWindow) -> np.ndarray:
