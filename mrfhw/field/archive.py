@@ -88,7 +88,7 @@ class _Bounded:
 
 
 @contextlib.contextmanager
-def _as_damage(path: Path) -> Iterator[None]:
+def _as_damage(path: Path, what: str = "") -> Iterator[None]:
     """Around what zipfile and NumPy read of a file: what they raise of a damaged one, as one line."""
     try:
         yield
@@ -97,7 +97,7 @@ def _as_damage(path: Path) -> Iterator[None]:
     except MemoryError:
         raise ProblemError(f"{path} takes more memory than there is: give a smaller field") from None
     except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, RuntimeError, OSError, KeyError) as error:
-        raise damaged(path, " ".join(str(error).split())[:80] or "it ends too soon") from None
+        raise damaged(path, what + (" ".join(str(error).split())[:80] or "it ends too soon")) from None
 
 
 class Archive:
@@ -130,16 +130,15 @@ class Archive:
         """What a member's header says. Raises ProblemError for what is no array of numbers or text, and where the member has
         another size."""
         with self._member(name) as stream:
-            try:
+            with _as_damage(self._path, f"{name}: "):
                 version = np.lib.format.read_magic(stream)
-                read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
-                if read is None:
-                    raise ProblemError(f"{self._path}: {name} has version {version[0]}.{version[1]} of NumPy's format; 1.0 and 2.0 "
-                                       "are read: write it with np.savez")
+            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+            if read is None:
+                raise ProblemError(f"{self._path}: {name} has version {version[0]}.{version[1]} of NumPy's format; 1.0 and 2.0 are "
+                                   "read: write it with np.savez")
+            try:
                 shape, fortran, dtype = read(stream, max_header_size=HEADER_BYTES)
-            except ValueError as error:
-                if isinstance(error, ProblemError):
-                    raise
+            except Exception as error:  # NumPy reads it with Python's parser, which raises whatever broken text brings about
                 raise damaged(self._path, f"{name}: {' '.join(str(error).split())[:80]}") from None
             begin = stream.tell()
         if dtype.hasobject or dtype.kind not in "biufU":

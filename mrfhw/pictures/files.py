@@ -218,7 +218,9 @@ def converted(image: Image.Image, mode: str, name: str) -> Image.Image:
     """The image in "L" or "RGB". Raises ProblemError for modes without a plain conversion to them."""
     if image.mode in ("LAB", "HSV"):  # Pillow's conversions of these are none that colour management would give
         raise ProblemError(f"{name} has pixels of mode {image.mode}; they cannot be made grey here: convert it to 8-bit grey")
-    return image if image.mode == mode else image.convert(mode)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a palette whose transparency says that all is opaque
+        return image if image.mode == mode else image.convert(mode)
 
 
 def pixels(image: Image.Image) -> np.ndarray:

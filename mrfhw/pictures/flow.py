@@ -49,7 +49,8 @@ def read_flow(path: str | Path) -> np.ndarray:
         flow = np.empty((height, width, 2))
         for top in range(0, height, _ROWS):  # so that no more than the flow is in memory
             rows = flow[top:top + _ROWS]
-            rows[:] = np.fromfile(file, "<f4", rows.size).reshape(rows.shape)[..., ::-1]
+            with np.errstate(invalid="ignore"):  # of signalling NaN
+                rows[:] = np.fromfile(file, "<f4", rows.size).reshape(rows.shape)[..., ::-1]
             rows[_unknown(rows)] = np.nan
     return flow
 
@@ -71,7 +72,8 @@ def flow_of(given: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf" or array.ndim != 3 or array.shape[2] != 2 or array.size == 0:
         raise ProblemError(f"the true motions are of type {array.dtype} and shape {array.shape}; they are (rows, columns, 2), "
                            "along columns and then along rows: give such an array, or a .flo file")
-    flow = array[..., ::-1].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        flow = array[..., ::-1].astype(np.float64)
     flow[_unknown(flow)] = np.nan
     return flow
 

@@ -109,7 +109,9 @@ def _of_image(decoded: Decoded) -> Grey:
     image, name, white, notes = decoded.image, decoded.name, decoded.white, decoded.notes
     check_opaque(decoded)
     if image.mode == "F":
-        return Grey(name=name, values=pixels(image).astype(np.float64), kind="float", notes=notes)
+        with np.errstate(invalid="ignore"):  # of signalling NaN
+            values = pixels(image).astype(np.float64)
+        return Grey(name=name, values=values, kind="float", notes=notes)
     if image.mode.startswith("I"):
         values = whole(image, name)
         kind = "byte" if decoded.bits <= 8 else "word" if decoded.bits == 16 else "wide"

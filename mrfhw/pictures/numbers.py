@@ -199,7 +199,8 @@ def known_disparity(given: Any, scale: float, name: str) -> Known:
     if is_path(given):
         return _disparity(given, scale)
     _check_scale(scale)
-    array = _plain(unmasked(given, 0), name, "a disparity at each pixel, 0 where unknown").astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of signalling NaN
+        array = _plain(unmasked(given, 0), name, "a disparity at each pixel, 0 where unknown").astype(np.float64)
     return Known(np.where(np.isfinite(array), array, 0.0) / scale)
 
 
