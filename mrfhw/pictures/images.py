@@ -6,6 +6,7 @@ Every failure is a `ProblemError` of one line.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,11 @@ from mrfhw.pictures.restored import Source
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["Inputs", "Reading", "Window", "check_size", "crop", "disparity_of", "grey_data", "is_path", "load_disparity",
-           "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window",
-           "segments_of"]
+           "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "mask_with_notes", "name_of",
+           "parse_window", "segments_of"]
 
+GREYS_OF_A_PICTURE = 0.1  # share of a mask's pixels that are neither 0 nor the greatest, above which it looks like a picture
+MUCH_HIDDEN = 0.5  # share of the pixels that a mask hides, above which it looks like an exchanged one
 NARROW = 64  # greys of 256: pictures with fewer have use for a stretch
 
 Window = tuple[int, int, int, int]
@@ -69,16 +72,16 @@ class Inputs:
 
 
 def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),
-                also: Mapping[str, Any] = MappingProxyType({}), seen: np.ndarray | None = None) -> Inputs:
+                also: Mapping[str, Any] = MappingProxyType({}), seen: Mapping[str, np.ndarray] = MappingProxyType({})) -> Inputs:
     """The pictures of a run, such as a pair, by one scale: `load_grey` says how each file is read, `grey_data` each array.
 
     pictures: paths, arrays or Pillow images by what messages call them. also: further ones, appended to the results, that are read
-    by the same map and do not change it, such as the clean picture behind a noisy one. seen: bool (H, W), False at pixels of
-    `pictures` that say nothing, neither of the scale.
+    by the same map and do not change it, such as the clean picture behind a noisy one. seen: of some of `pictures` bool (H, W),
+    False at pixels that say nothing, neither of the scale.
     Raises ProblemError for what `load_grey` and `grey_data` refuse, for pictures without a common scale, and for a stretch of one
     grey.
     """
-    greys = [grey_of(given, name, seen) for name, given in pictures.items()]
+    greys = [grey_of(given, name, seen.get(name)) for name, given in pictures.items()]
     return _inputs([*greys, *(grey_of(given, name) for name, given in also.items())], len(pictures), data_bits, reading)
 
 
@@ -139,14 +142,19 @@ def load_mask(path: str | Path) -> np.ndarray:
 
     Raises ProblemError for what is not an image, for transparent pixels and for values that are not finite.
     """
-    image = decode(path).image
+    return _mask_values(path) != 0
+
+
+def _mask_values(path: str | os.PathLike[str]) -> np.ndarray:
+    """(H, W): the numbers of a mask's file, of colours the greatest."""
+    image = decode(Path(path)).image
     check_opaque(image, str(path))
     if not is_grey(image):
-        return np.asarray(converted(image, "RGB", str(path))).max(-1) > 0
+        return np.asarray(np.asarray(converted(image, "RGB", str(path))).max(-1))
     values: np.ndarray = np.asarray(image.getchannel(0) if image.mode in ("LA", "La") else image)
     if not np.isfinite(values).all():
         raise ProblemError(f"{path} has pixels that are no finite numbers; a mask is 0 where unknown: convert it to 8-bit grey")
-    return values != 0
+    return values
 
 
 def load_segments(path: str | Path) -> np.ndarray:
@@ -186,14 +194,24 @@ def _plain(given: Any, name: str, what: str) -> np.ndarray:
     return array
 
 
-def mask_of(given: Any, name: str) -> np.ndarray:
-    """A mask, bool (H, W): of a file as `load_mask` reads it, of an array False where it is 0. Raises ProblemError."""
+def mask_with_notes(given: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """A mask, bool (H, W), of a file as `load_mask` reads it, of an array False where it is 0; and what is to be said of it: one
+    line where it looks like a picture, or like a mask whose two values are exchanged. Raises ProblemError."""
     if is_path(given):
-        return load_mask(given)
-    array = _plain(given, name, "0 where a pixel is unknown")
-    if not np.isfinite(array).all():
-        raise ProblemError(f"the {name} has values that are no finite numbers; it is 0 where a pixel is unknown: give booleans")
-    return array != 0
+        values = _mask_values(given)
+    else:
+        values = _plain(given, name, "0 where a pixel is unknown")
+        if not np.isfinite(values).all():
+            raise ProblemError(f"the {name} has values that are no finite numbers; it is 0 where a pixel is unknown: give booleans")
+    known, called = values != 0, name_of(given, f"the {name}")
+    between, hidden = float(np.mean(known & (values != values.max()))), float(1 - known.mean())
+    if between > GREYS_OF_A_PICTURE:
+        return known, (f"Note: {called} has {len(np.unique(values))} values, at {100 * between:.0f} % of the pixels neither 0 nor "
+                       "the greatest, and only 0 is unknown: is it a mask, not a picture?",)
+    if MUCH_HIDDEN < hidden < 1:
+        return known, (f"Note: {called} is 0, which is unknown, at {100 * hidden:.0f} % of the pixels: are 0 and the other value "
+                       "exchanged?",)
+    return known, ()
 
 
 def segments_of(given: Any, name: str) -> np.ndarray:

@@ -26,7 +26,7 @@ from mrfhw.field.problem import ProblemError
 from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.options import Given, Option
-from mrfhw.pictures.images import load_inputs, mask_of, name_of
+from mrfhw.pictures.images import load_inputs, mask_with_notes, name_of
 from mrfhw.pictures.restored import Restoring
 from mrfhw.report.exchange import picture_bytes
 
@@ -46,8 +46,9 @@ def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | 
         raise ProblemError(f"noise is {noise}; a deviation of 8-bit grey is 0 to 255: give a number between them")
     bits = common.widths.data_bits
     values = grey_levels(levels, bits)
-    seen = None if mask is None else mask_of(mask, "mask")
-    inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth}, seen=seen)
+    seen, odd = (None, ()) if mask is None else mask_with_notes(mask, "mask")
+    inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth},
+                         seen={} if seen is None else {"image": seen})
     images = {"image": inputs.data[0], "picture": inputs.pictures[0]}
     if seen is not None:
         images["mask"] = seen
@@ -76,7 +77,7 @@ def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | 
         annealing=common.anneal, inputs=shown, scale=scale,
         restoring=Restoring(source=inputs.sources[0].cut(common.window), stretched_from=inputs.range if inputs.stretched else None,
                             observed=observed),
-        notes=range_note([name_of(image, "image")], inputs),
+        notes=odd + range_note([name_of(image, "image")], inputs),
         truth=DenoisingTruth(cut["truth image"], grey, scale.values) if truth is not None else None,
         settings=common.settings("denoise", problem, image=name_of(image, "array"), labels=levels,
                                  mask=None if mask is None else name_of(mask, "array"),
