@@ -23,7 +23,7 @@ from mrfhw.system.errors import ProblemError
 
 __all__ = ["DATA", "Matching", "MatchingTuned"]
 
-DATA = Option(name="data", choices=("census", "grey"), said="census, where a preset's machine can",
+DATA = Option(name="data", choices=("census", "grey"), rare=True, said="census, where a preset's machine can",
               help="What pixels are compared by: which of their neighbours are darker, or their own grey.")
 
 

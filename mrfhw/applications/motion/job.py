@@ -93,7 +93,7 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
                                 truth=None if truth is None else name_of(truth, "array"), both_ways=two_ways,
-                                **found.known.settings(mask))
+                                unconfirmed=None if both is None else both.unconfirmed, **found.known.settings(mask))
         | ({"initial": START_FOUND} if by_paths else {}))
 
 

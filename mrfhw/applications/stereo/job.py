@@ -71,7 +71,8 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
         settings=found.settings("stereo", problem, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
                                 min_disparity=min_disparity, range_found=range_found,
                                 truth=None if truth is None else name_of(truth, "array"),
-                                truth_scale=truth_scale, both_ways=two_ways, **found.known.settings(mask)))
+                                truth_scale=truth_scale, both_ways=two_ways,
+                                unconfirmed=None if first is None else first.unconfirmed, **found.known.settings(mask)))
 
 
 def _in_words(first: int, labels: int) -> str:
