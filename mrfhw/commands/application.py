@@ -186,6 +186,8 @@ def run_command(app: Application) -> click.Command:
             records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
             check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output, names,
                           [path for path in sources if path not in (checkpoint, resume)])
+            for doubt in job.doubts:
+                click.echo(doubt, err=True)
             found = solved(runner)
         job = found.job
         report = outputs.write_outputs(output, job, found.solution, command=_command_line(), clock_hz=hz, page=not no_report,

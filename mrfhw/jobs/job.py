@@ -88,10 +88,12 @@ class First:
 
     runs: problems and their runs, solved one after the other by the job's backend; there may be none.
     then: their results to what they change of the job, by the names of its fields.
+    unconfirmed: of matching both ways, the share of the pixels that the other picture does not confirm, by what is known before.
     """
 
     runs: tuple[tuple[Problem, Run], ...]
     then: Callable[[list[Result]], dict[str, Any]]
+    unconfirmed: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +110,10 @@ class Job:
     first: what must be sampled before; `prior` has its results afterwards, without histograms and sums.
     maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
-    ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
+    ends: labels at the ends of a range of values that may be too small, and what to give then, "" where it is not; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8.
     notes: what is to be said of the inputs, one line each.
+    doubts: what of the inputs makes any answer doubtful, one line each; to be said before anything is sampled, and afterwards.
     labels_found: which labels were found from the inputs, in words; "" where they were given.
     restoring: of denoising, from its grey to the picture in its own type, depth and colours.
     finer: to values between those of labels.
@@ -134,6 +137,7 @@ class Job:
     ends: tuple[np.ndarray, str] | None = None
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     labels_found: str = ""
     restoring: Restoring | None = None
     finer: Finer | None = None

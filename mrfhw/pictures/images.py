@@ -16,13 +16,13 @@ import numpy as np
 
 from mrfhw.pictures.depth import scaled
 from mrfhw.pictures.greys import Grey, check_size, grey_of, is_path, name_of
-from mrfhw.pictures.numbers import disparity_of, load_disparity, load_mask, load_segments, mask_of, segments_of
+from mrfhw.pictures.numbers import disparity_of, load_disparity, load_mask, load_segments, segments_of
 from mrfhw.pictures.restored import Source
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["Inputs", "Reading", "Window", "check_size", "crop", "disparity_of", "grey_data", "is_path", "load_disparity",
-           "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window",
-           "segments_of"]
+           "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "name_of",
+           "parse_window", "segments_of"]
 
 NARROW = 64  # greys of 256: pictures with fewer have use for a stretch
 
@@ -69,16 +69,16 @@ class Inputs:
 
 
 def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),
-                also: Mapping[str, Any] = MappingProxyType({}), seen: np.ndarray | None = None) -> Inputs:
+                also: Mapping[str, Any] = MappingProxyType({}), seen: Mapping[str, np.ndarray] = MappingProxyType({})) -> Inputs:
     """The pictures of a run, such as a pair, by one scale: `load_grey` says how each file is read, `grey_data` each array.
 
     pictures: paths, arrays or Pillow images by what messages call them. also: further ones, appended to the results, that are read
-    by the same map and do not change it, such as the clean picture behind a noisy one. seen: bool (H, W), False at pixels of
-    `pictures` that say nothing, neither of the scale.
+    by the same map and do not change it, such as the clean picture behind a noisy one. seen: of some of `pictures` bool (H, W),
+    False at pixels that say nothing, neither of the scale.
     Raises ProblemError for what `load_grey` and `grey_data` refuse, for pictures without a common scale, and for a stretch of one
     grey.
     """
-    greys = [grey_of(given, name, seen) for name, given in pictures.items()]
+    greys = [grey_of(given, name, seen.get(name)) for name, given in pictures.items()]
     return _inputs([*greys, *(grey_of(given, name) for name, given in also.items())], len(pictures), data_bits, reading)
 
 

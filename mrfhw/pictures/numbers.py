@@ -23,6 +23,8 @@ __all__ = ["Known", "disparity_of", "known_disparity", "known_mask", "known_segm
            "load_segments", "mask_of", "segments_of"]
 
 _MODES = ("L", "P", "I", "I;16", "I;16B", "I;16L")
+GREYS_OF_A_PICTURE = 0.1  # share of a mask's pixels that are neither 0 nor the greatest, above which it looks like a picture
+MUCH_HIDDEN = 0.5  # share of the pixels that a mask hides, above which it looks like an exchanged one
 _VOID = (0xFF, 0xFFFF)  # numbers of segments that stand for none where the number before is no segment
 
 
@@ -91,11 +93,24 @@ def _mask(path: str | Path) -> Known:
     check_opaque(decoded)
     notes = (f"Note: {name} is a JPEG, which does not keep black exactly: give a PNG",) if decoded.lossy else ()
     if not is_grey(image):
-        return Known(pixels(converted(image, "RGB", name)).max(-1) > 0, decoded.notes + notes)
+        return _of_mask(pixels(converted(image, "RGB", name)).max(-1), name, decoded.notes + notes)
     values = pixels(image.getchannel(0) if image.mode in ("LA", "La") else image)
     if not np.isfinite(values).all():
         raise ProblemError(f"{name} has pixels that are no finite numbers; a mask is 0 where unknown: convert it to 8-bit grey")
-    return Known(values != 0, decoded.notes + notes)
+    return _of_mask(values, name, decoded.notes + notes)
+
+
+def _of_mask(values: np.ndarray, name: str, notes: tuple[str, ...] = ()) -> Known:
+    """Of a mask's numbers (H, W), with a line where it looks like a picture, or like a mask whose two values are exchanged."""
+    known = values != 0
+    between, hidden = float(np.mean(known & (values != values.max()))), float(1 - known.mean())
+    if between > GREYS_OF_A_PICTURE:
+        notes += (f"Note: {name} has {len(np.unique(values))} values, at {100 * between:.0f} % of the pixels neither 0 nor "
+                  "the greatest, and only 0 is unknown: is it a mask, not a picture?",)
+    elif MUCH_HIDDEN < hidden < 1:
+        notes += (f"Note: {name} is 0, which is unknown, at {100 * hidden:.0f} % of the pixels: are 0 and the other value "
+                  "exchanged?",)
+    return Known(known, notes)
 
 
 def load_segments(path: str | Path) -> np.ndarray:
@@ -155,7 +170,7 @@ def known_mask(given: Any, name: str) -> Known:
     array = _plain(given, name, "0 where a pixel is unknown")
     if not np.isfinite(array).all():
         raise ProblemError(f"the {name} has values that are no finite numbers; it is 0 where a pixel is unknown: give booleans")
-    return Known(array != 0)
+    return _of_mask(array, f"the {name}")
 
 
 def mask_of(given: Any, name: str) -> np.ndarray:

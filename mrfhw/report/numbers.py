@@ -122,11 +122,13 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
     if job.problem.unclamped_sites < job.problem.sites and isinstance(job.run.initial, str) and job.run.initial == "random":
         lines.append("the clamped sites keep the labels that they begin with, which are random, and others in each chain: give "
                      "initial, the labels to be kept")
-    if job.ends is not None and at_an_end is not None and at_an_end > MANY_AT_AN_END:
+    if job.ends is not None and job.ends[1] and at_an_end is not None and at_an_end > MANY_AT_AN_END:
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:
         lines.append(NO_ARVIZ)
-    for doubt in (job.application.doubt(analysis.metrics), doubtful(convergence),
+    lines += job.doubts
+    # More sweeps are no way out of what the inputs make doubtful.
+    for doubt in (job.application.doubt(analysis.metrics), None if job.doubts else doubtful(convergence),
                   None if solution.results[0].cycles is None else _saturated(job, solution.last)):
         if doubt is not None:
             lines.append(doubt)

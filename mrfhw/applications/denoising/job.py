@@ -49,7 +49,8 @@ def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | 
     values = grey_levels(levels, bits)
     hidden = None if mask is None else known_mask(mask, "mask")
     seen = None if hidden is None else hidden.values
-    inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth}, seen=seen)
+    inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth},
+                         seen={} if seen is None else {"image": seen})
     images = {"image": inputs.data[0], "picture": inputs.pictures[0]}
     if seen is not None:
         images["mask"] = seen
