@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from mrfhw.machine.config import Config
 from mrfhw.pictures.restored import Restoring
 from mrfhw.placement.temperature import coefficients
 
-__all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Truth", "energy_settings"]
+__all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Measured", "Truth", "energy_settings"]
 
 START_FOUND = "labels found from the pictures"  # of `Run.initial`, in a report
 
@@ -59,6 +59,15 @@ class Truth(Protocol):
 
     def error(self, labels: np.ndarray) -> np.ndarray:
         """Each pixel's error, float64 (H, W), NaN where the truth is unknown. labels: as of `metrics`."""
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """A truth that also judges answers between labels, by which the quality of a run is then told."""
+
+    def quality(self, values: np.ndarray) -> dict[str, float | None]:
+        """Those of the measures of `Truth.metrics` that judge the answer itself. values: (H, W, D) float64, as
+        LabelScale.values."""
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class MotionTruth:
     """True motions. flow: (H, W, 2) float64, (row, column) in pixels, NaN where unknown. vectors: (L, 2) of the labels,
     all motions by whole pixels within a rectangle (`motion_vectors`).
 
-    Quality, in pixels over known pixels: `epe`, the mean length of the difference (end-point error) of the mode,
+    Quality, in pixels over known pixels: `epe`, the mean length of the difference (end-point error) of the answer,
     `epe_mean`, that of the posterior mean, `epe_flow`, that of the motion between pixels (`mrfhw.applications.motion.finer`), and
     `epe_least`, that of the nearest vector at every pixel, which no choice of labels goes below.
     """
@@ -130,9 +130,13 @@ class MotionTruth:
         """End-point error of (H, W) labels in pixels, float64 (H, W), NaN where unknown."""
         return end_point_error(self.vectors[labels], self.picture)
 
+    def quality(self, values: np.ndarray) -> dict[str, float | None]:
+        """`epe` of (H, W, 2) motions."""
+        return {"epe": self._mean(values)}
+
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels, of the (H, W, 2) posterior mean and of finer motions (H, W, 2)."""
-        quality = {"epe": self._mean(self.vectors[labels])}
+        quality = self.quality(self.vectors[labels])
         for name, estimate in (("epe_mean", mean), ("epe_flow", finer)):
             if estimate is not None:
                 quality[name] = self._mean(estimate)

@@ -14,9 +14,9 @@ class Disparity(Answer):
 
     @property
     def disparity(self) -> np.ndarray:
-        """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the median of the
-        posterior, between whole pixels; with estimate="mean" the mean; of the last sample, or where the run annealed, whole
-        pixels."""
+        """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the most frequent one, to
+        half a pixel (`mrfhw.analysis.uncertainty.Uncertainty.halves`); with estimate="mean" the mean; of the last sample, or where
+        the run annealed, whole pixels. What metrics, disparity.pfm and disparity.png have is the same."""
         return self._analysis.answer[..., 0].astype(np.float32)
 
     @property

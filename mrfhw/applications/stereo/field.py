@@ -125,7 +125,7 @@ def bad_pixels(labels: np.ndarray, min_disparity: int, truth: np.ndarray, thresh
 class StereoTruth:
     """True disparities. disparity: (H, W) float64 in pixels, 0 where unknown (Middlebury's convention).
 
-    Quality: `bad_1` and `bad_2`, percent of known pixels, occluded ones included, that are off by more than 1 and 2
+    Quality of the answer: `bad_1` and `bad_2`, percent of known pixels, occluded ones included, that are off by more than 1 and 2
     pixels; `epe`, their mean absolute error in pixels, `epe_mean`, that of the posterior mean, and `epe_median`, that of the
     interpolated median, a disparity of parts of pixels.
     """
@@ -143,12 +143,17 @@ class StereoTruth:
         """|disparity - truth| in pixels, float64 (H, W), NaN where unknown; labels: (H, W)."""
         return np.abs(labels.astype(np.float64) + self.min_disparity - self.picture[..., 0])
 
+    def quality(self, values: np.ndarray) -> dict[str, float | None]:
+        """`bad_1`, `bad_2` and `epe` of (H, W, 1) disparities."""
+        disparity, known = values[..., 0], self.disparity != 0
+        error = np.abs(disparity - self.picture[..., 0])[known]
+        return {**{f"bad_{limit}": bad_pixels(disparity, 0, self.disparity, limit) for limit in (1, 2)},
+                "epe": float(error.mean()) if known.any() else None}
+
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the disparity."""
         known = self.disparity != 0
-        quality: dict[str, float | None] = {
-            f"bad_{limit}": bad_pixels(labels, self.min_disparity, self.disparity, limit) for limit in (1, 2)}
-        quality["epe"] = float(self.error(labels)[known].mean()) if known.any() else None
+        quality = self.quality((labels.astype(np.float64) + self.min_disparity)[..., None])
         if mean is not None:
             error = np.abs(mean - self.picture)[known]
             quality["epe_mean"] = float(error.mean()) if known.any() else None
