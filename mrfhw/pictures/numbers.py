@@ -20,7 +20,7 @@ from mrfhw.pictures.greys import is_path
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["Known", "disparity_of", "known_disparity", "known_mask", "known_segments", "load_disparity", "load_mask",
-           "load_segments", "mask_of", "segments_of"]
+           "load_segments", "segments_of"]
 
 _MODES = ("L", "P", "I", "I;16", "I;16B", "I;16L")
 GREYS_OF_A_PICTURE = 0.1  # share of a mask's pixels that are neither 0 nor the greatest, above which it looks like a picture
@@ -171,11 +171,6 @@ def known_mask(given: Any, name: str) -> Known:
     if not np.isfinite(array).all():
         raise ProblemError(f"the {name} has values that are no finite numbers; it is 0 where a pixel is unknown: give booleans")
     return _of_mask(array, f"the {name}")
-
-
-def mask_of(given: Any, name: str) -> np.ndarray:
-    """The values of `known_mask`."""
-    return known_mask(given, name).values
 
 
 def known_segments(given: Any, name: str) -> Known:
