@@ -16,6 +16,7 @@ import numpy as np
 
 from mrfhw.analysis.trace import Trace
 from mrfhw.jobs.label_scale import LabelScale
+from mrfhw.system.docstrings import keep_docstrings
 
 __all__ = ["NO_ARVIZ", "apart", "converged", "diagnose", "doubtful", "energy_rhat", "least_looks", "undiagnosed", "verdict"]
 
@@ -33,6 +34,7 @@ def least_looks(chains: int) -> int:
 
 def _arviz() -> Any:
     """The diagnostics of ArviZ on arrays, which need NumPy and SciPy alone; None without it."""
+    keep_docstrings("arviz_stats")  # which adds to its own
     try:
         from arviz_stats.base import array_stats
     except ImportError:
