@@ -35,8 +35,8 @@ MORE = 4  # times the default sweeps are what a chain has at most, where chains 
 
 SEED_HELP = ("Seed of all random numbers. Each further chain has the next seed, so runs to be compared need seeds at least "
              "--chains apart.")
-MOST_HELP = ("Where the energy's R-hat is not that of a converged run after the sweeps, go on to twice as many, and so on up to N, "
-             "with all sweeps before as burn-in.")
+MOST_HELP = ("Where the chains do not agree after the sweeps and more help, go on to twice as many, and so on up to N, with "
+             " all sweeps before as burn-in.")
 # Parameters of an application's problem that are options, where it has them.
 ENERGIES = (
     Option(name="alpha", type=int, rare=True, help="Weight of the singleton."),

@@ -171,7 +171,7 @@ class Job:
         settings, notes = {**self.settings, "sweeps": run.sweeps, "burn_in": run.burn_in}, self.notes
         if run.burn_in >= self.run.sweeps:
             settings["sweeps_too_few"] = self.run.sweeps
-            notes = (*notes, f"{self.run.sweeps} sweeps were too few, by the energy's R-hat: the run went on to {run.sweeps}, of "
+            notes = (*notes, f"{self.run.sweeps} sweeps were too few, by R-hat: the run went on to {run.sweeps}, of "
                      f"which {run.burn_in} are burn-in")
         return dataclasses.replace(self, run=run, notes=notes, settings=settings)
 

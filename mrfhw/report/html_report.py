@@ -14,7 +14,7 @@ from mrfhw.analysis.convergence import verdict
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.jobs.job import Job
 from mrfhw.machine.derived import Derived
-from mrfhw.report.figures import WIDTH, Figure, input_name, width_title
+from mrfhw.report.figures import MIXING, WIDTH, Figure, input_name, width_title
 
 __all__ = ["page"]
 
@@ -117,7 +117,7 @@ def _answer(job: Job, report: Mapping[str, Any]) -> str:
     chains = len(report["chains"])
     how = f"{_count(report['sweeps'], 'sweep')}" + (f" in each of {chains} chains" if chains > 1 else "")
     if (few := job.settings.get("sweeps_too_few")) is not None:
-        how += f" ({few} were too few, by the energy's R-hat)"
+        how += f" ({few} were too few, by R-hat)"
     found_name = report["answer"] or f"the {_estimate_name(job)}"
     words = (f"{found_name[0].upper()}{found_name[1:]} at {_count(job.problem.sites, 'site')} "
              f"({report['columns']}x{report['rows']}), of {report['labels']} labels, after {how} by the backend "
@@ -205,6 +205,9 @@ def _convergence(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
     parts = [f'<p class="verdict">{escape(verdict(found))}</p>',
              _figure(drawn["energy.png"], "Energy of each chain.", "wide")]
     energy, sites = found["energy"], found["sites"]
+    if MIXING in drawn:
+        parts.append(_figure(drawn[MIXING], "Watched sites, with a ring where they have not mixed; behind them, where each chain's "
+                             "histogram is known, how far these are apart, some of it by chance.", "wide"))
     if energy is not None and sites is not None:
         rows = [
             ("R-hat", _number(energy["rhat"]), _number(sites["rhat_median"]), _number(sites["rhat_worst"])),
@@ -219,6 +222,9 @@ def _convergence(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
             ("of those that moved, R-hat above 1.01", _percent(sites["rhat_above_1.01"]), ""),
             ("R-hat above 1.05", _percent(sites["rhat_above_1.05"]), ""),
             ("R-hat infinite", _percent(sites["rhat_infinite"]), "each chain stays at a label of its own"),
+            ("of all watched, not mixed", _percent(sites["not_mixed"]),
+             f"R-hat of their labels {_number(sites['not_mixed_rhat'])} or more; a converged run leaves "
+             f"{_percent(sites['not_mixed_limit'])} at most"),
         ]))
         parts.append(f'<p class="note">Rank-normalised split R-hat and effective sample size (ESS) of '
                      f"{_count(found['looks'], 'look')} after the burn-in in each of {_count(found['chains'], 'chain')} "

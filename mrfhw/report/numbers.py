@@ -111,7 +111,7 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
     lines, convergence = [], analysis.convergence
     if solution.given_up:
         lines.append(f"stopped in a longer run of {solution.asked} sweeps: this is the answer of the {job.run.sweeps} before, "
-                     "which were too few by the energy's R-hat")
+                     "which were too few by R-hat")
     elif solution.asked is not None:
         counted = solution.sums if solution.counts is None else solution.counts
         nothing = counted is not None and not counted.any()

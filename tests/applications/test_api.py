@@ -53,7 +53,8 @@ def test_a_pair(pair, tmp_path):
     assert np.abs(answer.disparity - answer.labels).mean() < 1
     assert answer.metrics["bad_1"] < 40
     limit = answer.report["convergence"]["rhat_limit"]
-    assert answer.converged is (True if answer.rhat < 1.05 else None if answer.rhat < limit else False)
+    assert answer.not_mixed == answer.report["convergence"]["sites"]["not_mixed"] <= 0.1
+    assert answer.converged in ((True, None) if answer.rhat < 1.05 else (None if answer.rhat < limit else False,))
     assert not answer.stopped
     paths = answer.save(tmp_path / "out")
     assert all(path.is_file() for path in paths)
