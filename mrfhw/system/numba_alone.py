@@ -64,7 +64,10 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return of
 
 
-class _Cache(numba.core.caching.FunctionCache):  # type: ignore[misc]
+_FunctionCache: Any = numba.core.caching.FunctionCache
+
+
+class _Cache(_FunctionCache):  # type: ignore[misc]
     """numba's own looks at the file of the function alone, and fails where a file cannot be read or written."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
