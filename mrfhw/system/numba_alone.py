@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
 
 from mrfhw.system.errors import ProblemError
@@ -20,17 +20,18 @@ from mrfhw.system.errors import ProblemError
 __all__ = ["njit", "numba"]
 
 
-def _import() -> ModuleType:
+def _import() -> Any:
     """numba. Raises ProblemError where the environment tells it what it cannot do, or not to compile."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
         try:
             found = importlib.import_module("numba")
         except Exception as error:
-            given = ", ".join(f"{name}={value:.40}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_"))
+            given = ", ".join(f"{name}={' '.join(value.split()):.40}" for name, value in sorted(os.environ.items())
+                              if name.startswith("NUMBA_"))
             if not given or isinstance(error, ImportError):
                 raise
-            why = str(error).splitlines()[0].rstrip(".")
+            why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             raise ProblemError(f"the environment has {given}, which numba does not take ({why}): unset it") from None
     if found.config.DISABLE_JIT:
         raise ProblemError("NUMBA_DISABLE_JIT is set; the loops of this program use instructions that Python does not have and run "
@@ -38,7 +39,7 @@ def _import() -> ModuleType:
     return found
 
 
-numba = _import()
+numba: Any = _import()
 
 _UNUSED = "scipy.linalg"
 
