@@ -4,8 +4,8 @@
 
 For every machine: mean and largest total variation to the exact distribution (as `python -m studies.statistics`, at T = 4); on a
 stereo pair, beside float64: bad pixels of the mode, the mean total variation of the sites' histograms to those of
-float64, R-hat and ESS of the energy and of a sample of sites. The pair's weights are eight times the application's default,
-so that narrow energies have to cap or to shift.
+float64, R-hat and ESS of the energy and of a sample of sites, and whether the run has converged by both. The pair's weights are
+eight times the application's default, so that narrow energies have to cap or to shift.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import click
 import numpy as np
 from tqdm import tqdm
 
-from mrfhw.analysis.convergence import diagnose
+from mrfhw.analysis.convergence import converged, diagnose
 from mrfhw.analysis.solution import Solution
 from mrfhw.applications.stereo.field import bad_pixels, disparity_scale, stereo_problem
 from mrfhw.commands.machine_options import OneLineCommand
@@ -84,14 +84,16 @@ def pair(data: Path | None) -> Pair:
 
 def judged(scene: Pair, solution: Solution, reference: np.ndarray) -> dict[str, Any]:
     """Quality of a solution. reference: (H, W, L) float64, the sites' label frequencies in float64."""
-    share = solution.counts / solution.counts.sum(-1, keepdims=True)
     assert solution.trace is not None
+    assert solution.counts is not None
+    share = solution.counts / solution.counts.sum(-1, keepdims=True)
     found = diagnose(solution.trace, disparity_scale(scene.problem.labels, scene.least))
     return {
-        **{f"bad_{k}": bad_pixels(solution.mode, scene.least, scene.truth, k) for k in (1, 2)},
+        **{f"bad_{k}": bad_pixels(solution.counts.argmax(-1), scene.least, scene.truth, k) for k in (1, 2)},
         "histogram_tv": float(np.abs(share - reference).sum(-1).mean() / 2),
         "energy_rhat": found["energy"]["rhat"], "energy_ess": found["energy"]["ess_bulk"],
         "sites_rhat_median": found["sites"]["rhat_median"], "sites_ess_median": found["sites"]["ess_median"],
+        "sites_not_mixed": found["sites"]["not_mixed"], "converged": converged(found),
         "energy_mean": float(solution.trace.energy[:, solution.trace.counted].mean()),
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from mrfhw.analysis.answer import answered, measures, quantified
 from mrfhw.analysis.calibration import calibrate
+from mrfhw.analysis.convergence import more_helps
 from mrfhw.analysis.solution import Solution
 from mrfhw.commands import application as commands
 from mrfhw.commands.machine_options import given_options
@@ -177,7 +179,7 @@ def solved(job: Job, traced: bool = True, backend: str = "model", to_agree: bool
     """
     job = prepared(backend, job, None)
     return job, sample(backend, job.config, job.problem, job.run, chains=CHAINS, traced=traced,
-                       most=job.most_sweeps if to_agree else 0)
+                       most=job.most_sweeps if to_agree else 0, judge=partial(more_helps, scale=job.scale))
 
 
 @dataclass(frozen=True)

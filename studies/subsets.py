@@ -6,9 +6,10 @@
 The field of `mrfhw run` with its defaults (stereo: 64 disparities from 0), by the bit-exact model of 16 tiles. A machine is
 LANES:SLOTS, with 0 slots for all of them. Of each scene and machine: slots of a site, and evaluated; cycles a sweep, and how
 often as many one lane a tile takes; mean energy of the counted sweeps of each chain; the mode's error, the share of pixels
-whose 90 % interval holds the truth, and the effective samples a sweep of the middle one of the sites that are watched. Two chains
-and three seeds. With --cpu the same of backend `cpu`, which has no cycles: in place of
-the slots that are evaluated, the share of the counted visits in which it weighs the labels, as a neighbour has changed.
+whose 90 % interval holds the truth, the effective samples a sweep of the middle one of the sites that are watched, the percent of
+these that have not mixed, and whether the run has converged. Two chains and three seeds. With --cpu the same of backend `cpu`,
+which has no cycles: in place of the slots that are evaluated, the share of the counted visits in which it weighs the labels, as a
+neighbour has changed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import click
 import numpy as np
 from tqdm import tqdm
 
-from mrfhw.analysis.convergence import diagnose
+from mrfhw.analysis.convergence import converged, diagnose
 from mrfhw.analysis.solution import Solution
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.jobs.job import Job
@@ -64,7 +65,8 @@ def main(data: Path | None, scenes: str, machines: list[tuple[int, int]], option
     with tempfile.TemporaryDirectory() as directory:
         given = {scene: words_of(scene, data, Path(directory)) for scene in scenes.split(",")}
         runs = [(scene, machine) for scene in given for machine in [*machines, *([None] if cpu else [])]]
-        click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent,ess_a_sweep")
+        click.echo("scene,lanes,subset_slots,slots,visited,cycles_a_sweep,times_one_lane,energies,errors,coverage_percent,ess_a_sweep,"
+                   "not_mixed_percent,converged")
         for scene, machine in tqdm(runs, leave=False):
             words, found = given[scene], []
             lanes, subset = machine or (1, 0)
@@ -97,12 +99,15 @@ def _weighed(job: Job) -> float:
 
 
 def _quality(found: list[tuple[Job, Solution, Judged]]) -> tuple[str, ...]:
-    """Energies of all chains, and of each seed the error, coverage and effective samples a sweep."""
+    """Energies of all chains, and of each seed the error, coverage, effective samples a sweep, and what is said of convergence."""
     name = next((n for n in ERRORS if n in found[0][2].metrics), None) or next(iter(found[0][2].metrics))
+    diagnosed = [diagnose(one.trace, job.scale) for job, one, _ in found]
     energies = [f"{np.mean(chain):.0f}" for _, one, _ in found for chain in one.trace.energy[:, one.trace.counted]]
     return (" ".join(energies), " ".join(f"{one.metrics[name]:.3f}" for *_, one in found),
             " ".join(f"{one.coverage:.1f}" for *_, one in found),
-            " ".join(f"{diagnose(one.trace, job.scale)['sites']['ess_per_sweep']:.4f}" for job, one, _ in found))
+            " ".join(f"{one['sites']['ess_per_sweep']:.4f}" for one in diagnosed),
+            " ".join(f"{100 * one['sites']['not_mixed']:.1f}" for one in diagnosed),
+            " ".join({True: "yes", False: "no", None: "untold"}[converged(one)] for one in diagnosed))
 
 
 if __name__ == "__main__":

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import math
 
 import numpy as np
 import pytest
+from PIL import Image
 
+import mrfhw
 from mrfhw.analysis.convergence import apart, converged, diagnose, doubtful, more_helps, verdict
 from mrfhw.analysis.mixing import NOT_MIXED, mixing
 from mrfhw.analysis.rhat import by_chance, rhat_of
@@ -16,6 +19,7 @@ from mrfhw.analysis.trace import Trace
 from mrfhw.applications.field.job import label_scale
 from mrfhw.field.problem import Run
 from mrfhw.jobs.label_scale import LabelScale
+from mrfhw.report import pictures
 from mrfhw.runs.chains import sample
 from support.fields_that_do_not_mix import FIELDS
 from support.small_fields import law, random_small_field, spread, total_variation
@@ -218,3 +222,30 @@ def test_histograms_that_are_added_up_say_how_far_chains_were_apart(chains):
     else:
         assert np.array_equal(kept.apart, added.apart)
         assert kept.apart.max() == 1
+
+
+def test_the_map_has_a_ring_for_each_site_that_has_not_mixed(tmp_path):
+    """The command says how many, and the map shows them; a run without figures has none."""
+    field = FIELDS["blocks"]()
+    answer = mrfhw.solve(field.problem, sweeps=200, backend="cpu")
+    assert answer.converged is False
+    assert answer.not_mixed > 2 * NOT_MIXED
+    assert "not converged" in answer.warnings[0]
+    assert "sites that have not mixed" in repr(answer)
+    names = {path.name for path in answer.save(tmp_path / "page")}
+    assert "mixing.png" in names
+    assert "mixing.png" not in {path.name for path in answer.save(tmp_path / "numbers", report=False)}
+    assert mrfhw.solve(field.problem, sweeps=10, backend="cpu").not_mixed is None
+
+
+def _red(png):
+    pixels = np.asarray(Image.open(io.BytesIO(png)).convert("RGB")).astype(int)
+    return int(((pixels[..., 0] > 200) & (pixels[..., 1:] < 60).all(-1)).sum())
+
+
+@pytest.mark.parametrize("behind", [None, np.zeros((20, 30), np.float32)])
+def test_rings_are_where_sites_have_not_mixed(behind):
+    sites = np.array([[2, 3], [10, 20], [15, 5]])
+    none, one, two = (_red(pictures.mixing((20, 30), behind, sites, sites[:count])) for count in (0, 1, 2))
+    assert none == 0 < one < two
+    assert _red(pictures.mixing((20, 30), behind, sites[:0], sites[:0])) == 0

@@ -156,7 +156,7 @@ def stereo(tmp_path_factory):
 def test_the_built_in_scene(stereo):
     _, solution, report, found = stereo
     assert found.text.count("Stereo matching: disparity (pixels)") == 2  # title and heading
-    assert len(found.images) == 10
+    assert len(found.images) == 11
     for heading in ("Inputs", "Estimate", "Quality against the truth", "Uncertainty", "Does uncertainty tell of error?",
                     "Convergence", "Hardware", "Settings", "How to reproduce"):
         assert heading in found.text
@@ -168,6 +168,10 @@ def test_the_built_in_scene(stereo):
     assert "mrfhw run stereo left.png right.png --labels 12" in found.text
     assert report["config_digest"] in found.text
     assert convergence.verdict(report["convergence"]) in found.text
+    sites = report["convergence"]["sites"]
+    assert len(sites["not_mixed_at"]) == round(48 * sites["not_mixed"])
+    assert found.row("of all watched, not mixed")[0] == f"{100 * sites['not_mixed']:.3g} %"
+    assert "mixing.png" in report["files"]
 
 
 def test_uncertainty_tells_of_error_in_the_built_in_scene(stereo):

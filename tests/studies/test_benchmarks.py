@@ -362,3 +362,27 @@ def test_widths_of_motions_that_hold_what_they_say(monkeypatch, tmp_path):
     assert held_back[5:7] == held_back[2:4]  # of which all that are chosen on are the others
     assert together[2] == f"OF_MOTION {held_back[4]}"
     assert all(80 < float(share) < 100 for share in (*chosen[2:4], *chosen[7:], *held_back[5:]))
+
+
+@pytest.mark.slow
+def test_verdicts_on_scenes_are_beside_what_a_longer_run_says(monkeypatch):
+    verdict = importlib.import_module("studies.verdict")
+    monkeypatch.setattr(verdict, "TIMES", 2)
+    done = CliRunner().invoke(verdict.main, ["--size", "24", "40"])
+    assert done.exit_code == 0, done.output
+    head, *rows, last = done.output.splitlines()
+    rows = [row.split(",") for row in rows]
+    assert {len(row) for row in rows} == {len(head.split(","))} == {9}
+    assert [row[2] for row in rows] == ["250", "500", "1000", "200", "400", "800"]
+    assert {row[6] for row in rows} <= {*verdict.SAID.values()}
+    assert all(0 <= float(row[7]) < 0.2 for row in rows)
+    assert last.startswith("built-in: 2 times the sweeps leave ")
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (["--data", ".", "--scenes", "teddy"], "scenes has teddy, of which"),
+    (["--data", ".", "--scenes", "", "--held-back", ""], "scenes and held-back are empty: give some, such as teddy")])
+def test_wrong_words_of_verdicts_are_one_line(words, says):
+    done = CliRunner().invoke(importlib.import_module("studies.verdict").main, words)
+    assert done.exit_code == 2
+    assert says in done.output
