@@ -12,11 +12,9 @@ from PIL import Image
 
 import mrfhw
 from mrfhw.applications.descriptors import census
-from mrfhw.applications.known import GivenMask
-from mrfhw.applications.motion.field import DOUBT_UNKNOWN as OF_MOTION
+from mrfhw.applications.known import DOUBT_UNKNOWN, GivenMask
 from mrfhw.applications.motion.window import find_window
 from mrfhw.applications.stereo.disparity_range import find_range
-from mrfhw.applications.stereo.field import DOUBT_UNKNOWN
 from mrfhw.applications.two_ways import matched_to, shown_behind, unmatched
 from mrfhw.cli import main
 from mrfhw.pictures.borders import filled_beside
@@ -121,7 +119,7 @@ def test_the_same_of_motion():
         answer = mrfhw.motion(first, second, vectors=(5, 5), sweeps=6, **options)
         assert not answer.problem.observed[~known].any()
         assert (answer.problem.shown == known).all()
-        assert (answer._job.doubt[~known] == OF_MOTION).all()
+        assert (answer._job.doubt[~known] == DOUBT_UNKNOWN).all()
         assert answer._job.finer.hidden[~known].all()
     masked = mrfhw.motion(scene.first, scene.second, mask=known, vectors=(5, 5), sweeps=6)
     assert not masked.problem.observed[~known].any()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.applications.known import DOUBT_UNKNOWN
 from mrfhw.applications.matching import MatchingTuned
 from mrfhw.applications.motion.finer import FinerMotion
 from mrfhw.applications.options import Contrast
@@ -17,7 +18,7 @@ from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.pictures.flow import end_point_error
 from mrfhw.samplers.path_start import path_start
 
-__all__ = ["DOUBT", "DOUBT_UNKNOWN", "TUNED", "MotionTruth", "both_ways", "motion_problem", "motion_scale", "motion_vectors"]
+__all__ = ["DOUBT", "TUNED", "MotionTruth", "both_ways", "motion_problem", "motion_scale", "motion_vectors"]
 
 FARTHEST = 4096  # rows or columns of the window's centre
 TUNED = MatchingTuned(
@@ -28,8 +29,6 @@ ASTRAY = 1  # rows or columns by which a motion and the one back may differ wher
 # Probability that a pixel which the second frame does not show, or that is matched wrongly, has any motion, not one like those
 # around it: that of most likelihood (studies/doubt.py).
 DOUBT = 0.12
-# The same where nothing is known of the first frame: that of most likelihood in a frame and a wedge of Venus, the mean of both.
-DOUBT_UNKNOWN = 0.2
 
 
 def motion_vectors(rows: int, cols: int, centre: tuple[int, int] = (0, 0)) -> np.ndarray:

@@ -81,7 +81,7 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
     by_paths = starts and not two_ways
     return Job(
         application=app, config=common.config, problem=problem, annealing=common.anneal, inputs=found.shown,
-        doubt=found.known.doubt(motion.DOUBT_UNKNOWN),
+        doubt=found.known.doubt,
         run=dataclasses.replace(common.run, initial=path_start(problem, tuned.stiffness)) if by_paths else common.run,
         most_sweeps=common.most_sweeps,
         scale=motion_scale(window.rows, window.cols, window.centre),

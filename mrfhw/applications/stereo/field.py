@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.applications.known import DOUBT_UNKNOWN
 from mrfhw.applications.matching import MatchingTuned
 from mrfhw.applications.options import Contrast
 from mrfhw.applications.two_ways import Way, behind, matched_to, mirrored, shown_behind, stage
@@ -14,8 +15,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labe
 from mrfhw.jobs.job import Cooling, First
 from mrfhw.jobs.label_scale import LabelScale
 
-__all__ = ["DOUBT", "DOUBT_OUTSIDE", "DOUBT_UNKNOWN", "TUNED", "StereoTruth", "bad_pixels", "both_ways",
-           "disparity_scale", "stereo_problem"]
+__all__ = ["DOUBT", "DOUBT_OUTSIDE", "TUNED", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
 
 LABELS = 64  # disparities, where neither a caller nor the pictures say how many
 TUNED = MatchingTuned(
@@ -25,8 +25,6 @@ TUNED = MatchingTuned(
 # Probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it; and where the right
 # picture ends before. Those of most likelihood (studies/doubt.py).
 DOUBT, DOUBT_OUTSIDE = 0.18, 0.32
-# The same where nothing is known of the left picture: that of most likelihood in a frame and a wedge of art, the mean of both.
-DOUBT_UNKNOWN = 0.7
 
 
 def stereo_problem(

@@ -58,7 +58,7 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
     first = both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None
     return Job(
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
-        annealing=common.anneal, inputs=found.shown, doubt=found.known.doubt(stereo.DOUBT_UNKNOWN),
+        annealing=common.anneal, inputs=found.shown, doubt=found.known.doubt,
         scale=disparity_scale(labels, min_disparity),
         notes=found.notes(left, right) + (() if known is None else known.notes)
         + (_of_other_disparities(true[0], min_disparity, labels, truth_scale) if true else ()),
