@@ -38,9 +38,9 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
     tuned: MatchingTuned = app.tuned
     if truth is None and "truth_scale" in given:
         raise ProblemError(f"truth-scale is {truth_scale}; it is of a picture of true disparities: give truth, or drop it")
-    known = None if truth is None else _within(known_disparity(truth, truth_scale, "truth image"),
-                                               name_of(truth, "the truth image"))
-    more = {} if known is None else {"truth image": known.values}
+    known = None if truth is None else known_disparity(truth, truth_scale, "truth image")
+    within = None if known is None else _within(known, name_of(truth, "the truth image"))
+    more = {} if within is None else {"truth image": within.values}
     files = {"left image": left, "right image": right}
     finest, range_found, hidden, least = None, labels is None, GivenMask.of(mask), min_disparity
     if labels is None:
@@ -51,6 +51,8 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
                         others, data, label_machine("labels", labels) | squared_machine(others["doubleton"], labels), more, given,
                         hidden, finest, changes=tuned.one_way if one_way or others["anneal"] else None)
     common, (left_data, right_data, *true) = found.common, found.data
+    if known is not None:
+        _check_unit(known.values, name_of(truth, "the truth image"))
     observed, shown = found.known.cut
     problem = stereo_problem(left_data, right_data, labels=labels, min_disparity=min_disparity, schedule=found.schedule,
                              observed=observed, shown=shown, **found.energy)
@@ -60,7 +62,7 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
         annealing=common.anneal, inputs=found.shown, doubt=found.known.doubt,
         scale=disparity_scale(labels, min_disparity),
-        notes=found.notes(left, right) + (() if known is None else known.notes)
+        notes=found.notes(left, right) + (() if within is None else within.notes)
         + (_of_other_disparities(true[0], min_disparity, labels, truth_scale) if true else ()),
         labels_found=_in_words(min_disparity, labels) if range_found else "",
         doubts=(found.unlike(first.unconfirmed, left, right).of_pair(min_disparity, labels, not range_found)
@@ -83,16 +85,17 @@ def _in_words(first: int, labels: int) -> str:
             + (": they are negative where LEFT and RIGHT are exchanged" if first < 0 and last <= 1 else ""))
 
 
-def _within(truth: Known, name: str) -> Known:
-    """True disparities (H, W), those that no pixel of a picture of that width can have as unknown, which is said.
+def _check_unit(truth: np.ndarray, name: str) -> None:
+    """Raises ProblemError where most true disparities (H, W) are of pixels that a picture of that width does not have."""
+    middle = float(np.median(np.abs(truth[truth != 0]))) if truth.any() else 0.0
+    if middle > truth.shape[1]:
+        raise ProblemError(f"{name} has disparities of {middle:g} pixels, and {truth.shape[1]} columns: give truth-scale, the grey "
+                           "value that one pixel of disparity has")
 
-    Raises ProblemError where most are such: their unit is another one.
-    """
+
+def _within(truth: Known, name: str) -> Known:
+    """True disparities (H, W), those that no pixel of a picture of that width can have as unknown, which is said."""
     values, cols = truth.values, truth.values.shape[1]
-    middle = float(np.median(np.abs(values[values != 0]))) if values.any() else 0.0
-    if middle > cols:
-        raise ProblemError(f"{name} has disparities of {middle:g} pixels, and {cols} columns: give truth-scale, the grey value "
-                           "that one pixel of disparity has")
     beyond = np.abs(values) >= cols
     if not beyond.any():
         return truth
