@@ -123,7 +123,7 @@ def mixed(found: dict[str, Any] | None) -> str | None:
     share, limit = sites["not_mixed"], sites["not_mixed_rhat"]
     if not share:
         return f"all {sites['sites']} watched sites have mixed"
-    percent = "100" if share == 1 else f"{100 * share:.2g}"
+    percent = f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
     return f"{percent} % of {sites['sites']} watched sites have not mixed (R-hat of their labels {limit:.3g} or more)"
 
 
