@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import takewhile
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -203,7 +204,7 @@ class Chains:
         self._left: int | None = None  # sweeps of the step under way
         self.stopped = False
         for path in filter(None, (self.keeping.path, self.keeping.resume)):
-            remove_part(path)
+            remove_part(Path(path))
         if self.keeping.path is not None:
             check_writable(self.keeping.path.parent)
         if self.keeping.resume is not None:
