@@ -174,8 +174,8 @@ def apart(trace: Trace, scale: LabelScale | None = None) -> bool:
 
 
 def more_helps(trace: Trace, times: float, scale: LabelScale | None = None) -> bool:
-    """Whether chains that do not agree are to go on, up to so many times as many sweeps: where their energies do not agree, and
-    where more sites have not mixed than a converged run leaves but so many sweeps are likely to be enough for them."""
+    """Whether chains that do not agree are to go on to so many times as many sweeps: where their energies do not agree, and where
+    more sites have not mixed than a converged run leaves but so many sweeps may be enough for them."""
     arviz = _arviz()
     if arviz is None or trace.counted.sum() < least_looks(len(trace.energy)):
         return False

