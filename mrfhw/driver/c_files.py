@@ -9,6 +9,7 @@ from pathlib import Path
 from mrfhw.driver.image import c_constants
 from mrfhw.driver.register_map import c_header
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.machine.ports import AXI_TOP, TOP, MemoryPort
 
 __all__ = ["EXAMPLE", "TEMPLATES", "driver_files", "with_prefix"]
@@ -38,7 +39,7 @@ def driver_files(config: Config, digest: str, port: MemoryPort | None = None, pr
     """
     usual = TOP if port is None else AXI_TOP
     header = f"{prefix or usual}.h"
-    values = {"@HEADER@": header, "@IMAGE@": c_constants()}
+    values = {"@HEADER@": header, "@IMAGE@": c_constants(), "@PACKERS@": f"{Derived.of(config).packers}"}
     files = {header: c_header(config, digest, port)}
     for name in TEMPLATES:
         text = Path(__file__).with_name(name).read_text()

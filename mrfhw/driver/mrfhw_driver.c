@@ -150,9 +150,9 @@ static bool fits_machine(const uint32_t *image, size_t words, const mrfhw_proble
         (p->estimate == MRFHW_ESTIMATE_MEAN && largest(p) >> (0 MRFHW_LMEM_SUM(WIDTH)) != 0))
         return false;
 #undef WIDTH
-    /* Behind the address of a site's entry is that of its second word. */
+    /* The highest bit of an address is that of the tiles. Behind the address of a site's entry is that of its second word. */
     for (at = MRFHW_IMAGE_HEAD_WORDS; at < words - 1; at += MRFHW_IMAGE_PAIR_WORDS)
-        if (((uint64_t)image[at + MRFHW_IMAGE_PAIR_ADDRESS] + MRFHW_LMEM_OTHER) >> MRFHW_ADDRESS_WIDTH != 0) return false;
+        if (((uint64_t)image[at + MRFHW_IMAGE_PAIR_ADDRESS] + MRFHW_LMEM_OTHER) >> 1 >= MRFHW_TILES_ADDRESS) return false;
     return true;
 }
 

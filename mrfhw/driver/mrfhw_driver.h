@@ -26,6 +26,9 @@ extern "C" {
 /* Words of a load image: its head, then MRFHW_IMAGE_WRITES pairs, then a pair for each site in raster order, then a CRC-32. */
 @IMAGE@
 
+/* Line packers of the machine: each ends a run with a line that may have room left. */
+#define MRFHW_LINE_PACKERS @PACKERS@
+
 /* Width of a count of the histogram, 8, 16 or 32 bits; no more sweeps can be counted, and no larger sums kept, than it holds. */
 #ifndef MRFHW_COUNT_BITS
 #define MRFHW_COUNT_BITS 32

@@ -104,7 +104,7 @@ static const uint32_t *event(bool of_log, uint32_t number) {
 }
 
 static bool access_is_right(uint32_t address, const uint32_t **found) {
-    if ((uint64_t)address >> MRFHW_ADDRESS_WIDTH != 0) wrong |= WRONG_ADDRESS;
+    if (address >> 1 >= MRFHW_TILES_ADDRESS) wrong |= WRONG_ADDRESS;
     note(address);
     *found = event(false, accesses++);
     return *found == NULL || (*found)[1] != FAILS;
