@@ -61,7 +61,8 @@ def test_they_are_what_is_imported(environment: dict[str, str], tmp_path: Path) 
 def test_pictures_are_read(environment: dict[str, str], tmp_path: Path) -> None:
     """Their own warnings, of what later versions of others drop, are none of the program."""
     said = call(environment, ROOT, "-m", "pytest", "-o", "addopts=", "-q", "-p", "no:cacheprovider", "--basetemp",
-                tmp_path / "base", "-W", "ignore::DeprecationWarning", "tests/pictures", "-m", "not tools")
+                tmp_path / "base", "-W", "ignore::DeprecationWarning", "-m", "not slow",
+                *(f"tests/pictures/test_{name}.py" for name in ("picture_modes", "images_scale", "misread_files", "flow_files")))
     assert re.search(r"\d{3} passed", said)
 
 
