@@ -28,7 +28,7 @@ if (ROOT / "mrfhw" / "__init__.py").exists():
 
 # Files of tests that take ten seconds or more.
 LONGEST = ("test_build_flow", "test_synthesis", "test_wheel", "test_fuzzed_commands", "test_ethernet", "test_bridge",
-           "test_checkpoints", "test_reproduce_command", "test_generate")
+           "test_checkpoints", "test_reproduce_command", "test_generate", "test_lowest_versions", "test_refused_memory")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -22,7 +22,8 @@ def one_line(error):
 
 def encoded(data, kind, **options):
     buffer = io.BytesIO()
-    Image.fromarray(data).save(buffer, kind, **options)
+    # Pillow before 11 writes PGMs of 16 bits of this mode alone.
+    Image.fromarray(data.astype(np.int32) if kind == "PPM" and data.dtype == np.uint16 else data).save(buffer, kind, **options)
     return buffer.getvalue()
 
 

@@ -25,6 +25,8 @@ GREY[0, :2] = 0, 255
 
 
 def saved(path, values, **options):
+    if path.suffix == ".pgm" and values.dtype == np.uint16:
+        values = values.astype(np.int32)  # Pillow before 11 writes PGMs of 16 bits of this mode alone
     (values if isinstance(values, Image.Image) else Image.fromarray(np.asarray(values))).save(path, **options)
     return path
 

@@ -281,6 +281,38 @@ def test_numbers_of_a_jpeg_are_said_to_be_inexact(tmp_path):
     assert not load_inputs({"image": path}).notes
 
 
+@READ_AS_MEANT
+def test_every_reader_turns_pictures_upright(tmp_path):
+    image = Image.fromarray(GREY)
+    exif = image.getexif()
+    exif[0x0112] = 6  # a quarter to the right
+    path = saved(tmp_path / "a.png", image, exif=exif)
+    wanted = np.rot90(GREY, -1)
+    for load, found in ((load_segments, wanted), (load_disparity, wanted), (load_mask, wanted > 0)):
+        assert np.array_equal(load(path), found)
+    assert np.array_equal(load_grey(path, 8), wanted)
+
+
+@pytest.mark.parametrize(("mode", "kind", "said"), [
+    ("LAB", "tif", "pixels of mode LAB"), ("CMYK", "tif", "pixels of mode CMYK"), ("RGB", "png", "pixels of mode RGB"),
+    ("RGBA", "png", "pixels of mode RGBA"), ("LA", "png", "pixels of mode LA"), ("1", "png", "mode 1")])
+def test_colours_are_no_numbers(tmp_path, mode, kind, said):
+    path = saved(tmp_path / f"a.{kind}", Image.new(mode, (4, 3)))
+    refused(said, load_disparity, path)
+    if mode != "1":
+        refused(said, load_segments, path)
+
+
+def test_floats_are_no_segments_and_arrays_are_no_pictures(tmp_path):
+    refused("mode F; segments are one number", load_segments, pfm(tmp_path / "a.pfm", GREY))
+    np.save(tmp_path / "a.npy", GREY)
+    for load in (load_grey, load_disparity, load_segments, load_mask):
+        refused("is not an image of a known format: give a PNG, JPEG, PPM/PGM, BMP or TIFF file$", load, tmp_path / "a.npy")
+    for strange in (np.zeros((3, 4), [("x", int), ("y", int)]), np.zeros((3, 4), complex), np.full((3, 4), "a")):
+        refused("has values of type", grey_data, strange)
+        refused("is of type", known_disparity, strange, 1, "truth")
+
+
 # What is the program's own
 
 @pytest.mark.claim("pictures", "only what Pillow raises of a file is called damage; a mistake of the program is not")

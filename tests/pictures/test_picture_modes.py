@@ -21,6 +21,8 @@ FINE = GREY.astype(np.uint16) * 257
 
 def saved(tmp_path, image, kind="PNG"):
     path = tmp_path / "picture"
+    if kind == "PPM" and isinstance(image, np.ndarray) and image.dtype == np.uint16:
+        image = image.astype(np.int32)  # Pillow before 11 writes PGMs of 16 bits of this mode alone
     (image if isinstance(image, Image.Image) else Image.fromarray(image)).save(path, kind)
     return path
 
