@@ -30,10 +30,12 @@ class Applications(OneLineGroup):
         return list(names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Of one that there is not, or that cannot be imported, a command that says so."""
+        """Of one that cannot be imported, a command that says so. Raises click.UsageError for one that there is not."""
         try:
             return self._made(application(cmd_name))
         except ProblemError as error:
+            if cmd_name not in names():
+                raise click.UsageError(str(error), ctx) from None
             return _refused(cmd_name, error)
 
 

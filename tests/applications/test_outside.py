@@ -95,4 +95,4 @@ def test_a_broken_one_is_one_line_and_leaves_the_others(file: str, said: str, in
 def test_an_unknown_one_is_one_line_that_lists_those_there_are(installed: Path, tmp_path: Path) -> None:
     said = run(installed, "-m", "mrfhw", "run", "sterio", cwd=tmp_path, code=2)
     assert said == ("Error: application is 'sterio'; it must be one of stereo, motion, segment, denoise, problem, shades: choose "
-                    "one\n")
+                    "one (see mrfhw run --help)\n")

@@ -203,7 +203,7 @@ def test_an_image_larger_than_the_machine_goes_window_by_window(pictures, tmp_pa
 
 @pytest.mark.tools
 @pytest.mark.parametrize("command", [("run", "stereo"), ("run", "stereo", "a.png"), ("run", "motion", "a.png"),
-                                     ("run", "segment"), ("walk",), ("verify", "denoise"), ("demo-scene",)])
+                                     ("run", "segment"), ("walk",), ("run", "walk"), ("verify", "denoise"), ("demo-scene",)])
 def test_what_is_missing(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     assert_refused(invoke(*command), "--help", tmp_path)
