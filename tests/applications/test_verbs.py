@@ -156,7 +156,7 @@ def test_run_with_defaults(verb, tmp_path):
         assert quality["psnr"] > quality["psnr_input"] + 8
         assert quality["psnr_mean"] > 26
     for name, value in quality.items():
-        assert job.application.describe(name, value) in result.stdout
+        assert (job.application.describe(name, value) in result.stdout) == job.application.measure(name).said, name
     for part in ("label evaluations", "report.html"):
         assert part in result.stdout
 
