@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from mrfhw.analysis.calibration import Calibration, calibrate
-from mrfhw.analysis.convergence import diagnose, undiagnosed
+from mrfhw.analysis.convergence import diagnose, undiagnosed, worst
+from mrfhw.analysis.fields import quantify_fields
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.analysis.uncertainty import Uncertainty, quantify
 from mrfhw.jobs.job import Job, Measured, Truth
+from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.system.second_process import Begin, Outcome, here
 
 __all__ = ["Analysis", "analyse", "answered", "measures", "quantified"]
@@ -31,7 +33,8 @@ class Analysis:
     labels' values. between: what the answer is, in words, where it is another than the estimate, else "". error: (H, W) float64, of
     the answer, NaN where the truth is unknown; None without one. metrics, calibration: of the answer; what `Measured` measures of
     the estimate is added to metrics with "_labels" behind its name, where that is another. diagnosed: what gives `convergence`,
-    which may be on its way in another process.
+    which may be on its way in another process; beside: of the further fields of a job that has several.
+    Of several fields (`mrfhw.jobs.fields.Fields`) labels are (H, W, F).
     """
 
     labels: np.ndarray
@@ -45,11 +48,17 @@ class Analysis:
     answer: np.ndarray
     between: str
     diagnosed: Outcome
+    beside: tuple[Outcome, ...] = ()
+
+    @property
+    def convergences(self) -> list[dict[str, Any] | None]:
+        """Of `diagnose`, one for each field; waits for them."""
+        return [outcome() for outcome in (self.diagnosed, *self.beside)]
 
     @property
     def convergence(self) -> dict[str, Any] | None:
-        """Of `diagnose`; waits for it."""
-        return self.diagnosed()
+        """Of `diagnose`, of several fields that of the least agreement; waits for it."""
+        return worst(self.convergences)
 
 
 def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertainty, np.ndarray | None]:
@@ -66,13 +75,14 @@ def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertai
 
 def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     """Everything that reports, files and answers say of a solution. begin: how diagnostics are made, here or beside."""
-    truth, counts = job.truth, solution.counts
-    diagnosed = _diagnosed(job, solution.seen, begin)
-    uncertainty, finer = (None, None) if counts is None else quantified(job, counts, solution.last)
-    found = solution.last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
-    if solution.mean is not None:
-        found = solution.mean
-    labels, values = np.rint(found).astype(np.uint8), job.scale.at(found)
+    truth, fields = job.truth, job.fields
+    diagnosed, *beside = [_diagnosed(job, one.seen, scale, begin) for one, scale in zip(
+        solution.every, [job.scale] if fields is None else fields.scales, strict=True)]
+    uncertainty, finer = _quantified(job, solution)
+    found = solution.all_last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
+    if (means := solution.all_mean) is not None:
+        found = means
+    labels, values = np.rint(found).astype(np.uint8), job.scale.at(found) if fields is None else fields.at(found)
     mean = None if uncertainty is None else uncertainty.mean
     if uncertainty is None and job.finer is not None:
         finer = job.finer(values, values, None).values
@@ -80,21 +90,34 @@ def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     error = None
     if truth is not None:
         error = np.linalg.norm(answer - truth.picture, axis=-1) if job.scale.ordered else truth.error(found)
+        if job.scale.kind == "colour":  # of a channel
+            error /= np.sqrt(answer.shape[-1])
     return Analysis(
-        labels=labels, values=values, uncertainty=uncertainty, mean=mean if solution.mean is None else values,
+        labels=labels, values=values, uncertainty=uncertainty, mean=mean if means is None else values,
         metrics={} if truth is None else measures(truth, found, mean, finer, answer if job.scale.ordered else None),
         calibration=None if truth is None or uncertainty is None else calibrate(uncertainty, labels, truth, job.scale, error),
-        answer=answer, between=between, error=error, diagnosed=diagnosed,
+        answer=answer, between=between, error=error, diagnosed=diagnosed, beside=tuple(beside),
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
 
 
-def _diagnosed(job: Job, trace: Trace | None, begin: Begin) -> Outcome:
+def _quantified(job: Job, solution: Solution) -> tuple[Uncertainty | None, np.ndarray | None]:
+    """`quantified`, of all fields of the job; None without histograms."""
+    several = [one.counts for one in (solution, *solution.beside)]
+    counts = [one for one in several if one is not None]
+    if len(counts) < len(several):
+        return None, None
+    if job.fields is None:
+        return quantified(job, counts[0], solution.last)
+    return quantify_fields(job.fields, counts, solution.all_last), None
+
+
+def _diagnosed(job: Job, trace: Trace | None, scale: LabelScale, begin: Begin) -> Outcome:
     if trace is None:
         return lambda: None
     if job.cooled:
         return here(undiagnosed, trace, "No convergence diagnostics: chains whose temperature changes while labels are counted "
                                         "have no stationary distribution.")
-    return begin(diagnose, trace, job.scale)
+    return begin(diagnose, trace, scale)
 
 
 def measures(truth: Truth, found: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,17 @@ def converged(found: dict[str, Any] | None) -> bool | None:
     if found is None or energy is None or energy["rhat"] is None or CONVERGED <= energy["rhat"] < found["rhat_limit"]:
         return None
     return bool(energy["rhat"] < CONVERGED)
+
+
+def worst(several: Sequence[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Of the answers of `diagnose`, one for each field, that of the field whose chains agree least; of none that can be told, the
+    first."""
+    def order(found: dict[str, Any] | None) -> tuple[int, float]:
+        if found is None or found["energy"] is None or found["energy"]["rhat"] is None:
+            return -1, 0.0
+        return {True: 0, None: 1, False: 2}[converged(found)], found["energy"]["rhat"]
+
+    return max(several, key=order)
 
 
 def doubtful(found: dict[str, Any] | None) -> str | None:
