@@ -1,8 +1,8 @@
 """Noise taken from pictures in colour: how the planes of `mrfhw.pictures.opponents` and the weight of their prior were chosen.
 
-python -m studies.colours PICTURE ... [--size 128x96] [--sweeps 60]
+python -m studies.colours PICTURE ... [--noise 10 --noise 25 ...] [--size 128x96] [--sweeps 60]
 
-Of the middle of each picture, with noise of deviation 10, 25 and 50 added, are printed the PSNR over all channels of what came, of
+Of the middle of each picture, with noise of each deviation added, are printed the PSNR over all channels of what came, of
 red, green and blue as a field each, and of `mrfhw run denoise`, then how much of the truth its 90 % intervals hold, and at last the
 means of all pictures.
 """
@@ -18,8 +18,6 @@ from PIL import Image
 import mrfhw
 from mrfhw.applications.denoising.field import psnr
 from mrfhw.commands.machine_options import OneLineCommand
-
-DEVIATIONS = (10, 25, 50)  # of 8-bit grey
 
 
 def middle(path: Path, cols: int, rows: int) -> np.ndarray:
@@ -43,13 +41,14 @@ def compared(clean: np.ndarray, deviation: int, sweeps: int) -> list[float]:
 
 @click.command(cls=OneLineCommand)
 @click.argument("pictures", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--noise", multiple=True, type=int, default=(10, 25, 50), show_default=True, help="Deviation, of 8-bit grey.")
 @click.option("--size", default="128x96", show_default=True, help="Columns and rows of the middle that is taken.")
 @click.option("--sweeps", default=60, show_default=True, help="Sweeps of a chain.")
-def main(pictures: tuple[Path, ...], size: str, sweeps: int) -> None:
+def main(pictures: tuple[Path, ...], noise: tuple[int, ...], size: str, sweeps: int) -> None:
     """Compare ways to take noise from pictures in colour."""
     cols, rows = map(int, size.split("x"))
     click.echo("picture,deviation,input,channels,denoise,held")
-    for deviation in DEVIATIONS:
+    for deviation in noise:
         found = []
         for path in pictures:
             found.append(compared(middle(path, cols, rows), deviation, sweeps))

@@ -285,7 +285,8 @@ def test_the_command_prints_the_quality_of_all_channels(tmp_path, monkeypatch):
 def test_the_compiled_hardware_has_the_bits_of_all_fields(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Image.fromarray(NOISY[:12, :14]).save("noisy.png")
-    done = CliRunner().invoke(main, ["verify", "denoise", "noisy.png", "--levels", "8", "--sweeps", "6", "--spes", "2", "--spus", "1"])
+    small = ["--levels", "8", "--sweeps", "6", "--spes", "2", "--spus", "1"]
+    done = CliRunner().invoke(main, ["verify", "denoise", "noisy.png", *small])
     assert done.exit_code == 0, done.output
     assert done.output.count("equal: rtl and model have the same labels") == 3
     assert all(f"{name}:" in done.output for name in NAMES)
