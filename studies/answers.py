@@ -49,10 +49,11 @@ def measured(disparity: np.ndarray, truth: np.ndarray) -> np.ndarray:
 @choice_options
 def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
     """Compare numbers of histograms with the truth."""
-    click.echo("scene,part,truth,answer," + ",".join(f"bad_{limit}" for limit in LIMITS) + ",epe")
     ratios: dict[str, dict[str, list[np.ndarray]]] = {}
     with tempfile.TemporaryDirectory() as directory:
-        for part, words in chosen_on_and_held_back("stereo", data, scenes, held_back, Path(directory)).items():
+        parts = chosen_on_and_held_back("stereo", data, scenes, held_back, Path(directory))
+        click.echo("scene,part,truth,answer," + ",".join(f"bad_{limit}" for limit in LIMITS) + ",epe")
+        for part, words in parts.items():
             for name, given in words.items():
                 job, solution = solved(job_of("stereo", given), backend=backend, to_agree=True)
                 assert job.truth is not None

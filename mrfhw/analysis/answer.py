@@ -31,8 +31,8 @@ class Analysis:
     `Job.maps`. answer: (H, W, D) float64, the one answer of files, pictures and measures: `Job.finer`'s, or of a histogram the
     mean of greys, `Uncertainty.halves` of others of one component; without one, or of cooling, the estimate's; of classes the
     labels' values. between: what the answer is, in words, where it is another than the estimate, else "". error: (H, W) float64, of
-    the answer, NaN where the truth is unknown; None without one. metrics, calibration: of the answer; what `Measured` measures of
-    the estimate is added to metrics with "_labels" behind its name, where that is another. diagnosed: what gives `convergence`,
+    the answer, NaN where the truth is unknown; None without one. metrics, calibration: of the answer; metrics_of_labels: what
+    `Measured` measures of the estimate, where that is another. diagnosed: what gives `convergence`,
     which may be on its way in another process; beside: of the further fields of a job that has several.
     Of several fields (`mrfhw.jobs.fields.Fields`) labels are (H, W, F).
     """
@@ -43,6 +43,7 @@ class Analysis:
     mean: np.ndarray | None
     error: np.ndarray | None
     metrics: dict[str, float | None]
+    metrics_of_labels: dict[str, float | None]
     calibration: Calibration | None
     maps: dict[str, np.ndarray]
     answer: np.ndarray
@@ -92,9 +93,10 @@ def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
         error = np.linalg.norm(answer - truth.picture, axis=-1) if job.scale.ordered else truth.error(found)
         if job.scale.kind == "colour":  # of a channel
             error /= np.sqrt(answer.shape[-1])
+    of_answer, of_labels = measures(truth, found, mean, finer, answer if job.scale.ordered else None)
     return Analysis(
         labels=labels, values=values, uncertainty=uncertainty, mean=mean if means is None else values,
-        metrics={} if truth is None else measures(truth, found, mean, finer, answer if job.scale.ordered else None),
+        metrics=of_answer, metrics_of_labels=of_labels,
         calibration=None if truth is None or uncertainty is None else calibrate(uncertainty, labels, truth, job.scale, error),
         answer=answer, between=between, error=error, diagnosed=diagnosed, beside=tuple(beside),
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
@@ -120,15 +122,17 @@ def _diagnosed(job: Job, trace: Trace | None, scale: LabelScale, begin: Begin) -
     return begin(diagnose, trace, scale)
 
 
-def measures(truth: Truth, found: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None,
-             answer: np.ndarray | None) -> dict[str, float | None]:
-    """`Analysis.metrics`. found: (H, W), the estimate; mean, finer: as of `Truth.metrics`; answer: (H, W, D), None of classes."""
+def measures(truth: Truth | None, found: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None,
+             answer: np.ndarray | None) -> tuple[dict[str, float | None], dict[str, float | None]]:
+    """`Analysis.metrics` and `Analysis.metrics_of_labels`. found: (H, W), the estimate. mean, finer: as of `Truth.metrics`.
+    answer: (H, W, D), None of classes."""
+    if truth is None:
+        return {}, {}
     of_labels = truth.metrics(found, mean, finer)
     if answer is None or not isinstance(truth, Measured):
-        return of_labels
+        return of_labels, {}
     of_answer = truth.quality(answer)
-    others = {f"{name}_labels": of_labels[name] for name, value in of_answer.items() if of_labels.get(name, value) != value}
-    return of_labels | of_answer | others
+    return of_labels | of_answer, {name: of_labels[name] for name, value in of_answer.items() if of_labels[name] != value}
 
 
 def answered(job: Job, values: np.ndarray, uncertainty: Uncertainty | None, finer: np.ndarray | None) -> tuple[np.ndarray, str]:

@@ -126,8 +126,7 @@ def _summary(report: dict[str, Any], directory: Path, job: Job) -> str:
     if report["cycles"] is not None:
         lines.append(f"{report['cycles']} cycles, utilization {report['utilization']:.4f}, "
                      f"{report['stall_cycles']} stall cycles, {report['log_messages']} log messages")
-    lines += [job.application.describe(name, value) for name, value in report["metrics"].items()
-              if value is not None and job.application.measure(name).said]
+    lines += [job.application.describe(name, value) for name, value in report["metrics"].items() if value is not None]
     lines.append(f"wrote {', '.join(report['files'])} to {directory}")
     if "report.html" in report["files"]:
         lines.append(f"all of it on one page: {directory / 'report.html'}")

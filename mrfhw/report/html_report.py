@@ -173,10 +173,9 @@ def _quality(job: Job, report: Mapping[str, Any]) -> str:
         return ""
     rows = []
     for name, value in report["metrics"].items():
-        known = job.application.measure(name)
-        if known.said:
-            exact = value is None or name not in job.application.measures
-            rows.append((known.what, _number(value) if exact else f"{value:.{known.decimals}f}", known.unit))
+        known = job.application.measures.get(name)
+        rows.append((name.replace("_", " "), _number(value), "") if known is None else
+                    (known.what, _number(value) if value is None else f"{value:.{known.decimals}f}", known.unit))
     doubt = job.application.doubt(report["metrics"])
     said = "" if doubt is None else f'<p class="verdict">{escape(doubt[0].upper() + doubt[1:])}.</p>'
     return _section("Quality against the truth", _table(rows), said)

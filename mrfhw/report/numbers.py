@@ -77,8 +77,9 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
 
     cycles, stall_cycles, gap_cycles, label_evaluations, log_messages, wall_seconds: of all chains added; "chains" has
     those of each. first: the same of what was sampled before (`Job.first`), which is not in these. metrics: those of the
-    application's truth, else empty. fields: of a job of several, what is each one's own, and "field" names it in chains;
-    convergence is then that of the least agreement. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
+    application's truth, else empty. metrics_of_labels: those of whole labels, where the answer has others. fields: of a job of
+    several, what is each one's own, and "field" names it in chains; convergence is then that of the least agreement.
+    uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
     `Calibration.summary`; None where there is no histogram, trace or truth. answer: what files and pictures hold between labels, in
     words, where that is another than the estimate. at_an_end: share of the pixels whose label is at an
     end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. speed: label evaluations, and for
@@ -95,7 +96,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
     return {
         "version": __version__, "application": job.application.verb, "backend": results[0].backend,
         "config_digest": None if job.config is None else Derived.of(job.config).digest, **_hardware(results), "first": _first(job),
-        "metrics": analysis.metrics,
+        "metrics": analysis.metrics, "metrics_of_labels": analysis.metrics_of_labels,
         "uncertainty": None if analysis.uncertainty is None else analysis.uncertainty.summary(),
         "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),

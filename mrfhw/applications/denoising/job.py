@@ -200,7 +200,7 @@ APPLICATION = Application(
         "tau": "12 of 64 grey levels", "energy_shift": "0, or what a machine of narrow energies needs"}),
     files={"denoised.png": _writes_picture},
     measures={
-        "psnr": Measure("PSNR", "dB", 2), "psnr_mean": Measure("PSNR of the posterior mean", "dB", 2, said=False),
+        "psnr": Measure("PSNR", "dB", 2), "psnr_mean": Measure("PSNR of the posterior mean", "dB", 2),
         "psnr_input": Measure("PSNR of the input", "dB", 2)},
     scene=SceneWriter(write=write_demo, options=(
         Option(name="noise", type=float, default=20.0, help="Deviation of the noise, in 8-bit grey (denoise)."),)))
