@@ -122,7 +122,7 @@ class Job:
     drawn_from: further maps made of the estimate, (H, W) uint8.
     notes: what is to be said of the inputs, one line each.
     labels_found: which labels were found from the inputs, in words; "" where they were given.
-    restoring: of denoising, from its grey to the picture in its own type, depth and colours.
+    restoring: of denoising, from its answer to the picture in its own type and depth.
     finer: to values between those of labels.
     fields: several that are sampled one after the other in place of `problem`, which is the first of them; None for it alone.
     """
