@@ -200,5 +200,5 @@ def judged(job: Job, counts: np.ndarray, last: np.ndarray) -> Judged:
     covered = calibrate(found, found.mode, job.truth, job.scale).coverage
     shares = [share for share in covered or () if share is not None]
     answer, _ = answered(job, job.scale.at(found.mode), found, finer)
-    quality = measures(job.truth, found.mode, found.mean, finer, answer if job.scale.ordered else None)
+    quality, _ = measures(job.truth, found.mode, found.mean, finer, answer if job.scale.ordered else None)
     return Judged(found.mode, quality, float(100 * np.mean(shares)) if shares else None)

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from mrfhw.analysis.calibration import Calibration, calibrate
-from mrfhw.analysis.convergence import diagnose, undiagnosed
+from mrfhw.analysis.convergence import diagnose, least_agreement, undiagnosed
+from mrfhw.analysis.fields import quantify_fields
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.analysis.uncertainty import Uncertainty, quantify
 from mrfhw.jobs.job import Job, Measured, Truth
+from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.system.second_process import Begin, Outcome, here
 
 __all__ = ["Analysis", "analyse", "answered", "measures", "quantified"]
@@ -29,9 +31,10 @@ class Analysis:
     `Job.maps`. answer: (H, W, D) float64, the one answer of files, pictures and measures: `Job.finer`'s, or of a histogram the
     mean of greys, `Uncertainty.halves` of others of one component; without one, or of cooling, the estimate's; of classes the
     labels' values. between: what the answer is, in words, where it is another than the estimate, else "". error: (H, W) float64, of
-    the answer, NaN where the truth is unknown; None without one. metrics, calibration: of the answer; what `Measured` measures of
-    the estimate is added to metrics with "_labels" behind its name, where that is another. diagnosed: what gives `convergence`,
-    which may be on its way in another process.
+    the answer, NaN where the truth is unknown; None without one. metrics, calibration: of the answer; metrics_of_labels: what
+    `Measured` measures of the estimate, where that is another. diagnosed: what gives `convergence`,
+    which may be on its way in another process; beside: of the further fields of a job that has several.
+    Of several fields (`mrfhw.jobs.fields.Fields`) labels are (H, W, F).
     """
 
     labels: np.ndarray
@@ -40,16 +43,28 @@ class Analysis:
     mean: np.ndarray | None
     error: np.ndarray | None
     metrics: dict[str, float | None]
+    metrics_of_labels: dict[str, float | None]
     calibration: Calibration | None
     maps: dict[str, np.ndarray]
     answer: np.ndarray
     between: str
     diagnosed: Outcome
+    beside: tuple[Outcome, ...] = ()
+
+    @property
+    def convergences(self) -> list[dict[str, Any] | None]:
+        """Of `diagnose`, one for each field; waits for them."""
+        return [outcome() for outcome in (self.diagnosed, *self.beside)]
 
     @property
     def convergence(self) -> dict[str, Any] | None:
-        """Of `diagnose`; waits for it."""
-        return self.diagnosed()
+        """Of `diagnose`, of several fields that of the least agreement; waits for it."""
+        return self.convergences[self.least_agreement]
+
+    @property
+    def least_agreement(self) -> int:
+        """The field, from 0, whose chains agree least."""
+        return least_agreement(self.convergences)
 
 
 def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertainty, np.ndarray | None]:
@@ -66,13 +81,14 @@ def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertai
 
 def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     """Everything that reports, files and answers say of a solution. begin: how diagnostics are made, here or beside."""
-    truth, counts = job.truth, solution.counts
-    diagnosed = _diagnosed(job, solution.seen, begin)
-    uncertainty, finer = (None, None) if counts is None else quantified(job, counts, solution.last)
-    found = solution.last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
-    if solution.mean is not None:
-        found = solution.mean
-    labels, values = np.rint(found).astype(np.uint8), job.scale.at(found)
+    truth, fields = job.truth, job.fields
+    diagnosed, *beside = [_diagnosed(job, one.seen, scale, begin) for one, scale in zip(
+        solution.every, [job.scale] if fields is None else fields.scales, strict=True)]
+    uncertainty, finer = _quantified(job, solution)
+    found = solution.all_last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
+    if (means := solution.all_mean) is not None:
+        found = means
+    labels, values = np.rint(found).astype(np.uint8), job.scale.at(found) if fields is None else fields.at(found)
     mean = None if uncertainty is None else uncertainty.mean
     if uncertainty is None and job.finer is not None:
         finer = job.finer(values, values, None).values
@@ -80,32 +96,48 @@ def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     error = None
     if truth is not None:
         error = np.linalg.norm(answer - truth.picture, axis=-1) if job.scale.ordered else truth.error(found)
+        if job.scale.kind == "colour":  # of a channel
+            error /= np.sqrt(answer.shape[-1])
+    of_answer, of_labels = measures(truth, found, mean, finer, answer if job.scale.ordered else None)
     return Analysis(
-        labels=labels, values=values, uncertainty=uncertainty, mean=mean if solution.mean is None else values,
-        metrics={} if truth is None else measures(truth, found, mean, finer, answer if job.scale.ordered else None),
+        labels=labels, values=values, uncertainty=uncertainty, mean=mean if means is None else values,
+        metrics=of_answer, metrics_of_labels=of_labels,
         calibration=None if truth is None or uncertainty is None else calibrate(uncertainty, labels, truth, job.scale, error),
-        answer=answer, between=between, error=error, diagnosed=diagnosed,
+        answer=answer, between=between, error=error, diagnosed=diagnosed, beside=tuple(beside),
         maps=job.maps | ({} if job.drawn_from is None else job.drawn_from(labels)))
 
 
-def _diagnosed(job: Job, trace: Trace | None, begin: Begin) -> Outcome:
+def _quantified(job: Job, solution: Solution) -> tuple[Uncertainty | None, np.ndarray | None]:
+    """`quantified`, of all fields of the job; None without histograms."""
+    several = [one.counts for one in (solution, *solution.beside)]
+    counts = [one for one in several if one is not None]
+    if len(counts) < len(several):
+        return None, None
+    if job.fields is None:
+        return quantified(job, counts[0], solution.last)
+    return quantify_fields(job.fields, counts, solution.all_last), None
+
+
+def _diagnosed(job: Job, trace: Trace | None, scale: LabelScale, begin: Begin) -> Outcome:
     if trace is None:
         return lambda: None
     if job.cooled:
         return here(undiagnosed, trace, "No convergence diagnostics: chains whose temperature changes while labels are counted "
                                         "have no stationary distribution.")
-    return begin(diagnose, trace, job.scale)
+    return begin(diagnose, trace, scale)
 
 
-def measures(truth: Truth, found: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None,
-             answer: np.ndarray | None) -> dict[str, float | None]:
-    """`Analysis.metrics`. found: (H, W), the estimate; mean, finer: as of `Truth.metrics`; answer: (H, W, D), None of classes."""
+def measures(truth: Truth | None, found: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None,
+             answer: np.ndarray | None) -> tuple[dict[str, float | None], dict[str, float | None]]:
+    """`Analysis.metrics` and `Analysis.metrics_of_labels`. found: (H, W), the estimate. mean, finer: as of `Truth.metrics`.
+    answer: (H, W, D), None of classes."""
+    if truth is None:
+        return {}, {}
     of_labels = truth.metrics(found, mean, finer)
     if answer is None or not isinstance(truth, Measured):
-        return of_labels
+        return of_labels, {}
     of_answer = truth.quality(answer)
-    others = {f"{name}_labels": of_labels[name] for name, value in of_answer.items() if of_labels.get(name, value) != value}
-    return of_labels | of_answer | others
+    return of_labels | of_answer, {name: of_labels[name] for name, value in of_answer.items() if of_labels[name] != value}
 
 
 def answered(job: Job, values: np.ndarray, uncertainty: Uncertainty | None, finer: np.ndarray | None) -> tuple[np.ndarray, str]:

@@ -148,15 +148,15 @@ def calibrate(uncertainty: Uncertainty, labels: np.ndarray, truth: Truth, scale:
     error = truth.error(labels) if error is None else error
     known = np.isfinite(error) & uncertainty.counted
     wrong = error[known] > truth.wrong_above
-    scores = {"entropy": uncertainty.entropy[known]}
-    if uncertainty.std is not None:
-        scores["std"] = uncertainty.std[known]
+    scores = {"entropy": uncertainty.site_entropy[known]}
+    if uncertainty.site_std is not None:
+        scores["std"] = uncertainty.site_std[known]
     covered = None
     if uncertainty.interval is not None:
         inside = known & np.isfinite(truth.picture).all(-1)
-        covered = tuple(coverage(uncertainty.interval[inside][:, d], truth.picture[inside][:, d], scale.values[:, d],
-                                 scale.between)
-                        for d in range(scale.values.shape[1]))
+        values = np.tile([[0.0], [255]], 3) if scale.kind == "colour" else scale.values  # of a colour's channels
+        covered = tuple(coverage(uncertainty.interval[inside][:, d], truth.picture[inside][:, d], values[:, d], scale.between)
+                        for d in range(values.shape[1]))
     believed = None if uncertainty.confidence is None else uncertainty.confidence[known]
     return Calibration(
         pixels=int(known.sum()), wrong=float(wrong.mean()) if wrong.size else None, wrong_above=float(truth.wrong_above),

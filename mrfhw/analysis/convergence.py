@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,6 +125,18 @@ def mixed(found: dict[str, Any] | None) -> str | None:
         return f"all {sites['sites']} watched sites have mixed"
     percent = f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
     return f"{percent} % of {sites['sites']} watched sites have not mixed (R-hat of their labels {limit:.3g} or more)"
+
+
+def least_agreement(several: Sequence[dict[str, Any] | None]) -> int:
+    """Of the answers of `diagnose`, one for each field, the place of that of the field whose chains agree least; where none can be
+    told, 0."""
+    def order(place: int) -> tuple[int, float]:
+        found = several[place]
+        if found is None or found["energy"] is None or found["energy"]["rhat"] is None:
+            return -1, 0.0
+        return {True: 0, None: 1, False: 2}[converged(found)], found["energy"]["rhat"]
+
+    return max(range(len(several)), key=order)
 
 
 def doubtful(found: dict[str, Any] | None) -> str | None:

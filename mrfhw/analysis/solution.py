@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,7 @@ class Solution:
     given_up: whether that was in a longer run than the one that was asked for, which is not in this.
     longer: the run that each chain has done, where it went on after the one that was asked for.
     What a run's estimate does not need is None.
+    beside: those of the further fields of a job that has several; all else is of the first. done: the run of a field of several.
     """
 
     results: list[Result]
@@ -34,6 +36,48 @@ class Solution:
     asked: int | None = None
     given_up: bool = False
     longer: Run | None = None
+    beside: tuple[Solution, ...] = ()
+    done: Run | None = None
+
+    @property
+    def every(self) -> tuple[Solution, ...]:
+        """Of every field."""
+        return (dataclasses.replace(self, beside=()), *self.beside) if self.beside else (self,)
+
+    @property
+    def everything(self) -> list[Result]:
+        """The results of the chains of every field."""
+        return [result for one in (self, *self.beside) for result in one.results]
+
+    def _of_fields(self, arrays: list[np.ndarray | None]) -> np.ndarray | None:
+        """(H, W) or (H, W, n) arrays of every field as one, with an axis of fields behind rows and columns where there are several;
+        None where one is."""
+        found = [array for array in arrays if array is not None]
+        if len(found) < len(arrays):
+            return None
+        return found[0] if len(found) == 1 else np.stack(found, 2)
+
+    @property
+    def all_counts(self) -> np.ndarray | None:
+        """`counts`, of several fields (H, W, F, L)."""
+        return self._of_fields([self.counts, *(one.counts for one in self.beside)])
+
+    @property
+    def all_sums(self) -> np.ndarray | None:
+        """`sums`, of several fields (H, W, F, 2)."""
+        return self._of_fields([self.sums, *(one.sums for one in self.beside)])
+
+    @property
+    def all_last(self) -> np.ndarray:
+        """`last`, of several fields (H, W, F)."""
+        found = self._of_fields([self.last, *(one.last for one in self.beside)])
+        assert found is not None
+        return found
+
+    @property
+    def all_mean(self) -> np.ndarray | None:
+        """`mean`, of several fields (H, W, F)."""
+        return self._of_fields([self.mean, *(one.mean for one in self.beside)])
 
     @cached_property
     def counts(self) -> np.ndarray | None:

@@ -25,6 +25,7 @@ BLOCK = 1 << 20  # histogram bins at a time: some temporary float64 arrays of 8 
 class Uncertainty:
     """The marginal distributions of the sites of an image, in numbers.
 
+    Of several fields see `mrfhw.analysis.fields.quantify_fields`: entropy, std and the like have a number for each.
     counted: (H, W) bool, where labels were counted. Elsewhere (clamped sites) the last label has probability 1.
     mode: (H, W) uint8, the most frequent label, the lowest on ties.
     entropy: (H, W) float64, bits: - sum p(l) log2 p(l).
@@ -58,10 +59,22 @@ class Uncertainty:
 
     @property
     def width(self) -> np.ndarray | None:
-        """(H, W) float64: upper less lower end of the credible interval, of D = 2 the diagonal's length; None as interval."""
+        """(H, W) float64: upper less lower end of the credible interval, of D = 2 the diagonal's length, of several fields the root
+        of the components' mean square; None as interval."""
         if self.interval is None:
             return None
-        return np.sqrt(np.square(self.interval[..., 1] - self.interval[..., 0]).sum(-1))
+        squares = np.square(self.interval[..., 1] - self.interval[..., 0])
+        return np.sqrt(squares.mean(-1) if self.entropy.ndim == 3 else squares.sum(-1))
+
+    @property
+    def site_entropy(self) -> np.ndarray:
+        """(H, W) float64: entropy, of several fields their mean."""
+        return self.entropy if self.entropy.ndim == 2 else self.entropy.mean(-1)
+
+    @property
+    def site_std(self) -> np.ndarray | None:
+        """(H, W) float64: std, of several components the root of their mean square; None as std."""
+        return self.std if self.std is None or self.std.ndim == 2 else np.sqrt(np.square(self.std).mean(-1))
 
     def summary(self) -> dict[str, Any]:
         """Means over the counted sites for the report; None where there is nothing to take them of."""

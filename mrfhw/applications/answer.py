@@ -44,13 +44,14 @@ class Answer:
     notes: what is to be said of the inputs.
     metrics: the quality by name, where truth was given.
     stopped: whether a callback ended the run early.
-    problem: the field that was sampled, for `mrfhw.Session` or `Problem.save`.
+    problem: the field that was sampled, for `mrfhw.Session` or `Problem.save`; of several the first.
+    problems: all of them.
     report: all numbers, as report.json has them.
     """
 
     def __init__(self, job: Job, solution: Solution):
         self._job, self._solution, self.stopped = job, solution, solution.asked is not None
-        self.problem, self.machine, self.notes = job.problem, job.config, job.notes
+        self.problem, self.problems, self.machine, self.notes = job.problem, job.problems, job.config, job.notes
         self.values = job.scale.values
 
     @cached_property
@@ -68,17 +69,19 @@ class Answer:
     @property
     def counts(self) -> np.ndarray:
         """(H, W, L) uint32: how often each label was drawn after the burn-in, all chains added."""
-        if self._solution.counts is None:
+        found = self._solution.all_counts
+        if found is None:
             raise self._missing("counts")
-        return self._solution.counts
+        return found
 
     @property
     def sums(self) -> np.ndarray:
         """(H, W, 2) int64, of estimate="mean": the sum of the labels drawn after the burn-in, and their number, all chains added;
         0 at clamped sites."""
-        if self._solution.sums is None:
+        found = self._solution.all_sums
+        if found is None:
             raise self._missing("sums", "mean")
-        return self._solution.sums
+        return found
 
     def _missing(self, name: str, wanted: str = "mode") -> ProblemError:
         return ProblemError(f"{name} of a run whose estimate is {self._job.run.estimate}: only a run whose estimate is {wanted} "
@@ -93,7 +96,7 @@ class Answer:
     @property
     def last(self) -> np.ndarray:
         """(H, W) uint8: the last sample of the first chain."""
-        return self._solution.last
+        return self._solution.all_last
 
     @property
     def entropy(self) -> np.ndarray:
@@ -116,8 +119,8 @@ class Answer:
     def energies(self) -> tuple[np.ndarray, np.ndarray]:
         """(n,) int64, numbers of finished sweeps, and (chains, n) float64, the energy of each chain's labels after them.
 
-        alpha E_singleton of sites and beta E_doubleton of edges. Those of the burn-in, too; none where labels are not seen between
-        sweeps.
+        alpha E_singleton of sites and beta E_doubleton of edges, of several fields those of the first. Those of the
+        burn-in, too; none where labels are not seen between sweeps.
         """
         trace = self._solution.trace
         if trace is None:
@@ -167,10 +170,10 @@ class Answer:
         return pictures.labelled({f"{self._job.application.verb}: estimate": self._analysis.answer}, scale)
 
     def _facts(self) -> dict[str, str]:
-        rows, cols = self.labels.shape
+        rows, cols = self.labels.shape[:2]
         uncertainty = self._analysis.uncertainty
         facts = {"sites": f"{cols}x{rows}", "labels": str(len(self.values)),
-                 "sweeps": f"{self.report['sweeps']} in each of {len(self.report['chains'])} chains"}
+                 "sweeps": f"{self.report['sweeps']} in each of {len(self._solution.results)} chains"}
         found = {} if uncertainty is None else uncertainty.summary()
         if found.get("mean_entropy") is not None:
             facts["mean entropy"] = f"{found['mean_entropy']:.3g} bits"

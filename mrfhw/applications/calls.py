@@ -151,12 +151,13 @@ def segment(image: Any, *, classes: int | None = None, sweeps: int | None = None
 def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels: int = 64, sweeps: int | None = None, seed: int = 0,
             chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
             callback: Callback | None = None, every: int = EVERY, **options: Any) -> Denoised:
-    """Free a picture of noise and fill what a mask hides: a grey for each pixel, and how sure it is.
+    """Free a picture of noise and fill what a mask hides: a grey or a colour for each pixel, and how sure it is.
 
         answer = mrfhw.denoise(picture, mask=~scratches)
         answer.image                            # of the picture's size, type and colours
 
-    image: a picture, as of `mrfhw.stereo`.
+    image: a picture, as of `mrfhw.stereo`. One in colour is three fields, one after the other (`Denoised`), of which a callback is
+        told by Look.part; the fields after one that it ends have as many sweeps as that.
     mask: (H, W), 0 where the picture says nothing and is to be filled.
     noise: standard deviation, in grey of 0 to 255; by default estimated.
     levels: grey levels told apart, 2 to 256.

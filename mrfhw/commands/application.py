@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -127,8 +128,7 @@ def _summary(report: dict[str, Any], directory: Path, job: Job) -> str:
     if report["cycles"] is not None:
         lines.append(f"{report['cycles']} cycles, utilization {report['utilization']:.4f}, "
                      f"{report['stall_cycles']} stall cycles, {report['log_messages']} log messages")
-    lines += [job.application.describe(name, value) for name, value in report["metrics"].items()
-              if value is not None and job.application.measure(name).said]
+    lines += [job.application.describe(name, value) for name, value in report["metrics"].items() if value is not None]
     if (said := mixed(report["convergence"])) is not None:
         shown = report["convergence"]["sites"]["not_mixed"] and MIXING in report["files"]
         lines.append(f"convergence: {said}" + (f", as {MIXING} shows" if shown else ""))
@@ -190,6 +190,9 @@ def run_command(app: Application) -> click.Command:
             sources, names = _sources(job, resume), outputs.may_write(job)
             check_folder(output, names, sources)
             records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
+            if save_problem is not None and job.fields is not None:
+                raise ProblemError(f"save-problem is {save_problem}; a picture in colour is {len(job.problems)} fields, and a file "
+                                   "holds one: give a grey picture, or leave save-problem out")
             check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output, names,
                           [path for path in sources if path not in (checkpoint, resume)])
             for doubt in job.doubts:
@@ -240,17 +243,24 @@ def verify_command(app: Application) -> click.Command:
             check_folder(output, outputs.may_write(job), _sources(job))
         with Bars("model") as bars:
             job = prepared("model", job, visit, bars.first)
-        rtl, model = (one_with_bar(backend, job, visit) for backend in ("rtl", "model"))
-        difference = first_difference(rtl, model)
-        if difference is None:
-            _say_equal(job, rtl)
-        else:
-            click.echo(f"different: {difference}")
+        by_rtl, differences = [], []
+        for number, problem in enumerate(job.problems):
+            field = dataclasses.replace(job, problem=problem)
+            rtl, model = (one_with_bar(backend, field, visit) for backend in ("rtl", "model"))
+            by_rtl.append(rtl)
+            differences.append(first_difference(rtl, model))
+            if job.fields is not None:
+                click.echo(f"{job.fields.names[number]}:")
+            if differences[-1] is None:
+                _say_equal(field, rtl)
+            else:
+                click.echo(f"different: {differences[-1]}")
         if output is not None:
-            report = outputs.write_outputs(output, job, Solution(results=[rtl]), command=_command_line())
+            first, *others = [Solution(results=[rtl]) for rtl in by_rtl]
+            report = outputs.write_outputs(output, job, dataclasses.replace(first, beside=tuple(others)), command=_command_line())
             click.echo(_summary(report, output, job))
         _say_notes(job)
-        click.get_current_context().exit(0 if difference is None else 1)
+        click.get_current_context().exit(0 if not any(differences) else 1)
 
     kept = click.option("-o", "--output", type=Folder(), metavar="DIR",
                         help="Where to write the hardware's answer, should it be kept.")

@@ -14,6 +14,7 @@ import numpy as np
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.jobs.application import Application
+from mrfhw.jobs.fields import Fields
 from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.machine.config import Config
 from mrfhw.pictures.restored import Restoring
@@ -124,8 +125,9 @@ class Job:
     notes: what is to be said of the inputs, one line each.
     doubts: what of the inputs makes any answer doubtful, one line each; to be said before anything is sampled, and afterwards.
     labels_found: which labels were found from the inputs, in words; "" where they were given.
-    restoring: of denoising, from its grey to the picture in its own type, depth and colours.
+    restoring: of denoising, from its answer to the picture in its own type and depth.
     finer: to values between those of labels.
+    fields: several that are sampled one after the other in place of `problem`, which is the first of them; None for it alone.
     """
 
     application: Application
@@ -150,6 +152,12 @@ class Job:
     labels_found: str = ""
     restoring: Restoring | None = None
     finer: Finer | None = None
+    fields: Fields | None = None
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """All fields that are sampled, one after the other."""
+        return (self.problem,) if self.fields is None else self.fields.problems
 
     @property
     def chains(self) -> int:
@@ -158,7 +166,7 @@ class Job:
 
     def __post_init__(self) -> None:
         scale = self.scale
-        if self.run.estimate == "mean" and not (scale.ordered and scale.values.shape[1] == 1):
+        if self.run.estimate == "mean" and scale.kind in ("classes", "flow"):
             what = ("a label is a place in the window of motions, and a mean of places is no motion" if scale.ordered
                     else "labels are classes, not numbers, and have no mean")
             raise ProblemError(f"estimate is mean; of {self.application.verb} {what}: give mode or last")

@@ -20,10 +20,12 @@ def between(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
 class LabelScale:
     """What labels stand for, and how a map of them is drawn.
 
-    values: (L, D) float64. D = 1: a disparity, a grey value, a class's grey; D = 2: a motion (row, column).
+    values: (L, D) float64. D = 1: a disparity, a grey value, a class's grey; D = 2: a motion (row, column). Of "colour": those of
+    the labels of each field that a colour is made of (`mrfhw.jobs.fields.Fields`), which are no colours.
     name: with its unit, such as "disparity (pixels)".
     kind: "scalar" (a colour bar over the values), "grey" (a picture of grey values 0..255), "flow" (the colours
-    of flow vectors) or "classes" (names without order: no mean, deviation or interval).
+    of flow vectors), "colour" (a picture of red, green and blue of 0..255) or "classes" (names without order: no
+    mean, deviation or interval).
     """
 
     values: np.ndarray
@@ -39,7 +41,7 @@ class LabelScale:
     def between(self) -> bool:
         """Whether the quantity lies between the labels' values, as disparities and motions of parts of a pixel do: intervals are
         then those of the histogram as a density, before `Job.finer`."""
-        return self.kind in ("scalar", "flow")
+        return self.kind in ("scalar", "flow", "colour")
 
     def at(self, labels: np.ndarray) -> np.ndarray:
         """(H, W, D) float64: the values of labels (H, W); of D = 1 also of numbers between labels, on the line between two."""
@@ -50,4 +52,4 @@ class LabelScale:
 
     def __post_init__(self) -> None:
         assert self.values.ndim == 2
-        assert self.kind in ("scalar", "grey", "flow", "classes")
+        assert self.kind in ("scalar", "grey", "flow", "colour", "classes")

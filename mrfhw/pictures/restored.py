@@ -1,12 +1,10 @@
-"""A denoised grey back in the picture that it came from: its size, depth and colours."""
+"""A denoised picture back in the one that it came from: its size and depth."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-
-from mrfhw.pictures.greys import LUMA
 
 __all__ = ["Restoring", "Source"]
 
@@ -28,42 +26,25 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Restoring:
-    """From a denoised grey to the picture that it came from.
+    """From a denoised picture to the one that it came from.
 
-    source: the picture. stretched_from: (least, greatest) of 0..255 that a stretch has made 0 and 255, or None. observed: (H, W)
-    bool; pixels that were not known get the colour of the nearest known one.
+    source: the picture. stretched_from: (least, greatest) of 0..255 that a stretch has made 0 and 255, or None.
     """
 
     source: Source
     stretched_from: tuple[float, float] | None = None
-    observed: np.ndarray | None = None
 
-    def picture(self, grey: np.ndarray) -> np.ndarray:
-        """The source with another grey, in its own type: uint8, uint16, or float32 of floats.
+    def picture(self, answer: np.ndarray) -> np.ndarray:
+        """The answer in the source's own type: uint8, uint16, or float32 of floats.
 
-        grey: (H, W) float64 of 0..255. Colours keep what they have beside their grey: noise of colour stays.
+        answer: (H, W, 1) float64 of 0..255, which all channels of a source of (H, W, 3) get, or (H, W, 3).
         """
-        share, values, white = grey / 255, self.source.values, self.source.white
+        share, values, white = answer / 255, self.source.values, self.source.white
         if self.stretched_from is not None:
             low, high = self.stretched_from
             share = (low + share * (high - low)) / 255
-        if values.ndim == 3:
-            whole = values / white
-            beside = whole - (whole @ LUMA)[..., None]
-            share = share[..., None] + (beside if self.observed is None else _from_nearest(beside, self.observed))
-        share = np.clip(share, 0, 1) * white
+        share = np.clip(share[..., 0] if values.ndim == 2 else np.broadcast_to(share, values.shape), 0, 1) * white
         if values.dtype.kind == "f":
             return share.astype(np.float32)
         return np.rint(share).astype(np.uint8 if white <= 0xFF else np.uint16)
 
-
-def _from_nearest(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Values (H, W, C), where they are not known those of the nearest pixel that is; zero without SciPy."""
-    try:
-        from scipy import ndimage
-    except ImportError:
-        return np.where(known[..., None], values, 0.0)
-    if known.all() or not known.any():
-        return values if known.any() else np.zeros_like(values)
-    nearest = ndimage.distance_transform_edt(~known, return_distances=False, return_indices=True)
-    return np.asarray(values[tuple(nearest)])

@@ -26,9 +26,11 @@ def png_bytes(values: np.ndarray | Image.Image) -> bytes:
 
 
 def pfm_bytes(values: np.ndarray) -> bytes:
-    """(H, W) numbers as a PFM file: "Pf", columns and rows, -1.0 (little-endian), then float32 rows from the last to the first."""
-    rows, cols = values.shape
-    return f"Pf\n{cols} {rows}\n-1.0\n".encode() + np.ascontiguousarray(values[::-1], "<f4").tobytes()
+    """(H, W) numbers, or (H, W, 3), as a PFM file: "Pf", or "PF", columns and rows, -1.0 (little-endian), then float32 rows from
+    the last to the first."""
+    rows, cols = values.shape[:2]
+    head = f"{'Pf' if values.ndim == 2 else 'PF'}\n{cols} {rows}\n-1.0\n"
+    return head.encode() + np.ascontiguousarray(values[::-1], "<f4").tobytes()
 
 
 def writes_classes(job: Job, analysis: Analysis) -> bytes | None:
@@ -51,13 +53,13 @@ def picture_bytes(values: np.ndarray, white: float) -> bytes:
 
 def _measures(uncertainty: Uncertainty | None, mean: np.ndarray | None) -> dict[str, bytes]:
     found = {} if uncertainty is None else {"entropy.pfm": pfm_bytes(uncertainty.entropy)}
-    if mean is not None and mean.shape[2] == 1:
-        found["mean.pfm"] = pfm_bytes(mean[..., 0])
+    if mean is not None and mean.shape[2] != 2:  # which PFM has not
+        found["mean.pfm"] = pfm_bytes(mean[..., 0] if mean.shape[2] == 1 else mean)
     return found if uncertainty is None or uncertainty.std is None else {**found, "std.pfm": pfm_bytes(uncertainty.std)}
 
 
 def exchanged(job: Job, analysis: Analysis) -> dict[str, bytes]:
-    """The files by name: those of the job's application, and entropy.pfm, mean.pfm of one component, std.pfm: float32 (H, W) in the
-    units of `Uncertainty`, where the run has them."""
+    """The files by name: those of the job's application, and entropy.pfm, mean.pfm of one component or of
+    colours, std.pfm: float32 (H, W), of colours (H, W, 3), in the units of `Uncertainty`, where the run has them."""
     own = {name: write(job, analysis) for name, write in job.application.files.items()}
     return {**_measures(analysis.uncertainty, analysis.mean), **{name: data for name, data in own.items() if data is not None}}

@@ -17,7 +17,8 @@ if TYPE_CHECKING:  # which the process that draws need not import
     from mrfhw.jobs.job import Job
 
 __all__ = [
-    "MIXING", "WIDTH", "Drawing", "Figure", "answer_drawings", "draw", "drawings", "input_name", "mixing_drawings", "width_title",
+    "MIXING", "WIDTH", "Drawing", "Figure", "answer_drawings", "draw", "drawings", "energy_name", "input_name", "mixing_drawings",
+    "width_title",
 ]
 
 WIDTH = "width of the interval"  # the drawing of the page's map
@@ -45,6 +46,11 @@ def input_name(caption: str) -> str:
     return f"input {caption}"
 
 
+def energy_name(number: int) -> str:
+    """The name of the drawing of a field's energy; that of the first is a file, the others are in the page alone."""
+    return "energy.png" if number == 0 else f"energy {number + 1}"
+
+
 def width_title(level: float) -> str:
     return f"Width of the {100 * level:g} % credible interval"
 
@@ -53,8 +59,9 @@ def drawings(job: Job, solution: Solution) -> dict[str, Drawing]:
     """What can be drawn before the answer is known, by the names of files or of `input_name`."""
     made: dict[str, Drawing] = {input_name(caption): partial(pictures.input_picture, pixels)
                                 for caption, pixels in job.inputs.items()}
-    if solution.seen is not None:
-        made["energy.png"] = partial(pictures.energy_by_sweep, solution.seen)
+    for number, one in enumerate(solution.every):
+        if one.seen is not None:
+            made[energy_name(number)] = partial(pictures.energy_by_sweep, one.seen)
     return made
 
 
@@ -64,11 +71,11 @@ def answer_drawings(job: Job, analysis: Analysis) -> dict[str, Drawing]:
     name = f"{job.application.verb}, {job.problem.shape[1]}x{job.problem.shape[0]}"
     made: dict[str, Drawing] = {"estimate.png": partial(pictures.labelled, {f"{name}: estimate": analysis.answer}, scale)}
     if found is not None:
-        made["entropy.png"] = partial(pictures.measure, found.entropy, f"{name}: entropy", "entropy (bits)",
+        made["entropy.png"] = partial(pictures.measure, found.site_entropy, f"{name}: entropy", "entropy (bits)",
                                       high=float(np.log2(job.problem.labels)))
-    if found is not None and found.std is not None:
-        made["std.png"] = partial(pictures.measure, found.std, f"{name}: standard deviation", f"standard deviation of {scale.name}",
-                                  colours="viridis")
+    if found is not None and found.site_std is not None:
+        made["std.png"] = partial(pictures.measure, found.site_std, f"{name}: standard deviation",
+                                  f"standard deviation of {scale.name}", colours="viridis")
         if found.width is not None:
             made[WIDTH] = partial(pictures.measure, found.width, width_title(found.level), f"width of {scale.name}",
                                   colours="cividis")
@@ -81,9 +88,9 @@ def answer_drawings(job: Job, analysis: Analysis) -> dict[str, Drawing]:
 
 
 def mixing_drawings(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Drawing]:
-    """Of the diagnostics, where sites were watched, by the name of the file."""
-    found = analysis.convergence
-    if solution.seen is None or found is None or found["sites"] is None or found["sites"]["not_mixed"] is None:
+    """Of the diagnostics, where sites were watched, by the name of the file; of several fields, of that of the least agreement."""
+    found, of_field = analysis.convergence, solution.every[analysis.least_agreement]
+    if of_field.seen is None or found is None or found["sites"] is None or found["sites"]["not_mixed"] is None:
         return {}
     places = np.array(found["sites"]["not_mixed_at"], np.int64).reshape(-1, 2)
-    return {MIXING: partial(pictures.mixing, job.problem.shape, solution.apart, solution.seen.sites, places)}
+    return {MIXING: partial(pictures.mixing, job.problem.shape, of_field.apart, of_field.seen.sites, places)}

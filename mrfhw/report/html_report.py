@@ -14,7 +14,7 @@ from mrfhw.analysis.convergence import verdict
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.jobs.job import Job
 from mrfhw.machine.derived import Derived
-from mrfhw.report.figures import MIXING, WIDTH, Figure, input_name, width_title
+from mrfhw.report.figures import MIXING, WIDTH, Figure, energy_name, input_name, width_title
 
 __all__ = ["page"]
 
@@ -114,7 +114,7 @@ def _estimate_name(job: Job) -> str:
 
 def _answer(job: Job, report: Mapping[str, Any]) -> str:
     """The run in one sentence."""
-    chains = len(report["chains"])
+    chains = len(report["chains"]) // len(job.problems)
     how = f"{_count(report['sweeps'], 'sweep')}" + (f" in each of {chains} chains" if chains > 1 else "")
     if (few := job.settings.get("sweeps_too_few")) is not None:
         how += f" ({few} were too few, by R-hat)"
@@ -151,11 +151,13 @@ def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure
         return ""
     numbers, level = report["uncertainty"], f"{100 * found.level:g} %"
     of = "histogram of labels" if job.doubt is None else "histogram of labels, with its share of doubt where it may be anything"
-    shown = [_figure(drawn["entropy.png"], f"Entropy of each site's {of}; 0 where a site never moved.")]
+    of_entropy, of_std, of_width = ((f", the mean of {len(job.problems)} fields", *2 * (", of the channels' mean square",))
+                                    if job.fields is not None
+                                    else ("", "", " (of motion: the diagonal)" if job.scale.kind == "flow" else ""))
+    shown = [_figure(drawn["entropy.png"], f"Entropy of each site's {of}{of_entropy}; 0 where a site never moved.")]
     if WIDTH in drawn:
-        shown.append(_figure(drawn["std.png"], f"Standard deviation of each site's {of}."))
-        shown.append(_figure(drawn[WIDTH], width_title(found.level)
-                             + (" (of motion: the diagonal)." if job.scale.values.shape[1] > 1 else ".")))
+        shown.append(_figure(drawn["std.png"], f"Standard deviation of each site's {of}{of_std}."))
+        shown.append(_figure(drawn[WIDTH], f"{width_title(found.level)}{of_width}."))
     rows = [("counted sites", _number(numbers["sites"]), ""), ("mean entropy", _number(numbers["mean_entropy"]), "bits"),
             ("sites of one label only", _percent(numbers["certain"]), ""),
             (f"labels that hold {level}", _number(numbers["mean_set_size"]), "on average"),
@@ -171,10 +173,9 @@ def _quality(job: Job, report: Mapping[str, Any]) -> str:
         return ""
     rows = []
     for name, value in report["metrics"].items():
-        known = job.application.measure(name)
-        if known.said:
-            exact = value is None or name not in job.application.measures
-            rows.append((known.what, _number(value) if exact else f"{value:.{known.decimals}f}", known.unit))
+        known = job.application.measures.get(name)
+        rows.append((name.replace("_", " "), _number(value), "") if known is None else
+                    (known.what, _number(value) if value is None else f"{value:.{known.decimals}f}", known.unit))
     doubt = job.application.doubt(report["metrics"])
     said = "" if doubt is None else f'<p class="verdict">{escape(doubt[0].upper() + doubt[1:])}.</p>'
     return _section("Quality against the truth", _table(rows), said)
@@ -202,13 +203,18 @@ def _convergence(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
     found = report["convergence"]
     if found is None:
         return ""
-    parts = [f'<p class="verdict">{escape(verdict(found))}</p>',
-             _figure(drawn["energy.png"], "Energy of each chain.", "wide")]
+    parts = [f'<p class="verdict">{escape(verdict(found))}</p>']
+    for number, one in enumerate(report.get("fields", [{"name": ""}])):
+        if energy_name(number) in drawn:
+            whose = f", {one['name']}" if one["name"] else ""
+            parts.append(_figure(drawn[energy_name(number)], f"Energy of each chain{whose}.", "wide"))
     energy, sites = found["energy"], found["sites"]
     if MIXING in drawn:
         parts.append(_figure(drawn[MIXING], "Watched sites, with a ring where they have not mixed; behind them, where each chain's "
                              "histogram is known, how far these are apart, some of it by chance.", "wide"))
     if energy is not None and sites is not None:
+        if "fields" in report:
+            parts.append("<p>Of the field whose chains agree least:</p>")
         rows = [
             ("R-hat", _number(energy["rhat"]), _number(sites["rhat_median"]), _number(sites["rhat_worst"])),
             ("ESS, bulk", _number(energy["ess_bulk"]), _number(sites["ess_median"]), _number(sites["ess_least"])),
@@ -269,9 +275,12 @@ def _hardware(job: Job, report: Mapping[str, Any], clock_hz: float | None) -> st
     parts = [_table(row for row in rows if row[1] != NOTHING)]
     if len(report["chains"]) > 1:
         parts.append("<h3>By chain</h3>")
-        parts.append(_table(((number + 1, str(one["seed"]), _number(one["cycles"]), _number(one["utilization"], 6),
+        of_field = len(report["chains"]) // len(job.problems)
+        names = [f"{number % of_field + 1}{', ' + one['field'] if 'field' in one else ''}"
+                 for number, one in enumerate(report["chains"])]
+        parts.append(_table(((name, str(one["seed"]), _number(one["cycles"]), _number(one["utilization"], 6),
                               _number(one["log_messages"]), _number(one["wall_seconds"]))
-                             for number, one in enumerate(report["chains"])),
+                             for name, one in zip(names, report["chains"], strict=True)),
                             ("chain", "seed", "cycles", "utilization", "log messages", "seconds")))
     return _section("Hardware" if _by_a_machine(report) else "Computation",
                     "<p>Sums over all chains.</p>" if len(report["chains"]) > 1 else "", *parts)

@@ -13,8 +13,9 @@ from mrfhw.analysis.answer import Analysis
 from mrfhw.analysis.convergence import NO_ARVIZ, doubtful
 from mrfhw.analysis.solution import Solution
 from mrfhw.field.energy import least_energies
+from mrfhw.field.problem import Problem
 from mrfhw.field.result import Result, added, numbers
-from mrfhw.jobs.job import Job
+from mrfhw.jobs.job import Job, energy_settings
 from mrfhw.machine.derived import Derived
 from mrfhw.samplers.data import energy_bound
 
@@ -76,23 +77,26 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
 
     cycles, stall_cycles, gap_cycles, label_evaluations, log_messages, wall_seconds: of all chains added; "chains" has
     those of each. first: the same of what was sampled before (`Job.first`), which is not in these. metrics: those of the
-    application's truth, else empty. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
+    application's truth, else empty. metrics_of_labels: those of whole labels, where the answer has others. fields: of a job of
+    several, what is each one's own, and "field" names it in chains; convergence is then that of the least agreement.
+    uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
     `Calibration.summary`; None where there is no histogram, trace or truth. answer: what files and pictures hold between labels, in
     words, where that is another than the estimate. at_an_end: share of the pixels whose label is at an
     end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. notes: what is to be said of the
     inputs. speed: label evaluations, and for `rtl` also cycles, a second of wall-clock time.
     """
-    run, results = job.run, solution.results
+    run, results = job.run, solution.everything
+    names = [""] if job.fields is None else job.fields.names
     at_an_end = None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean())
     chains = [{
         "seed": run.of_chain(number).seed, "cycles": r.cycles, "stall_cycles": r.stall_cycles, "gap_cycles": r.gap_cycles,
         "label_evaluations": r.label_evaluations, "utilization": r.utilization, "log_messages": r.log_messages,
-        "wall_seconds": r.wall_seconds, "extra": _others(numbers(r)),
-    } for number, r in enumerate(results)]
+        "wall_seconds": r.wall_seconds, "extra": _others(numbers(r)), **({} if job.fields is None else {"field": name}),
+    } for name, one in zip(names, solution.every, strict=True) for number, r in enumerate(one.results)]
     return {
         "version": __version__, "application": job.application.verb, "backend": results[0].backend,
         "config_digest": None if job.config is None else Derived.of(job.config).digest, **_hardware(results), "first": _first(job),
-        "metrics": analysis.metrics,
+        "metrics": analysis.metrics, "metrics_of_labels": analysis.metrics_of_labels,
         "uncertainty": None if analysis.uncertainty is None else analysis.uncertainty.summary(),
         "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
@@ -103,7 +107,17 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
         "sweeps_asked": None if solution.given_up else solution.asked,
         "settings": {**job.settings, "machine": None if job.config is None else job.config.to_dict()}, "chains": chains,
+        **({} if job.fields is None else {"fields": _fields(job, solution, analysis)}),
     }
+
+
+def _fields(job: Job, solution: Solution, analysis: Analysis) -> list[dict[str, Any]]:
+    """What is each field's own, where a job has several."""
+    assert job.fields is not None
+    return [{"name": name, **energy_settings(problem), "sweeps": run.sweeps, "burn_in": run.burn_in, "convergence": convergence}
+            for name, problem, run, convergence in zip(
+                job.fields.names, job.problems, (one.done or job.run for one in solution.every), analysis.convergences,
+                strict=True)]
 
 
 def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float | None) -> list[str]:
@@ -113,8 +127,8 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
         lines.append(f"stopped in a longer run of {solution.asked} sweeps: this is the answer of the {job.run.sweeps} before, "
                      "which were too few by R-hat")
     elif solution.asked is not None:
-        counted = solution.sums if solution.counts is None else solution.counts
-        nothing = counted is not None and not counted.any()
+        counted = [one.sums if one.counts is None else one.counts for one in (solution, *solution.beside)]
+        nothing = all(array is not None and not array.any() for array in counted)
         lines.append(f"stopped after {job.run.sweeps} of {solution.asked} sweeps"
                      + (", before the temperature was at its end" if job.annealing else "")
                      + (", within the burn-in: nothing was counted, and entropy, deviation and intervals mean nothing" if nothing
@@ -129,15 +143,21 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
     lines += job.doubts
     # More sweeps are no way out of what the inputs make doubtful.
     for doubt in (job.application.doubt(analysis.metrics), None if job.doubts else doubtful(convergence),
-                  None if solution.results[0].cycles is None else _saturated(job, solution.last)):
+                  *_all_saturated(job, solution)):
         if doubt is not None:
             lines.append(doubt)
     return lines
 
 
-def _saturated(job: Job, labels: np.ndarray) -> str | None:
+def _all_saturated(job: Job, solution: Solution) -> list[str | None]:
+    """`_saturated` of each field that a machine sampled."""
+    return [_saturated(job, problem, one.last) for problem, one in zip(job.problems, solution.every, strict=True)
+            if one.results[0].cycles is not None]
+
+
+def _saturated(job: Job, problem: Problem, labels: np.ndarray) -> str | None:
     """Said of a machine that cuts off energies which labels are drawn with now and then, with other labels around at `labels`."""
-    problem, machine = job.problem, Derived.of(job.machine)
+    machine = Derived.of(job.machine)
     most, bound, temperature = machine.energy_max << problem.energy_shift, energy_bound(problem), problem.schedule.coldest
     if bound <= most:
         return None

@@ -60,7 +60,7 @@ def _arrays(solution: Solution, analysis: Analysis) -> dict[str, np.ndarray]:
     found = analysis.uncertainty
     of_histogram = {} if found is None else {"entropy.npy": found.entropy, "std.npy": found.std, "interval.npy": found.interval,
                                              "median.npy": found.median}
-    arrays = {"labels.npy": analysis.labels, "last.npy": solution.last, "mean.npy": analysis.mean, **of_histogram,
+    arrays = {"labels.npy": analysis.labels, "last.npy": solution.all_last, "mean.npy": analysis.mean, **of_histogram,
               **{f"{name}.npy": array for name, array in analysis.maps.items()}}
     return {name: array for name, array in arrays.items() if array is not None}
 
@@ -69,8 +69,11 @@ def _energies(solution: Solution) -> dict[str, bytes]:
     """The file of the energies by sweep, where any was seen."""
     if solution.seen is None:
         return {}
-    file = io.BytesIO()
-    np.savez(file, sweeps=solution.seen.sweeps, energy=solution.seen.energy)
+    file, arrays = io.BytesIO(), {"sweeps": solution.seen.sweeps, "energy": solution.seen.energy}
+    for number, one in enumerate(solution.beside, 2):
+        if one.seen is not None:
+            arrays |= {f"sweeps_{number}": one.seen.sweeps, f"energy_{number}": one.seen.energy}
+    np.savez(file, **arrays)  # type: ignore[arg-type]  # of NumPy, which may name an option so
     return {"energy.npz": file.getvalue()}
 
 
@@ -85,7 +88,9 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
     (H, W), interval.npy (H, W, D, 2) and, of D = 1, median.npy (H, W) float64, see `Uncertainty`. histogram.npz: `counts`
     (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). energy.npz: `sweeps` (n,) and
-    `energy` (chains, n) of the `Trace`. mixing.png: where sites have not mixed (`pictures.mixing`). The maps of the
+    `energy` (chains, n) of the `Trace`; of a job of several fields those of the first, then `sweeps_2`, `energy_2` and so on, and
+    arrays have an axis of fields or components behind rows and columns. mixing.png: where sites have not mixed
+    (`pictures.mixing`). The maps of the
     application: bool or whole numbers (H, W), each as .npy and as a picture of the same numbers, where these are at most 65535.
     Others: of `exchanged`.
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html. page: whether there is
@@ -111,7 +116,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     maps = {f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}
     written = {**{name: picture for name, picture in maps.items() if picture is not None}, **exchanged(job, analysis),
                **_energies(solution)}
-    counts = solution.counts
+    counts = solution.all_counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
     what["files"] = [name for name in possible if name in (*always, *written, *arrays, *first, *later, *last)]
     assert set(what["files"]) <= set(possible)

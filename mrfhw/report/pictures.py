@@ -168,6 +168,12 @@ def labelled(panels: Mapping[str, np.ndarray], scale: LabelScale) -> bytes:
             _plain_axes(axes, title)
         wheel_legend(figure.add_subplot(grid[len(panels)]), longest, scale.name)
         return _png(figure, _dots(shape, len(panels)))
+    if scale.kind == "colour":
+        for place, (title, values) in enumerate(panels.items()):
+            axes = figure.add_subplot(1, len(panels), place + 1)
+            axes.imshow(np.rint(values.clip(0, 255)).astype(np.uint8), interpolation="nearest")
+            _plain_axes(axes, title)
+        return _png(figure, _dots(shape, len(panels)))
     every = []
     shown = None
     options = _scalar_options(scale)

@@ -42,6 +42,7 @@ class Look:
     total: sweeps at the end.
     labels: (H, W) uint8, the sample; a copy.
     energy: of these labels, `mrfhw.samplers.field_energy.FieldEnergy`.
+    part: which field, from 0, of a job that has several.
     """
 
     chain: int
@@ -50,6 +51,7 @@ class Look:
     labels: np.ndarray
     energy: float
     energies: Callable[[], np.ndarray | None] = field(repr=False, default=lambda: None)
+    part: int = 0
 
     @cached_property
     def rhat(self) -> float | None:
@@ -208,7 +210,9 @@ class Chains:
         if self.keeping.path is not None:
             check_writable(self.keeping.path.parent)
         if self.keeping.resume is not None:
-            self._restore(Checkpoint.load(self.keeping.resume, self._check_fits))
+            if self.keeping.found is not None:
+                self._check_fits(self.keeping.found)
+            self._restore(self.keeping.found or Checkpoint.load(self.keeping.resume, self._check_fits))
 
     def __enter__(self) -> Self:
         return self
@@ -242,7 +246,8 @@ class Chains:
             looks=[] if self.recorder is None else self.recorder.looks, state=under_way[0] if under_way else None,
             beside=[state for state in under_way[1:] if state is not None],
             begun=[chain.begun for chain in self._chains if chain.begun is not None],
-            ended=[chain.ended for chain in self._chains if chain.ended is not None], length=(self.run.sweeps, self.run.burn_in))
+            ended=[chain.ended for chain in self._chains if chain.ended is not None], length=(self.run.sweeps, self.run.burn_in),
+            before=self.keeping.before)
 
     def _check_fits(self, found: Checkpoint) -> None:
         found.check(self.keeping.resume, self.identity)

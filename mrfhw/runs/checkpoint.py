@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,11 +40,23 @@ def pauses_of(every: str) -> Pauses:
 
 @dataclass(frozen=True)
 class Keeping:
-    """Files of checkpoints. path: where to save them, resume: from which one to continue; None for none. pauses: when to save."""
+    """Files of checkpoints. path: where to save them, resume: from which one to continue; None for none. pauses: when to save.
+
+    before: of the fields of the job that have been sampled, which are saved with each. found: what `resume` has of this field,
+    where it has been read.
+    """
 
     path: Path | None = None
     pauses: Pauses | None = None
     resume: Path | None = None
+    before: tuple[Checkpoint, ...] = ()
+    found: Checkpoint | None = None
+
+    def of_field(self, number: int, whole: Checkpoint | None, before: Sequence[Checkpoint]) -> Keeping:
+        """That of a field of a job of several. whole: what `resume` has. before: what fields before it have come to."""
+        parts = [] if whole is None else [*whole.before, dataclasses.replace(whole, before=())]
+        found = parts[number] if number < len(parts) else None
+        return dataclasses.replace(self, resume=None if found is None else self.resume, before=tuple(before), found=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +71,7 @@ class Checkpoint:
     length: sweeps and burn-in of the run under way, which may be a longer one than that of the identity.
     begun: where each chain stood when it went on with that one; empty where no chain goes on.
     ended: where each finished chain stands, without what it counted; empty where no chain goes on.
+    before: of the fields of the job that were sampled before this one, each at its end; empty where a job has one field.
     """
 
     identity: Mapping[str, Any]
@@ -68,6 +82,7 @@ class Checkpoint:
     length: Sequence[int] | None = None
     begun: list[RunState] = field(default_factory=list)
     ended: list[RunState] = field(default_factory=list)
+    before: tuple[Checkpoint, ...] = ()
 
     def check(self, path: object, identity: Mapping[str, Any]) -> None:
         """Raise ProblemError, which names what differs, unless this is a checkpoint of `identity`."""
@@ -105,6 +120,10 @@ class Checkpoint:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it, whole or not at all. Raises OSError."""
+        write_record(path, self._record)
+
+    @property
+    def _record(self) -> Record:
         scalars: dict[str, Any] = {"identity": dict(self.identity), "results": [], "looks": [len(looks) for looks in self.looks]}
         arrays: dict[str, np.ndarray] = {}
         for number, result in enumerate(self.results):
@@ -121,7 +140,11 @@ class Checkpoint:
             arrays |= {"looks.sweeps": np.array([sweeps for sweeps, _, _ in every], np.int64),
                        "looks.energy": np.array([energy for _, energy, _ in every]),
                        "looks.labels": np.array([labels for _, _, labels in every], np.uint8)}
-        write_record(path, Record("checkpoint", scalars, arrays))
+        for number, one in enumerate(self.before):
+            held = one._record
+            scalars.setdefault("before", []).append(held.scalars)
+            arrays |= {f"before{number}.{name}": array for name, array in held.arrays.items()}
+        return Record("checkpoint", scalars, arrays)
 
     def check_shapes(self, path: object, problem: Problem, run: Run) -> None:
         """Raise ProblemError, which names the file, where what is counted and labelled is of another grid. run: of any length."""
@@ -213,6 +236,10 @@ def _checkpoint(record: Record, path: object, look: bool) -> Checkpoint:
     whole = length is None or [type(number) for number in length] == [int, int]
     if not whole or len(begun) not in (0, scalars["identity"]["chains"]):
         raise TypeError("sweeps of chains that go on")
-    return Checkpoint(identity=scalars["identity"], results=results, looks=looks, length=length,
+    if any("before" in one for one in scalars.get("before", ())):
+        raise TypeError("fields within fields")
+    before = tuple(_checkpoint(Record("checkpoint", one, _part(arrays, f"before{number}.")), path, look)
+                   for number, one in enumerate(scalars.get("before", ())))
+    return Checkpoint(identity=scalars["identity"], before=before, results=results, looks=looks, length=length,
                       state=None if held is None else _state(held, arrays, "", path), begun=begun, ended=ended,
                       beside=beside)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,9 +14,10 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.backends.plan import Plan
 from mrfhw.field.given import short
+from mrfhw.field.problem import Run
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.label_scale import LabelScale
-from mrfhw.runs.chains import Callback, Chains, Watch, visit_of
+from mrfhw.runs.chains import Callback, Chains, Look, Watch, up_to, visit_of
 from mrfhw.runs.checkpoint import Checkpoint, Keeping
 from mrfhw.runs.first import prepared
 from mrfhw.runs.request import Request, counted
@@ -41,6 +44,36 @@ class Solved:
     solution: Solution
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Field:
+    """A field that was sampled. run: that was done. checkpoint: of its end."""
+
+    run: Run
+    solution: Solution
+    checkpoint: Checkpoint
+
+
+def _together(fields: list[_Field]) -> Solution:
+    """The solution of all fields of a job."""
+    first, *others = [dataclasses.replace(one.solution, done=one.run) for one in fields]
+    ended = [one for one in (first, *others) if one.asked is not None]
+    return dataclasses.replace(first, beside=tuple(others), asked=ended[0].asked if ended else None,
+                               given_up=any(one.given_up for one in ended))
+
+
+class _Share(Watch):
+    """Tells another of a field as of a part of all fields."""
+
+    def __init__(self, whole: Watch, number: int, fields: int):
+        self._whole, self._number, self._fields = whole, number, fields
+
+    def sweeps(self, done: int, total: int) -> None:
+        self._whole.sweeps(self._number * total + done, self._fields * total)
+
+    def going_on(self, run: Run) -> None:
+        self._whole.going_on(run)
+
+
 class Runner:
     """Requests, one after the other; a context manager. Nothing is read, opened or sampled before `prepare` or `step`.
 
@@ -50,7 +83,7 @@ class Runner:
         solved = runner.result()
 
     requests: a Request or several. callback, every: a function of a Look, called after so many sweeps of each chain; anything true
-    ends the request under way.
+    ends the request under way: of a job of several fields, those after the one that it ended get as many sweeps as that had.
     keeping: the checkpoint files, or what gives them for the number of a request.
     add_up: of chains whose histograms need not be told apart keep their sum alone.
     watch: who is told how it gets on. judge: who says whether chains do not agree, and more sweeps
@@ -69,6 +102,9 @@ class Runner:
         self._watch, self._judge = watch or Watch(), judge
         self._solved: list[Solved] = []
         self._job: Job | None = None
+        self._plans: list[Plan] = []  # of the fields of the job under way
+        self._done: list[_Field] = []  # of those that are sampled
+        self._whole: Checkpoint | None = None  # that a job of several fields goes on from
         self._chains: Chains | None = None
 
     def __enter__(self) -> Self:
@@ -96,31 +132,77 @@ class Runner:
         """The chains of the request under way, when what comes first has been sampled."""
         job, request = self.prepare(), self.requests[self.number]
         if self._chains is None:
-            job = self._job = prepared(request.backend, job, request.visit, self._watch.first)
+            keeping = (self._keeping(self.number) if callable(self._keeping) else self._keeping) or Keeping()
             chains: int = job.settings["chains"]
-            visit = visit_of(job.config, job.run, chains, job.most_sweeps) if request.visit is None else request.visit
-            keeping = self._keeping(self.number) if callable(self._keeping) else self._keeping
-            self._chains = Chains(Plan.of(request.backend, job.config, job.problem, visit), job.run, chains, most=job.most_sweeps,
-                                  add_up=self._add_up, judge=lambda trace, times: self._judge(trace, times, job.scale),
-                                  watch=self._watch, keeping=keeping)
+            if not self._plans:
+                job = self._job = prepared(request.backend, job, request.visit, self._watch.first)
+                visit = visit_of(job.config, job.run, chains, job.most_sweeps) if request.visit is None else request.visit
+                self._plans = [Plan.of(request.backend, job.config, problem, visit) for problem in job.problems]
+                if len(self._plans) > 1 and keeping.resume is not None:
+                    self._whole = Checkpoint.load(keeping.resume, partial(self._check_fits, keeping.resume))
+            run, most, watch, number = job.run, job.most_sweeps, self._watch, len(self._done)
+            scale = job.scale if job.fields is None else job.fields.scales[number]
+            if len(self._plans) > 1:
+                keeping = keeping.of_field(number, self._whole, [one.checkpoint for one in self._done])
+                watch = _Share(watch, number, len(self._plans))
+                run, most = next(((up_to(run, min(run.sweeps, one.run.sweeps)), 0) for one in self._done if one.solution.asked),
+                                 (run, most))
+            self._chains = Chains(self._plans[number], run, chains, most=most, add_up=self._add_up,
+                                  judge=lambda trace, times: self._judge(trace, times, scale), watch=watch, keeping=keeping)
         return self._chains
+
+    def _check_fits(self, path: object, whole: Checkpoint) -> None:
+        """Raise ProblemError where a checkpoint's fields are not those of the job under way."""
+        parts = [*whole.before, whole]
+        if len(parts) > len(self._plans):
+            raise ProblemError(f"{path} has {len(parts)} fields; the run has {len(self._plans)}: give the options that it was "
+                               "written with, or leave resume out")
+        assert self._job is not None
+        for plan, one in zip(self._plans, parts, strict=False):
+            one.check_shapes(path, plan.problem, self._job.run)
+
+    def _callback_of_field(self) -> Callback | None:
+        """The callback, which is told of the field; None where it has ended a field before."""
+        number, callback = len(self._done), self._callback
+        if callback is None or any(one.solution.asked for one in self._done):
+            return None
+
+        def told(look: Look) -> object:
+            return callback(dataclasses.replace(look, part=number))
+
+        return told if number else callback
 
     def step(self, sweeps: int | None = None) -> bool:
         """At most so many sweeps more of the chains that are under way, of the request under way, None: all that are left of it.
         Whether there is more to do. Raises ProblemError."""
         if self.number == len(self.requests):
             return False
-        chains = self._begun()
-        at_end = chains.step(sweeps, self._every, self._callback)
-        while sweeps is None and not at_end:
-            at_end = chains.step(None, self._every, self._callback)
-        if at_end:
-            assert self._job is not None
-            chains.close()
-            self._solved.append(Solved(request=self.requests[self.number], job=self._job.of_run(chains.done),
-                                       solution=chains.solution()))
-            self._job = self._chains = None
+        number = self.number
+        while self.number == number:
+            chains, callback = self._begun(), self._callback_of_field()
+            at_end = chains.step(sweeps, self._every, callback)
+            while sweeps is None and not at_end:
+                at_end = chains.step(None, self._every, callback)
+            if at_end:
+                self._end(chains)
+            if sweeps is not None:
+                break
         return self.number < len(self.requests)
+
+    def _end(self, chains: Chains) -> None:
+        """Take what the chains of a field have come to, and where it was the last one, of the request."""
+        assert self._job is not None
+        chains.close()
+        end = dataclasses.replace(chains.state(), before=())
+        self._done.append(_Field(run=chains.done, solution=chains.solution(), checkpoint=end))
+        self._chains = None
+        if len(self._done) < len(self._plans):
+            return
+        runs = sorted((one.run for one in self._done), key=lambda run: run.sweeps)
+        solution = _together(self._done) if len(self._done) > 1 else self._done[0].solution
+        job = self._job.of_run(runs[-1] if solution.asked is None else runs[0])
+        self._solved.append(Solved(request=self.requests[self.number], job=job, solution=solution))
+        self._job, self._plans, self._done, self._whole = None, [], [], None
 
     def state(self) -> Checkpoint:
         """Where the chains of the request under way stand, as it can be saved and gone on from."""

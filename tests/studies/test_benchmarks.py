@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from mrfhw.applications.field.job import APPLICATION
 from mrfhw.field.problem import Problem, ProblemError, Run, save_problem
@@ -298,6 +299,19 @@ def test_the_answer_is_the_candidate_of_least_errors(tmp_path):
         together = {row[3]: float(row[-1]) for row in rows if row[:2] == ["together", part]}
         assert together["mode"] == 1
         assert min(together, key=together.get) == "the same, to halves"
+
+
+@pytest.mark.slow
+def test_colours_by_channel_and_by_planes(tmp_path):
+    """Of a picture whose channels are much alike, planes of brightness and colour are better."""
+    grey = stereo_scene(48, 64, 8, seed=1).left.astype(int)
+    Image.fromarray(np.stack([grey, grey * 3 // 4 + 20, grey // 2 + 60], -1).astype(np.uint8)).save(tmp_path / "picture.png")
+    done = run("colours.py", "picture.png", "--noise", "25", "--sweeps", "20", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    head, row, mean = csv.reader(done.stdout.splitlines())
+    assert head == ["picture", "deviation", "input", "channels", "denoise", "held"]
+    assert row[2:] == mean[2:]
+    assert float(row[2]) + 1 < float(row[3]) < float(row[4])
 
 
 @pytest.mark.parametrize(("given", "said"), [

@@ -32,7 +32,7 @@ def write_mistaken_files(directory: Path) -> None:
     Image.fromarray((4095 * steps).astype(np.uint16)).save(directory / "twelve.png")
     Image.new("LA", (192, 144), (90, 128)).save(directory / "clear.png")
     Image.fromarray((70000 * steps).astype(np.int32)).save(directory / "deep.tiff")
-    Image.new("RGB", (192, 144)).save(directory / "colour.png")
+    Image.new("RGB", (192, 144), (90, 60, 40)).save(directory / "colour.png")
     write_flow(directory / "wide.flo", np.zeros((375, 450, 2)))
     grey = np.arange(48 * 64).reshape(48, 64) % 64
     Problem(labels=4, singleton1=grey, constants=np.array([8, 24, 40, 56])).save(directory / "field.npz", Run(sweeps=8, burn_in=4))

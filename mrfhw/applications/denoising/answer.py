@@ -10,11 +10,15 @@ __all__ = ["Denoised"]
 
 
 class Denoised(Answer):
-    """The answer of `mrfhw.denoise`; see Answer. values are grey of 0 to 255."""
+    """The answer of `mrfhw.denoise`; see Answer. values are grey of 0 to 255.
+
+    A picture in colour is three fields (`mrfhw.pictures.opponents`): mean, std and interval are (H, W, 3), (H, W, 3) and
+    (H, W, 3, 2), of red, green and blue; labels and entropy (H, W, 3), counts (H, W, 3, L) and values (L, 3) are the fields'.
+    """
 
     @property
     def image(self) -> np.ndarray:
-        """The picture in its own size, depth and colours, uint8, uint16 or, of floats, float32; alpha is left out: the mean of
-        the posterior. Of a colour picture the grey is denoised, and the colours stay."""
+        """The picture in its own size and depth, uint8, uint16 or, of floats, float32; alpha is left out: the mean of the
+        posterior, with estimate="last", or where the run annealed, that estimate."""
         assert self._job.restoring is not None
-        return self._job.restoring.picture(self._analysis.answer[..., 0])
+        return self._job.restoring.picture(self._analysis.answer)

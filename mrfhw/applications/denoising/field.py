@@ -9,6 +9,7 @@ estimated from the picture, sets T and beta; at T the chain then draws from the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +22,12 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.temperature import realized_limits
 
-__all__ = ["COOLING", "SWEEPS", "DenoisingTruth", "Weights", "denoising_problem", "grey_levels", "grey_scale", "noise_deviation",
-           "psnr", "weights_for_noise"]
+__all__ = ["COOLING", "SWEEPS", "ColourTruth", "DenoisingTruth", "Weights", "colour_weights", "denoising_problem", "grey_levels",
+           "grey_scale", "noise_deviation", "psnr", "weights_for_noise"]
 
 SMOOTHNESS = 0.2  # c, for a difference of one of 64 grey levels
 FARTHEST = 12  # tau, of 64 grey levels
+COLOURS_SMOOTHNESS = 2  # times c, for differences of colours, which change less from pixel to pixel than brightness
 LEAST_NOISE = 0.35  # in steps from label to label: rounding alone has 0.29, and a T of 0 is none
 LEAST_TEMPERATURE = 24.0  # so that the whole-numbered beta is right to a tenth
 LEAST_CAP = 10.0  # sixty labels whose energies are capped at so many T are drawn once in 370 times
@@ -67,13 +69,13 @@ class Weights:
 
 
 def weights_for_noise(deviation: float, data_max: int, levels: int, alpha: int | None = None, singleton: str = "squared",
-                      machine: Config | None = None) -> Weights:
+                      machine: Config | None = None, smoothness: float = SMOOTHNESS, farthest: float = FARTHEST) -> Weights:
     """The weights and the temperature of the posterior under noise of a deviation, in grey levels of 0 .. data_max.
 
     levels: labels, evenly spaced over the grey levels. alpha: as wanted, or None for one that grows where the noise is light,
     because beta is a whole number. singleton: "squared" is that of Gaussian noise, "absolute" that of Laplace noise,
     exp(-|d - g| sqrt(2) / s). machine: within whose limits, None for none. The energy is shifted only where a machine's cap is
-    near T.
+    near T. smoothness, farthest: c and tau of the prior, for differences of one of 64 levels.
     """
     most = NUMBER_MAX if machine is None else Derived.of(machine).weight_max
     deviation = max(deviation, LEAST_NOISE * data_max / (levels - 1))
@@ -89,8 +91,8 @@ def weights_for_noise(deviation: float, data_max: int, levels: int, alpha: int |
         coldest, hottest = realized_limits(config, shift)
         temperature = min(max(temperature, coldest), hottest)
     spacing = 63 / (levels - 1)  # of labels, in the 64 greys that SMOOTHNESS is of
-    beta = min(most, max(1, round(SMOOTHNESS * spacing * temperature)))
-    return Weights(alpha=alpha, beta=beta, tau=max(1, round(FARTHEST / spacing)), energy_shift=shift, temperature=temperature)
+    beta = min(most, max(1, round(smoothness * spacing * temperature)))
+    return Weights(alpha=alpha, beta=beta, tau=max(1, round(farthest / spacing)), energy_shift=shift, temperature=temperature)
 
 
 def grey_levels(levels: int, data_bits: int) -> np.ndarray:
@@ -139,6 +141,17 @@ def psnr(estimate: np.ndarray, clean: np.ndarray) -> float | None:
     return float(10 * np.log10(255**2 / error)) if error > 0 else None
 
 
+def colour_weights(deviation: float, plane: int, gain: float, data_max: int, levels: int, alpha: int | None = None,
+                   singleton: str = "squared", machine: Config | None = None) -> Weights:
+    """`weights_for_noise` for a plane of a picture in colour (`mrfhw.pictures.opponents`), under the prior of greys, and of
+    differences of colours under one of COLOURS_SMOOTHNESS times its weight.
+
+    gain: 8-bit greys of the plane in a unit of the colours.
+    """
+    return weights_for_noise(deviation, data_max, levels, alpha, singleton, machine, farthest=FARTHEST * gain,
+                             smoothness=SMOOTHNESS * (COLOURS_SMOOTHNESS if plane else 1) / gain)
+
+
 class DenoisingTruth:
     """The clean picture. clean, noisy: (H, W) 8-bit grey. values: (L,) 8-bit grey of the labels.
 
@@ -155,18 +168,40 @@ class DenoisingTruth:
         self.wrong_above, self.wrong = wrong_above, f"grey off by more than {wrong_above:g} of 255"
         self.picture = self.clean[..., None]
 
+    def at(self, labels: np.ndarray) -> np.ndarray:
+        """(H, W, 1) float64: the greys of labels (H, W)."""
+        return between(self.values, labels)[..., None]
+
     def error(self, labels: np.ndarray) -> np.ndarray:
-        """|grey - clean| of (H, W) labels, float64 (H, W)."""
-        return np.abs(between(self.values, labels) - self.clean)
+        """|grey - clean| of (H, W) labels, float64 (H, W); of colours the root of the channels' mean square."""
+        return np.asarray(np.sqrt(np.square(self.at(labels) - self.picture).mean(-1)))
 
     def quality(self, values: np.ndarray) -> dict[str, float | None]:
-        """`psnr` of (H, W, 1) greys."""
-        return {"psnr": psnr(values[..., 0], self.clean)}
+        """`psnr` of (H, W, 1) greys, or of (H, W, 3) colours over all channels."""
+        return {"psnr": psnr(values, self.picture)}
 
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the grey."""
-        quality = self.quality(between(self.values, labels)[..., None])
+        quality = self.quality(self.at(labels))
         if mean is not None:
-            quality["psnr_mean"] = psnr(mean[..., 0], self.clean)
+            quality["psnr_mean"] = psnr(mean, self.picture)
         quality["psnr_input"] = psnr(self.noisy, self.clean)
         return quality
+
+
+class ColourTruth(DenoisingTruth):
+    """The clean picture of one in colour. clean, noisy: (H, W, 3) of 0..255. at: from labels (H, W, F) to colours (H, W, 3).
+
+    Measures are those of `DenoisingTruth`, over all channels.
+    """
+
+    error_name = "error of colour (of 255)"
+
+    def __init__(self, clean: np.ndarray, noisy: np.ndarray, at: Callable[[np.ndarray], np.ndarray]):
+        super().__init__(clean, noisy, np.empty(0))
+        self.picture, self._at = self.clean, at
+        self.wrong = f"colour off by more than {self.wrong_above:g} of 255"
+
+    def at(self, labels: np.ndarray) -> np.ndarray:
+        """(H, W, 3) float64: the colours of labels (H, W, F)."""
+        return self._at(labels)

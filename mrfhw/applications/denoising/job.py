@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,10 @@ from mrfhw.applications.denoising.answer import Denoised
 from mrfhw.applications.denoising.field import (
     COOLING,
     SWEEPS,
+    ColourTruth,
     DenoisingTruth,
+    Weights,
+    colour_weights,
     denoising_problem,
     grey_levels,
     grey_scale,
@@ -22,13 +27,16 @@ from mrfhw.applications.denoising.field import (
 )
 from mrfhw.applications.denoising.scene import write_demo
 from mrfhw.applications.options import READING, Common, common_options, label_machine, picture_notes, same_size, squared_machine
-from mrfhw.field.problem import ProblemError
+from mrfhw.field.problem import Problem, ProblemError
 from mrfhw.jobs.application import Application, Measure, SceneWriter
+from mrfhw.jobs.fields import Fields
 from mrfhw.jobs.job import Job
+from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.jobs.options import Given, Option
-from mrfhw.pictures.images import load_inputs, name_of
+from mrfhw.pictures.images import Inputs, load_inputs, name_of
 from mrfhw.pictures.numbers import known_mask
-from mrfhw.pictures.restored import Restoring
+from mrfhw.pictures.opponents import NAMES, Opponents
+from mrfhw.pictures.restored import Restoring, Source
 from mrfhw.report.exchange import picture_bytes
 
 __all__ = ["APPLICATION"]
@@ -38,15 +46,15 @@ def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | 
         **others: Any) -> Job:
     """Check every option and read every file of a denoising problem. Raises ProblemError or ConfigError.
 
-    image, mask, truth: paths or arrays.
+    image, mask, truth: paths or arrays. A picture in colour is three fields (`mrfhw.pictures.opponents`), one of greys, whatever
+    its file has, one.
     """
     needed = label_machine("levels", levels)
     common = Common.of(others, lambda widths: SWEEPS, ({**needed, "data_bits": 8} if needed else {})
                        | squared_machine(others["doubleton"], levels), given)
     if noise is not None and not (math.isfinite(noise) and 0 <= noise <= 255):
         raise ProblemError(f"noise is {noise}; a deviation of 8-bit grey is 0 to 255: give a number between them")
-    bits = common.widths.data_bits
-    values = grey_levels(levels, bits)
+    grey_levels(levels, common.widths.data_bits)  # refuses more than there are
     hidden = None if mask is None else known_mask(mask, "mask")
     seen = None if hidden is None else hidden.values
     inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth},
@@ -57,45 +65,131 @@ def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | 
     if truth is not None:
         images["truth image"] = inputs.data[1]
     cut = dict(zip(images, same_size(images, common.window), strict=True))
-    grey = cut["image"]
     observed = cut["mask"] if mask is not None else None
-    deviation = noise_deviation(grey, observed) if noise is None else noise
-    if deviation is None and observed is not None and not observed.any():
-        deviation = 0.0  # the problem refuses such a mask
-    if deviation is None:
+    picture = inputs.sources[0].cut(common.window)
+    found = _Colours.of(inputs, observed, common) if _in_colour(picture.values, observed) else _Greys(cut["image"], cut.get(
+        "truth image"))
+    deviations = [noise_deviation(plane, observed) if noise is None else noise * gain
+                  for plane, gain in zip(found.planes, found.gains, strict=True)]
+    if observed is not None and not observed.any():
+        deviations = [0.0 if one is None else one for one in deviations]  # the problem refuses such a mask
+    told = [one for one in deviations if one is not None]
+    if len(told) < len(deviations):
         raise ProblemError("the noise cannot be told from the picture, in which no 3x3 pixels are all known: give noise")
-    found = weights_for_noise(deviation / (1 << (8 - bits)), (1 << bits) - 1, levels, machine=common.config,
-                              alpha=common.energy.get("alpha"), singleton=common.energy["singleton"])
-    energy = {**dataclasses.asdict(found), **common.energy}
-    schedule = common.schedule(energy.pop("temperature"), COOLING, energy["energy_shift"])
-    problem = denoising_problem(grey >> (8 - bits), values, observed=observed, schedule=schedule, **energy)
-    scale = grey_scale(values, bits)
+    fields = [_field(common, levels, plane, observed, partial(found.weights, number, deviation))
+              for number, (plane, deviation) in enumerate(zip(found.planes, told, strict=True))]
+    problem, energy = fields[0]
+    stretched = found.stretched_from(inputs)
     shown = {"noisy picture": cut["picture"]}
     if observed is not None:
         shown["mask"] = np.where(observed, 255, 0).astype(np.uint8)
     common = dataclasses.replace(common, energy=energy)
+    deviation = [float(one / gain) for one, gain in zip(told, found.gains, strict=True)]
     return Job(
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
-        annealing=common.anneal, inputs=shown, scale=scale,
-        restoring=Restoring(source=inputs.sources[0].cut(common.window), stretched_from=inputs.range if inputs.stretched else None,
-                            observed=observed),
+        annealing=common.anneal, inputs=shown, restoring=Restoring(source=picture, stretched_from=stretched),
         notes=picture_notes([name_of(image, "image")], inputs) + (() if hidden is None else hidden.notes),
-        truth=DenoisingTruth(cut["truth image"], grey, scale.values) if truth is not None else None,
+        **found.answered(grey_scale(grey_levels(levels, common.widths.data_bits), common.widths.data_bits),
+                         tuple(field for field, _ in fields)),
         settings=common.settings("denoise", problem, image=name_of(image, "array"), labels=levels,
                                  mask=None if mask is None else name_of(mask, "array"),
-                                 noise_deviation=deviation, noise_given=noise is not None,
+                                 noise_deviation=deviation[0] if len(fields) == 1 else deviation, noise_given=noise is not None,
                                  truth=None if truth is None else name_of(truth, "array"),
-                                 stretched_from=inputs.stretched_from))
+                                 stretched_from=None if stretched is None else list(stretched)))
+
+
+def _in_colour(values: np.ndarray, observed: np.ndarray | None) -> bool:
+    """Whether (H, W) or (H, W, 3) values, where observed, have channels that differ."""
+    if values.ndim == 2:
+        return False
+    known = values if observed is None else values[observed]
+    return bool((known != known[..., :1]).any())
+
+
+def _field(common: Common, levels: int, plane: np.ndarray, observed: np.ndarray | None,
+           weights: Callable[..., Weights]) -> tuple[Problem, dict[str, Any]]:
+    """The field of a plane, uint8 (H, W), and its energy without the temperature.
+
+    weights: of the greatest datum, the number of levels and the keywords of `weights_for_noise`.
+    """
+    bits = common.widths.data_bits
+    found = weights((1 << bits) - 1, levels, drop=8 - bits, machine=common.config, alpha=common.energy.get("alpha"),
+                    singleton=common.energy["singleton"])
+    energy = {**dataclasses.asdict(found), **common.energy}
+    schedule = common.schedule(energy.pop("temperature"), COOLING, energy["energy_shift"])
+    return denoising_problem(plane >> (8 - bits), grey_levels(levels, bits), observed=observed, schedule=schedule, **energy), energy
+
+
+class _Greys:
+    """What is particular to a picture of greys. grey, clean: uint8 (H, W), clean None where it is not known."""
+
+    gains = (1.0,)  # 8-bit greys of a plane in a unit of the picture
+
+    def __init__(self, grey: np.ndarray, clean: np.ndarray | None):
+        self.planes, self._clean = [grey], clean
+
+    def weights(self, number: int, deviation: float, data_max: int, levels: int, *, drop: int, **others: Any) -> Weights:
+        """Of a plane under noise of a deviation in 8-bit grey, of whose data the lowest `drop` bits are dropped."""
+        return weights_for_noise(deviation / (1 << drop), data_max, levels, **others)
+
+    def stretched_from(self, inputs: Inputs) -> tuple[float, float] | None:
+        """As of `Restoring`."""
+        return inputs.range if inputs.stretched else None
+
+    def answered(self, scale: LabelScale, problems: tuple[Problem, ...]) -> dict[str, Any]:
+        """Scale, truth and fields of the job. scale: of 8-bit greys of a plane."""
+        return {"scale": scale, "truth": None if self._clean is None else DenoisingTruth(self._clean, self.planes[0], scale.values)}
+
+
+class _Colours:
+    """What is particular to a picture in colour. noisy, clean: (H, W, 3) float64 of 0..255, clean None where it is not known.
+    range: what of 0..255 a stretch has made 0 and 255, or None."""
+
+    def __init__(self, noisy: np.ndarray, clean: np.ndarray | None, observed: np.ndarray | None,
+                 stretched: tuple[float, float] | None):
+        self._noisy, self._clean, self._stretched = noisy, clean, stretched
+        self._opponents = Opponents.of(noisy, observed)
+        self.planes, self.gains = self._opponents.planes(noisy), tuple(self._opponents.gains)
+
+    @classmethod
+    def of(cls, inputs: Inputs, observed: np.ndarray | None, common: Common) -> _Colours:
+        """Raises ProblemError for a truth without colours."""
+        first, *clean = inputs.sources
+        if clean and clean[0].values.ndim == 2:
+            raise ProblemError("the truth image is grey, and the image is in colour: give both in colour, or both in grey")
+        low, high = (0.0, 1.0) if not inputs.stretched else (first.values.min() / first.white, first.values.max() / first.white)
+
+        def colours(source: Source) -> np.ndarray:
+            return (source.cut(common.window).values / source.white - low) / (high - low) * 255
+
+        return cls(colours(first), colours(clean[0]) if clean else None, observed,
+                   (255 * low, 255 * high) if inputs.stretched else None)
+
+    def weights(self, number: int, deviation: float, data_max: int, levels: int, *, drop: int, **others: Any) -> Weights:
+        """As of `_Greys`."""
+        return colour_weights(deviation / (1 << drop), number, self.gains[number], data_max, levels, **others)
+
+    def stretched_from(self, inputs: Inputs) -> tuple[float, float] | None:
+        """As of `_Greys`, of all channels."""
+        return self._stretched
+
+    def answered(self, scale: LabelScale, problems: tuple[Problem, ...]) -> dict[str, Any]:
+        """As of `_Greys`."""
+        values = self._opponents.values(scale.values[:, 0])
+        fields = Fields(problems=problems, names=NAMES, values=values, weights=self._opponents.weights, ends=(0.0, 255.0))
+        return {"scale": LabelScale(values=values.T, name="colour (0 to 255)", kind="colour"), "fields": fields,
+                "truth": None if self._clean is None else ColourTruth(self._clean, self._noisy, fields.at)}
 
 
 def _writes_picture(job: Job, analysis: Analysis) -> bytes:
-    """The picture in its own size, depth and colours (colours of 16 bits with 8)."""
+    """The picture in its own size and depth (colours of 16 bits with 8)."""
     assert job.restoring is not None
-    return picture_bytes(job.restoring.picture(analysis.answer[..., 0]), job.restoring.source.white)
+    return picture_bytes(job.restoring.picture(analysis.answer), job.restoring.source.white)
 
 
 APPLICATION = Application(
-    verb="denoise", summary="Free IMAGE of noise and fill what its mask hides: a grey for each pixel, and how sure it is.",
+    verb="denoise",
+    summary="Free IMAGE of noise and fill what its mask hides: a grey or a colour for each pixel, and how sure it is.",
     title="Denoising", arguments=("image",), job=job, answer=Denoised,
     options=(
         Option(name="levels", type=int, default=64, metavar="N", help="Grey levels told apart, 2 to 256."),
@@ -109,7 +203,7 @@ APPLICATION = Application(
         "tau": "12 of 64 grey levels", "energy_shift": "0, or what a machine of narrow energies needs"}),
     files={"denoised.png": _writes_picture},
     measures={
-        "psnr": Measure("PSNR", "dB", 2), "psnr_mean": Measure("PSNR of the posterior mean", "dB", 2, said=False),
+        "psnr": Measure("PSNR", "dB", 2), "psnr_mean": Measure("PSNR of the posterior mean", "dB", 2),
         "psnr_input": Measure("PSNR of the input", "dB", 2)},
     scene=SceneWriter(write=write_demo, options=(
         Option(name="noise", type=float, default=20.0, help="Deviation of the noise, in 8-bit grey (denoise)."),)))

@@ -166,6 +166,6 @@ APPLICATION = Application(
     measures={
         "epe": Measure("mean error", "px over the pixels of known truth"),
         "epe_mean": Measure("mean error of the posterior mean", "px"),
-        "epe_flow": Measure("mean error of the motion between pixels", "px", said=False),
+        "epe_flow": Measure("mean error of the motion between pixels", "px"),
         "epe_least": Measure("mean error of the nearest labels", "px")},
     scene=SceneWriter(write=write_demo))
