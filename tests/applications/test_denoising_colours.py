@@ -231,6 +231,30 @@ def test_a_checkpoint_of_another_picture_is_refused(tmp_path):
         Runner(other, keeping=Keeping(resume=path)).result()
 
 
+def with_another(whole: Checkpoint) -> Checkpoint:
+    return dataclasses.replace(whole, before=(*whole.before, *whole.before))
+
+
+def with_fields_within(whole: Checkpoint) -> Checkpoint:
+    return dataclasses.replace(whole, before=(whole,))
+
+
+def with_others_shape(whole: Checkpoint) -> Checkpoint:
+    first = dataclasses.replace(whole.before[0].results[0], last=np.zeros((3, 3), np.uint8), counts=np.zeros((3, 3, 16), np.uint16))
+    return dataclasses.replace(whole, before=(dataclasses.replace(whole.before[0], results=[first]), *whole.before[1:]))
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (with_another, "has 5 fields; the run has 3"), (with_fields_within, "no whole checkpoint .*fields within fields"),
+    (with_others_shape, r"kept: .*3")])
+def test_a_checkpoint_of_other_fields_is_refused(change, said, tmp_path):
+    path, request = tmp_path / "kept", mrfhw.Request("denoise", image=NOISY, sweeps=20, chains=1, levels=16, backend="cpu")
+    stepped(request, 20, 5, Keeping(path=path, pauses=Pauses(sweeps=5)))
+    change(Checkpoint.load(path)).save(path)
+    with pytest.raises(ProblemError, match=said):
+        Runner(request, keeping=Keeping(resume=path)).result()
+
+
 def test_a_callback_sees_all_fields_and_ends_them_at_one_sweep():
     seen = []
 
