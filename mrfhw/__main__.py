@@ -5,7 +5,9 @@ import gc
 import os
 import sys
 
+from mrfhw.system.docstrings import keep_docstrings
 from mrfhw.system.errors import ABORTED
+from mrfhw.system.places import give_places
 from mrfhw.system.processors import THREADS, processors
 from mrfhw.system.second_process import SecondProcess
 
@@ -29,6 +31,8 @@ def main() -> None:
     gc.set_threshold(100_000, 50, 50)
     # Nor is it looked for in what ends with the process anyway, which takes a third of a second.
     atexit.register(gc.freeze)
+    keep_docstrings("mrfhw.cli", "mrfhw.commands", "mrfhw.generate")  # help
+    give_places()
     try:
         beside = _beside()
         from mrfhw.cli import main as command_line  # most of what is imported

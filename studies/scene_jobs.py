@@ -15,7 +15,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.analysis.answer import quantified
+from mrfhw.analysis.answer import answered, measures, quantified
 from mrfhw.analysis.calibration import calibrate
 from mrfhw.analysis.solution import Solution
 from mrfhw.commands import application as commands
@@ -197,4 +197,6 @@ def judged(job: Job, counts: np.ndarray, last: np.ndarray) -> Judged:
     found, finer = quantified(job, counts, last)
     covered = calibrate(found, found.mode, job.truth, job.scale).coverage
     shares = [share for share in covered or () if share is not None]
-    return Judged(found.mode, job.truth.metrics(found.mode, found.mean, finer), float(100 * np.mean(shares)) if shares else None)
+    answer, _ = answered(job, job.scale.at(found.mode), found, finer)
+    quality = measures(job.truth, found.mode, found.mean, finer, answer if job.scale.ordered else None)
+    return Judged(found.mode, quality, float(100 * np.mean(shares)) if shares else None)

@@ -138,12 +138,14 @@ class Calibration:
         }
 
 
-def calibrate(uncertainty: Uncertainty, labels: np.ndarray, truth: Truth, scale: LabelScale) -> Calibration:
-    """Compare uncertainty with error. labels: (H, W) uint8, the estimate whose error is meant.
+def calibrate(uncertainty: Uncertainty, labels: np.ndarray, truth: Truth, scale: LabelScale,
+              error: np.ndarray | None = None) -> Calibration:
+    """Compare uncertainty with error. labels: (H, W) uint8, the estimate whose error is meant, unless there is `error`, (H, W)
+    float64, of an answer between labels.
 
     Clamped sites do not count: they are given, not estimated.
     """
-    error = truth.error(labels)
+    error = truth.error(labels) if error is None else error
     known = np.isfinite(error) & uncertainty.counted
     wrong = error[known] > truth.wrong_above
     scores = {"entropy": uncertainty.entropy[known]}

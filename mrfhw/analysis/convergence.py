@@ -3,6 +3,7 @@
 Rank-normalised split R-hat and effective sample size (ESS) of bulk and tail, as ArviZ computes them:
 A. Vehtari, A. Gelman, D. Simpson, B. Carpenter, P.-C. Buerkner, Rank-Normalization, Folding, and Localization: An
 Improved R-hat for Assessing Convergence of MCMC, Bayesian Analysis 16(2), 2021. There, R-hat is to be below 1.01.
+A run has converged where the chains agree on the energy, and on the labels at most of the watched sites (`mixing`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.analysis.mixing import NOT_MIXED, TOLD, mixing, quantities
+from mrfhw.analysis.rhat import CONVERGED, by_chance, half_of, rhat_of
 from mrfhw.analysis.trace import Trace
 from mrfhw.jobs.label_scale import LabelScale
+from mrfhw.system.docstrings import keep_docstrings
 
-__all__ = ["NO_ARVIZ", "apart", "converged", "diagnose", "doubtful", "energy_rhat", "least_looks", "undiagnosed", "verdict"]
+__all__ = [
+    "NO_ARVIZ", "apart", "converged", "diagnose", "doubtful", "energy_rhat", "least_looks", "mixed", "more_helps", "undiagnosed",
+    "verdict",
+]
 
 NO_ARVIZ = 'No convergence diagnostics, because ArviZ cannot be imported: pip install "mrfhw[apps]"'
-CONVERGED = 1.05  # an R-hat from here on is none of a converged chain, where there are enough looks
 FALSE_ALARM = 0.01  # of converged chains whose looks are independent, the share that is called unconverged, at most about
 TAILS = (0.05, 0.95)  # quantiles of the tail's effective sample size
 LEAST_LOOKS = 8  # a split chain has two halves of at least four
@@ -33,6 +39,7 @@ def least_looks(chains: int) -> int:
 
 def _arviz() -> Any:
     """The diagnostics of ArviZ on arrays, which need NumPy and SciPy alone; None without it."""
+    keep_docstrings("arviz_stats")  # which adds to its own
     try:
         from arviz_stats.base import array_stats
     except ImportError:
@@ -40,37 +47,12 @@ def _arviz() -> Any:
     return array_stats
 
 
-def _quantities(labels: np.ndarray, scale: LabelScale) -> np.ndarray:
-    """What is diagnosed of one site: (Q, chains, n) float64, its value's components, or for classes whether it has its mode.
-
-    labels: (chains, n) uint8.
-    """
-    if scale.ordered:
-        return np.moveaxis(scale.values[labels], -1, 0)
-    mode = np.bincount(labels.ravel(), minlength=len(scale.values)).argmax()
-    return (labels == mode).astype(np.float64)[None]
-
-
-def _split_if_alone(series: np.ndarray) -> np.ndarray:
-    """(chains, n); a single chain's halves count as two chains, because R-hat compares chains."""
-    if len(series) > 1:
-        return series
-    half = series.shape[1] // 2
-    return np.stack([series[0, :half], series[0, -half:]])
-
-
 def _of_series(arviz: Any, series: np.ndarray) -> tuple[float, float, float]:
-    """R-hat, bulk ESS and tail ESS of (chains, n) values that are not all equal.
-
-    R-hat is infinite where no half of a chain moves: the variance within is 0, which rounding would hide.
-    """
-    half = series.shape[1] // 2
-    stuck = not any(np.ptp(part, axis=1).any() for part in (series[:, :half], series[:, -half:]))
-    # A folded series may not vary at all; ArviZ then takes the other one, but divides by zero on the way.
+    """R-hat, bulk ESS and tail ESS of (chains, n) values that are not all equal."""
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="arviz_stats")
-        rhat = math.inf if stuck else float(arviz.rhat(_split_if_alone(series), method="rank"))
-        return rhat, float(arviz.ess(series, method="bulk")), float(arviz.ess(series, method="tail", prob=TAILS))
+        return (rhat_of(arviz, series), float(arviz.ess(series, method="bulk")),
+                float(arviz.ess(series, method="tail", prob=TAILS)))
 
 
 def _statistic(function: Callable[[np.ndarray], Any], values: np.ndarray) -> float | None:
@@ -82,7 +64,7 @@ def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int, limit: fl
     labels = trace.labels[:, trace.counted]
     rows = []
     for site in range(labels.shape[2]):
-        moving = [series for series in _quantities(labels[:, :, site], scale) if np.ptp(series) > 0]
+        moving = [series for series in quantities(labels[:, :, site], scale) if np.ptp(series) > 0]
         if moving:
             # Of two components the worse one counts.
             found = np.array([_of_series(arviz, series) for series in moving])
@@ -103,36 +85,64 @@ def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int, limit: fl
 
 
 def _limit(chains: int, looks: int) -> float:
-    """An R-hat from here on is none of converged chains of so many looks each; at least CONVERGED.
+    """An R-hat of the energy from here on is none of converged chains of so many looks each; at least CONVERGED."""
+    return max(CONVERGED, by_chance(chains, math.floor(half_of(chains, looks)), FALSE_ALARM))
 
-    n R-hat^2 = B / W + n - 1 of m halves of n looks, and of independent normal looks B / W has an F distribution. R-hat is the
-    larger one of ranks and of folded ranks, so that each may pass half as often.
-    """
-    from scipy.special import fdtri  # which ArviZ needs as well
 
-    halves = 2 * max(chains, 2)
-    n = looks * chains // halves
-    return max(CONVERGED, math.sqrt((float(fdtri(halves - 1, halves * (n - 1), 1 - FALSE_ALARM / 2)) + n - 1) / n))
+def _too_many(found: dict[str, Any]) -> bool:
+    """Whether more sites have not mixed than a converged run leaves."""
+    sites = found["sites"]
+    return sites is not None and sites["not_mixed"] is not None and sites["not_mixed"] > sites["not_mixed_limit"]
+
+
+def _unsure(found: dict[str, Any]) -> bool:
+    """Whether the looks are too few to tell of so many sites."""
+    return found["sites"] is not None and found["sites"]["not_told"] > NOT_MIXED
 
 
 def converged(found: dict[str, Any] | None) -> bool | None:
-    """Whether the energies of the chains agree, from `diagnose`; None where it cannot be told."""
+    """Whether the chains agree on the energy and, but for a share of them, on the watched sites' labels, from `diagnose`; None
+    where it cannot be told."""
     energy = None if found is None else found["energy"]
-    if found is None or energy is None or energy["rhat"] is None or CONVERGED <= energy["rhat"] < found["rhat_limit"]:
+    if found is None or energy is None:
         return None
-    return bool(energy["rhat"] < CONVERGED)
+    if _too_many(found):
+        return False
+    if energy["rhat"] is None or CONVERGED <= energy["rhat"] < found["rhat_limit"]:
+        return None
+    if energy["rhat"] >= CONVERGED:
+        return False
+    return None if _unsure(found) else True
+
+
+def mixed(found: dict[str, Any] | None) -> str | None:
+    """How many of the watched sites have not mixed, in words; None where nothing is known of them."""
+    if found is None or found["sites"] is None or found["sites"]["not_mixed"] is None:
+        return None
+    sites = found["sites"]
+    share, limit = sites["not_mixed"], sites["not_mixed_rhat"]
+    if not share:
+        return f"all {sites['sites']} watched sites have mixed"
+    return f"{100 * share:.3g} % of {sites['sites']} watched sites have not mixed (R-hat of their labels {limit:.3g} or more)"
 
 
 def doubtful(found: dict[str, Any] | None) -> str | None:
     """One line where chains have not converged, or so few looks cannot tell; None where they have, and where nothing is known."""
-    if found is None or found["energy"] is None or found["energy"]["rhat"] is None or converged(found):
+    if found is None or found["energy"] is None or converged(found):
         return None
     rhat, limit = found["energy"]["rhat"], found["rhat_limit"]
     if converged(found) is None:
-        return (f"convergence cannot be told from {found['looks']} looks at each chain: the energy's R-hat is {rhat:.2f}, and "
-                f"converged chains have up to {limit:.2f} with so few (more sweeps help)")
-    return (f"not converged: the energy's R-hat is {rhat:.2f}, {limit:.3g} or more; what the run says of probabilities may depend "
-            "on the seed (more sweeps help)")
+        if _unsure(found) and (rhat is None or rhat < CONVERGED):
+            return (f"convergence cannot be told from {found['looks']} looks at each chain: the labels of "
+                    f"{100 * found['sites']['not_told']:.3g} % of the watched sites have an R-hat of {TOLD:g} or more, as those of "
+                    "mixed sites may have with so few (more sweeps help)")
+        return None if rhat is None else (
+            f"convergence cannot be told from {found['looks']} looks at each chain: the energy's R-hat is {rhat:.2f}, and "
+            f"converged chains have up to {limit:.2f} with so few (more sweeps help)")
+    why = [] if rhat is None or rhat < limit else [f"the energy's R-hat is {rhat:.2f}, {limit:.3g} or more"]
+    if _too_many(found):
+        why.append(f"{mixed(found)}, and a converged run leaves {100 * found['sites']['not_mixed_limit']:g} % at most")
+    return f"not converged: {'; '.join(why)}; what the run says of probabilities may depend on the seed (more sweeps help)"
 
 
 def energy_rhat(energy: np.ndarray | None) -> float | None:
@@ -145,11 +155,33 @@ def energy_rhat(energy: np.ndarray | None) -> float | None:
     return None if arviz is None else _of_series(arviz, energy)[0]
 
 
-def apart(trace: Trace) -> bool:
-    """Whether the energies of the chains do not agree; False also where that cannot be told. The same as `converged` says False."""
+def _energies_apart(trace: Trace) -> bool:
     energy = trace.energy[:, trace.counted]
     rhat = energy_rhat(energy)
     return rhat is not None and rhat >= _limit(*energy.shape)
+
+
+def apart(trace: Trace, scale: LabelScale | None = None) -> bool:
+    """Whether the chains do not agree; False also where that cannot be told. The same as `converged` says False.
+
+    scale: what the labels stand for; None for labels without order.
+    """
+    arviz = _arviz()
+    if arviz is None or trace.counted.sum() < least_looks(len(trace.energy)):
+        return False
+    return _energies_apart(trace) or mixing(arviz, trace, scale).too_many
+
+
+def more_helps(trace: Trace, times: float, scale: LabelScale | None = None) -> bool:
+    """Whether chains that do not agree are to go on, up to so many times as many sweeps: where their energies do not agree, and
+    where more sites have not mixed than a converged run leaves but so many sweeps are likely to be enough for them."""
+    arviz = _arviz()
+    if arviz is None or trace.counted.sum() < least_looks(len(trace.energy)):
+        return False
+    if _energies_apart(trace):
+        return True
+    found = mixing(arviz, trace, scale)
+    return found.too_many and found.with_more(times)
 
 
 def undiagnosed(trace: Trace, note: str | None) -> dict[str, Any]:
@@ -167,12 +199,15 @@ def diagnose(trace: Trace, scale: LabelScale) -> dict[str, Any]:
     classes, whether the site has its most frequent one. A single chain is diagnosed by its halves.
 
     "chains", "looks" (a chain), "sweeps" (counted ones, of all chains added), "note" (why there is nothing, else None).
-    "rhat_limit": None or where an R-hat tells of chains that have not converged (`converged`).
+    "rhat_limit": None or where an R-hat of the energy tells of chains that have not converged (`converged`).
     "energy": None or {"rhat", "ess_bulk", "ess_tail", "ess_per_sweep", "constant"}; a constant energy has None.
     "sites": None or {"sites": how many were watched, "constant": share that never moved, which have no R-hat and do
     not count in what follows, "rhat_median", "rhat_worst", "rhat_infinite": share whose chains each stay at another
     label, "rhat_above_1.01", "rhat_above_1.05" and "rhat_above_limit": shares, "ess_median", "ess_least" (bulk), "ess_tail_median",
-    "ess_tail_least", "ess_per_sweep": median bulk ESS / sweeps}. Values may be infinite.
+    "ess_tail_least", "ess_per_sweep": median bulk ESS / sweeps; and of all that were watched (`Mixing`) "not_mixed": share that has
+    not mixed, None where so few looks cannot tell, "not_mixed_limit": the most of a converged run, "not_mixed_rhat": R-hat from
+    which on a site has not mixed, "not_mixed_at": their [row, column], "not_told": share of those of which so few looks cannot
+    tell}. Values may be infinite.
     """
     answer = undiagnosed(trace, None)
     chains, looks, swept = answer["chains"], answer["looks"], answer["sweeps"]
@@ -192,7 +227,10 @@ def diagnose(trace: Trace, scale: LabelScale) -> dict[str, Any]:
         rhat, bulk, tail = _of_series(arviz, energy)
         answer["energy"] = {"rhat": rhat, "ess_bulk": bulk, "ess_tail": tail, "ess_per_sweep": bulk / swept if swept else None,
                             "constant": False}
-    answer["sites"] = _of_sites(arviz, trace, scale, swept, answer["rhat_limit"])
+    found = mixing(arviz, trace, scale)
+    answer["sites"] = _of_sites(arviz, trace, scale, swept, answer["rhat_limit"]) | {
+        "not_mixed": found.share, "not_mixed_limit": NOT_MIXED, "not_mixed_rhat": found.limit,
+        "not_mixed_at": found.sites[found.not_mixed].tolist(), "not_told": found.unsure}
     return answer
 
 
@@ -213,20 +251,18 @@ def verdict(found: dict[str, Any]) -> str:
                      f"{limit:.3g} of converged chains.")
     else:
         words.append(f"The energy has not converged (R-hat {limit:.3g} or more): use a longer burn-in and more sweeps.")
+    if (said := mixed(found)) is not None:
+        agree = "chains" if found["chains"] > 1 else "halves of the chain"
+        words.append(f"{said[0].upper()}{said[1:]}: " + (
+            f"the {agree} agree on their labels." if not sites["not_mixed"] else
+            "doubt what is said of these, one by one." if not _too_many(found) else
+            f"their distributions differ by chain, a converged run leaves {100 * sites['not_mixed_limit']:g} % at most, and the "
+            "probabilities are not to be trusted yet."))
     if sites["rhat_median"] is None:
         words.append("No watched site moved, so nothing can be said of single sites.")
-    else:
-        share = sites["rhat_above_limit"]
-        if share <= 2 * FALSE_ALARM:
-            which = f"All but {100 * share:.3g} % of the" if share else "The"
-            where = "among the chains" if found["chains"] > 1 else "between the halves of the chain"
-            words.append(f"{which} watched sites that moved agree {where} (R-hat below {limit:.3g}).")
-        else:
-            words.append(f"Of the watched sites that moved, {100 * share:.3g} % have an R-hat of {limit:.3g} or more: their "
-                         "distributions differ by chain, and their uncertainty is not to be trusted yet.")
-        if sites["ess_median"] < 100:
-            words.append(f"Half of them are worth fewer than {math.ceil(sites['ess_median'])} independent samples, "
-                         "so their probabilities are coarse.")
+    elif sites["ess_median"] < 100:
+        words.append(f"Half of those that moved are worth fewer than {math.ceil(sites['ess_median'])} independent samples, "
+                     "so their probabilities are coarse.")
     if found["chains"] == 1:
         words.append("There was one chain, which cannot show whether another start would end elsewhere: run several.")
     return " ".join(words)

@@ -38,6 +38,8 @@ class Uncertainty:
     histogram as a density, each label's samples spread evenly over a step around its value, or what `Job.finer` makes of them.
     median: (H, W) float64, of D = 1 with values in even steps, else None: the median of the histogram as a density, each label's
     samples spread evenly over a step around its value, so that it lies between values.
+    halves: (H, W) float64, of the same with values between (`LabelScale.between`), else None: the mode's value, or half a step
+    from it where the samples within a step of it have a mean that is nearer to there.
     confidence: (H, W) float64, the probability of all labels whose value is at most so far from the mode's as is asked for (of
     classes, of the mode); None where nothing is asked for.
     """
@@ -51,6 +53,7 @@ class Uncertainty:
     std: np.ndarray | None = None
     interval: np.ndarray | None = None
     median: np.ndarray | None = None
+    halves: np.ndarray | None = None
     confidence: np.ndarray | None = None
 
     @property
@@ -134,6 +137,14 @@ def _quantile(counts: np.ndarray, values: np.ndarray, share: float) -> np.ndarra
     return np.asarray((values[0] + (values[1] - values[0]) * (at - 0.5 + (wanted - before) / here))[..., 0])
 
 
+def _halves(counts: np.ndarray, mode: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(...): `Uncertainty.halves`; counts: (..., L), mode: (...) labels, values: (L,) in even steps."""
+    beside = np.pad(counts.astype(np.int64), [(0, 0)] * (counts.ndim - 1) + [(1, 1)])
+    below, here, above = (np.take_along_axis(beside, mode[..., None].astype(np.int64) + place, -1)[..., 0] for place in range(3))
+    away = np.sign(above - below) * (4 * np.abs(above - below) > below + here + above)
+    return np.asarray(values[mode] + (values[1] - values[0]) / 2 * away)
+
+
 def _dense_interval(counts: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
     """(..., 2): the same of the histogram as a density; values: (L,), in even steps. Of one value alone, that value twice."""
     rising, place = np.unique(values, return_inverse=True)
@@ -181,6 +192,7 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     counted = np.empty((rows, cols), bool)
     mode, set_size, confidence = np.empty((rows, cols), np.uint8), np.empty((rows, cols), np.uint16), np.empty((rows, cols))
     median = np.empty((rows, cols)) if _even(scale) else None
+    halves = np.empty((rows, cols)) if _even(scale) and scale.between else None
     near = None if within is None else _near(scale, within)
     bits, std = np.empty((rows, cols)), np.empty((rows, cols))
     mean, interval = np.empty((rows, cols, dims)), np.empty((rows, cols, dims, 2))
@@ -206,6 +218,8 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
                 mean[part] = _moments(drawn / drawn.sum(-1, keepdims=True), values)[0]
             if median is not None:
                 median[part] = _quantile(block, values[:, 0], 0.5)
+            if halves is not None:
+                halves[part] = _halves(drawn, mode[part], values[:, 0])
             for d in range(dims):
                 interval[part][:, :, d] = (_dense_interval if scale.between else _interval)(block, values[:, d], level)
 
@@ -218,4 +232,4 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     in_shares(share_of, len(parts), len(parts), threads_of(None))
     ordered = {"mean": mean, "std": std, "interval": interval} if scale.ordered else {}
     return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, **ordered, median=median,
-                       confidence=None if near is None else confidence)
+                       halves=halves, confidence=None if near is None else confidence)

@@ -36,8 +36,10 @@ class Answer:
     interval: (H, W, 2) float64, or (H, W, 2, 2) of motions with the components first: the lower and the upper end of the 90 %
         credible interval, of disparities between labels; None of classes. Of motions it lies around the flow
         (`mrfhw.applications.motion.finer.FinerMotion`).
-    converged: whether the energies of the chains have an R-hat below 1.05; None where it cannot be told, as of few looks.
-    rhat: that R-hat, or None. It takes a second, when it is asked for first.
+    converged: whether the chains agree: their energies have an R-hat below 1.05, and of the watched sites at most a tenth have not
+        mixed (`mrfhw.analysis.mixing`); None where it cannot be told, as of few looks.
+    rhat: R-hat of the energies, or None. It takes a second, when it is asked for first.
+    not_mixed: share of the watched sites at whose labels the chains do not agree; None where it cannot be told.
     warnings: what makes the answer doubtful, one line each.
     notes: what is to be said of the inputs.
     metrics: the quality by name, where truth was given.
@@ -132,6 +134,11 @@ class Answer:
         return converged(self._analysis.convergence)
 
     @property
+    def not_mixed(self) -> float | None:
+        found = self._analysis.convergence
+        return None if found is None or found["sites"] is None else found["sites"]["not_mixed"]
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         return tuple(self.report["warnings"])
 
@@ -171,6 +178,8 @@ class Answer:
             facts["mean standard deviation"] = f"{found['mean_std']:.3g}, {self._job.scale.name}"
         if self.rhat is not None:
             facts["R-hat of the energy"] = f"{self.rhat:.3f}"
+        if self.not_mixed is not None:
+            facts["sites that have not mixed"] = f"{100 * self.not_mixed:.3g} %"
         return facts | {f"warning {number}": line for number, line in enumerate(self.warnings, 1)}
 
     def __repr__(self) -> str:

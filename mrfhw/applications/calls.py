@@ -70,7 +70,7 @@ def _is_map(given: Any) -> bool:
 
 def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: int | None = None, sweeps: int | None = None,
            seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None,
-           truth: Any = None, callback: Callback | None = None, every: int = EVERY, **options: Any) -> Disparity:
+           mask: Any = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY, **options: Any) -> Disparity:
     """Match a rectified pair: a disparity for each pixel of the left picture, and how sure it is.
 
         answer = mrfhw.stereo(cv2.imread("left.png"), cv2.imread("right.png"))
@@ -89,6 +89,8 @@ def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: i
     backend: "cpu" (the processor, fastest), "model" (a machine's bits), "float", "rtl" (the compiled Verilog) or the address of a
         board; "auto" is "model" where anything of a machine is given, and "cpu" otherwise.
     visit: sweeps of a window at a time, where the picture is larger than the machine.
+    mask: (H, W), 0 where the left picture says nothing, or a path; by default black borders of both pictures are found, and "none"
+        takes all as picture. The answer there is filled in from beside, with wide intervals.
     truth: (H, W) true disparities, 0, masked or not finite where unknown, or a path; then answer.metrics has the quality.
     callback: called with a `Look` after each `every` sweeps of a chain, with its labels, energy and the R-hat so far; anything true
         that it returns ends the run, and the answer is what there is.
@@ -96,7 +98,8 @@ def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: i
         anneal=True, one_way=True, data="grey", stretch=True, depth=12, spes=4. See docs/applications.md.
     Raises ProblemError or ConfigError, in one line, for what cannot be.
     """
-    given = dict(left=left, right=right, labels=labels, min_disparity=min_disparity, sweeps=sweeps, seed=seed, truth=truth)
+    given = dict(left=left, right=right, labels=labels, min_disparity=min_disparity, sweeps=sweeps, seed=seed, mask=mask,
+                 truth=truth)
     request = Request("stereo", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
     answer = run(request, callback=callback, every=every)
     assert isinstance(answer, Disparity)
@@ -105,7 +108,7 @@ def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: i
 
 def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, centre: tuple[int, int] | None = None,
            sweeps: int | None = None, seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = AUTO,
-           visit: int | None = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY,
+           visit: int | None = None, mask: Any = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY,
            **options: Any) -> Motion:
     """Follow one frame into the next: a motion for each pixel of the first, and how sure it is.
 
@@ -116,10 +119,11 @@ def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, c
     first, second: pictures, as of `mrfhw.stereo`.
     vectors: (rows, columns) of the window of motions that are told apart, 256 together at most; by default found from the frames.
     centre: the motion in the middle of them, (row, column) in pixels; by default found from the frames.
+    mask: (H, W), 0 where the first frame says nothing; as of `mrfhw.stereo`.
     truth: (H, W, 2) in the order of OpenCV, not finite where unknown, or the path of a .flo file.
     The other arguments are those of `mrfhw.stereo`.
     """
-    given = dict(first=first, second=second, vectors=vectors, centre=centre, sweeps=sweeps, seed=seed, truth=truth)
+    given = dict(first=first, second=second, vectors=vectors, centre=centre, sweeps=sweeps, seed=seed, mask=mask, truth=truth)
     request = Request("motion", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
     answer = run(request, callback=callback, every=every)
     assert isinstance(answer, Motion)

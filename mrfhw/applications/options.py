@@ -27,7 +27,7 @@ from mrfhw.placement.fit import check_number
 from mrfhw.placement.temperature import realized_limits
 
 __all__ = ["COMMON", "MORE", "MOST_HELP", "READING", "SEED_HELP", "Common", "Contrast", "check_choice", "common_options",
-           "contrast_weights", "default", "label_machine", "most_sweeps", "pair", "range_note", "same_size",
+           "contrast_weights", "default", "label_machine", "most_sweeps", "pair", "picture_notes", "same_size",
            "schedule_from_options"]
 
 FLOATS = (sys.float_info.min, sys.float_info.max)  # the temperatures of arithmetic
@@ -35,8 +35,8 @@ MORE = 4  # times the default sweeps are what a chain has at most, where chains 
 
 SEED_HELP = ("Seed of all random numbers. Each further chain has the next seed, so runs to be compared need seeds at least "
              "--chains apart.")
-MOST_HELP = ("Where the energy's R-hat is not that of a converged run after the sweeps, go on to twice as many, and so on up to N, "
-             "with all sweeps before as burn-in.")
+MOST_HELP = ("Where the chains do not agree after the sweeps and more help, go on to twice as many, and so on up to N, with "
+             " all sweeps before as burn-in.")
 # Parameters of an application's problem that are options, where it has them.
 ENERGIES = (
     Option(name="alpha", type=int, rare=True, help="Weight of the singleton."),
@@ -355,12 +355,13 @@ def same_size(images: dict[str, np.ndarray], window: Window | None) -> list[np.n
     return [crop(image, window, name) for name, image in images.items()]
 
 
-def range_note(names: Sequence[str], inputs: Inputs) -> tuple[str, ...]:
-    """One line where the pictures of these names are stretched, or have few greys."""
+def picture_notes(names: Sequence[str], inputs: Inputs) -> tuple[str, ...]:
+    """What is to be said of how the files were read, and one line where the pictures of these names are stretched, or have few
+    greys."""
     if not inputs.stretched and not inputs.narrow:
-        return ()
+        return inputs.notes
     low, high = inputs.range
-    return (f"Note: the grey of {' and '.join(names)} is {low:.0f} to {high:.0f} of 0 to 255"
+    return (*inputs.notes, f"Note: the grey of {' and '.join(names)} is {low:.0f} to {high:.0f} of 0 to 255"
             + (", stretched to all of it" if inputs.stretched else ": stretch would use all of it"),)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,18 +25,24 @@ def mirrored(image: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(image[:, ::-1])
 
 
-def unmatched(there: np.ndarray, back: np.ndarray, most: int) -> np.ndarray:
+def unmatched(there: np.ndarray, back: np.ndarray, most: int, known: np.ndarray | None = None,
+              other: np.ndarray | None = None) -> np.ndarray:
     """Pixels of a picture that another one does not confirm, bool (H, W): occluded ones, and wrong ones.
 
     there: (H, W, 2) whole motions, along rows and columns, of this picture's pixels to the other one; back: of the other one's to
     this. Confirmed: where a pixel comes to is in the picture, and the motion from there leads back to it or past it by at most
-    `most` rows and columns.
+    `most` rows and columns. known, other: (H, W) bool, pixels of this picture and of the other one of which something is known; the
+    rest confirms nothing, as what is outside the picture; None for all.
     """
     shape = there.shape[:2]
     row, col = (np.arange(shape[0])[:, None] + there[..., 0], np.arange(shape[1]) + there[..., 1])
     inside = (row >= 0) & (row < shape[0]) & (col >= 0) & (col < shape[1])
-    past = there + back[row.clip(0, shape[0] - 1), col.clip(0, shape[1] - 1)]
-    return ~inside | (np.abs(past) > most).any(-1)
+    place = row.clip(0, shape[0] - 1), col.clip(0, shape[1] - 1)
+    if other is not None:
+        inside &= other[place]
+    if known is not None:
+        inside &= known
+    return ~inside | (np.abs(there + back[place]) > most).any(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +62,12 @@ class Way:
         """(H, W, 2) motions of the picture's pixels, of the field's labels (H, W)."""
         return np.asarray(self.motions[mirrored(labels) if self.mirror else labels])
 
+    @property
+    def known(self) -> np.ndarray | None:
+        """(H, W) bool: the picture's pixels that have a datum; None for all."""
+        seen = self.problem.observed
+        return mirrored(seen) if self.mirror and seen is not None else seen
+
 
 def stage(there: Way, back: Way, most: int, stiffness: int,
           then: Callable[[np.ndarray, np.ndarray, np.ndarray], dict[str, Any]], run: Run | None = None) -> First:
@@ -63,27 +75,33 @@ def stage(there: Way, back: Way, most: int, stiffness: int,
 
     The labels of each way are those of its paths (`mrfhw.samplers.path_start`) of that stiffness, or where `run` is given those of
     a run that starts from them. most: as of `unmatched`. then: from the motions there, (H, W, 2), the motions back and the pixels
-    that are not confirmed to what they change of the job.
+    that are not confirmed to what they change of the job. The paths alone say how many pixels are not confirmed (`unconfirmed`).
     """
     ways = (there, back)
+    paths = [path_start(way.problem, stiffness) for way in ways]
+
+    def compared(labels: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        motions, returning = there.found(labels[0]), back.found(labels[1])
+        return motions, returning, unmatched(motions, returning, most, there.known, back.known)
 
     def agreed(results: list[Result]) -> dict[str, Any]:
-        labels = [path_start(way.problem, stiffness) for way in ways] if run is None else [result.labels for result in results]
-        motions, returning = there.found(labels[0]), back.found(labels[1])
-        return then(motions, returning, unmatched(motions, returning, most))
+        return then(*compared(paths if run is None else [result.labels for result in results]))
 
-    return First(() if run is None else tuple(
-        (way.problem, replace(run, initial=path_start(way.problem, stiffness))) for way in ways), agreed)
+    missing = compared(paths)[2]
+    return First(() if run is None else tuple((way.problem, replace(run, initial=labels))
+                                              for way, labels in zip(ways, paths, strict=True)), agreed,
+                 float((missing if there.known is None else missing[there.known]).mean()))
 
 
-def matched_to(right: np.ndarray) -> np.ndarray:
+def matched_to(right: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
     """Pixels of the left picture that some pixel of the right one is matched to, bool (H, W): those are seen in both pictures.
 
-    right: (H, W) whole disparities of the right picture's pixels; its pixel x lies at x + right[x] in the left one.
+    right: (H, W) whole disparities of the right picture's pixels; its pixel x lies at x + right[x] in the left one. known: (H, W)
+    bool, those of which something is known; None for all.
     """
     rows, cols = right.shape
     column = np.arange(cols)[None] + right
-    row, place = np.nonzero((column >= 0) & (column < cols))
+    row, place = np.nonzero((column >= 0) & (column < cols) & (True if known is None else known))
     found = np.zeros((rows, cols), bool)
     found[row, column[row, place]] = True
     return found
@@ -113,13 +131,18 @@ def behind(labels: np.ndarray, missing: np.ndarray) -> np.ndarray:
     return np.where(missing, medians(rows, SQUARE), rows)
 
 
-def shown_behind(left: np.ndarray, right: np.ndarray, disparity: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def shown_behind(left: np.ndarray, right: np.ndarray, disparity: np.ndarray, missing: np.ndarray,
+                 known: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Data of the left picture, those that are missing replaced by what the right one has at their disparity; and whether it does.
 
     left, right: (H, W) data. disparity: (H, W) whole pixels of either sign. missing: (H, W) bool. The second answer, bool (H, W),
-    is False where the right picture ends before, and in rows that are missing as a whole, of whose disparities nothing is known.
+    is False where the right picture ends before, or is not `known`, bool (H, W), and in rows that are missing as a whole, of whose
+    disparities nothing is known.
     """
     column = np.arange(left.shape[1])[None] - disparity
     inside = (column >= 0) & (column < right.shape[1]) & ~missing.all(1, keepdims=True)
-    shown = np.take_along_axis(right, column.clip(0, right.shape[1] - 1), 1)
+    column = column.clip(0, right.shape[1] - 1)
+    if known is not None:
+        inside &= np.take_along_axis(known, column, 1)
+    shown = np.take_along_axis(right, column, 1)
     return np.where(missing & inside, shown, left), ~missing | inside

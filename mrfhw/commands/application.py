@@ -11,7 +11,7 @@ from typing import Any, Self
 import click
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
-from mrfhw.analysis.convergence import apart
+from mrfhw.analysis.convergence import mixed, more_helps
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.backends import plan as backends
@@ -30,7 +30,9 @@ from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.result import Result, first_difference
 from mrfhw.jobs.application import Application
 from mrfhw.jobs.job import Job
+from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.report import outputs
+from mrfhw.report.figures import MIXING
 from mrfhw.report.targets import check_folder, check_records
 from mrfhw.runs.chains import Watch
 from mrfhw.runs.checkpoint import EVERY, Keeping, pauses_of
@@ -101,9 +103,9 @@ class Bars(Watch):
         self._note = ", not converged yet"
 
 
-def _judge(trace: Trace) -> bool:
-    """Whether chains do not agree, by the process that has imported what that takes."""
-    return bool(_begin()(apart, trace)())
+def _judge(trace: Trace, times: float, scale: LabelScale) -> bool:
+    """`more_helps`, by the process that has imported what that takes."""
+    return bool(_begin()(more_helps, trace, times, scale)())
 
 
 def solved(runner: Runner) -> Solved:
@@ -125,7 +127,11 @@ def _summary(report: dict[str, Any], directory: Path, job: Job) -> str:
     if report["cycles"] is not None:
         lines.append(f"{report['cycles']} cycles, utilization {report['utilization']:.4f}, "
                      f"{report['stall_cycles']} stall cycles, {report['log_messages']} log messages")
-    lines += [job.application.describe(name, value) for name, value in report["metrics"].items() if value is not None]
+    lines += [job.application.describe(name, value) for name, value in report["metrics"].items()
+              if value is not None and job.application.measure(name).said]
+    if (said := mixed(report["convergence"])) is not None:
+        shown = report["convergence"]["sites"]["not_mixed"] and MIXING in report["files"]
+        lines.append(f"convergence: {said}" + (f", as {MIXING} shows" if shown else ""))
     lines.append(f"wrote {', '.join(report['files'])} to {directory}")
     if "report.html" in report["files"]:
         lines.append(f"all of it on one page: {directory / 'report.html'}")
@@ -186,6 +192,8 @@ def run_command(app: Application) -> click.Command:
             records = {"save-problem": (save_problem, "problem"), "checkpoint": (checkpoint, "checkpoint")}
             check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output, names,
                           [path for path in sources if path not in (checkpoint, resume)])
+            for doubt in job.doubts:
+                click.echo(doubt, err=True)
             found = solved(runner)
         job = found.job
         report = outputs.write_outputs(output, job, found.solution, command=_command_line(), clock_hz=hz, page=not no_report,

@@ -63,6 +63,10 @@ static int32_t read_log(void *context, uint8_t *bytes, uint32_t size) {
 static const mrfhw_bus bus = {write_word, read_word, read_log, NULL, NULL};
 #endif
 
+#if MRFHW_FIELD_SITES * MRFHW_FIELD_LABELS > UINT32_MAX /* of 64 bits here, and perhaps of 32 below */
+#error "the histogram has more counts than 32 bits number: export with --estimate mean, and give one count a site"
+#endif
+
 static mrfhw_machine machine;
 mrfhw_count counts[MRFHW_FIELD_SITES * MRFHW_FIELD_LABELS];
 uint8_t last[MRFHW_FIELD_SITES];

@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 
 from mrfhw.driver.driver import Driver, NoChip
-from mrfhw.field.problem import ESTIMATES, Problem, ProblemError, Run
+from mrfhw.field.problem import ESTIMATES, LABELS_MIN, SWEEPS_MAX, Problem, ProblemError, Run
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -116,6 +116,7 @@ def load_image(config: Config, digest: str, problem: Problem | Placement, run: R
 def c_constants() -> str:
     """The layout of an image as C macros, for the driver's header."""
     lines = [f"#define MRFHW_IMAGE_{word.name} {word.value}" for word in ImageWord]
+    lines += [f"#define MRFHW_IMAGE_LABELS_MIN {LABELS_MIN}u", f"#define MRFHW_IMAGE_SWEEPS_MAX {SWEEPS_MAX:#x}u"]
     lines += [f"#define MRFHW_IMAGE_HEAD_WORDS {HEAD_WORDS}", f"#define MRFHW_IMAGE_MAGIC_VALUE {MAGIC:#010x}u",
               f"#define MRFHW_IMAGE_FORMAT_VALUE {FORMAT}u", f"#define MRFHW_IMAGE_PAIR_WORDS {len(PAIR)}"]
     lines += [f"#define MRFHW_IMAGE_PAIR_{name.upper()} {number}" for number, name in enumerate(PAIR)]

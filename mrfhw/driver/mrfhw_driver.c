@@ -9,6 +9,9 @@
 
 #define MASK(width) (UINT32_MAX >> (32 - (width))) /* 1 to 32 bits */
 
+/* Numbers of image, log and machine are of 32 bits. Where two are added or multiplied the result is of 64, also where a size_t has
+ * 32; only what has been compared with a buffer's size becomes an index. */
+
 const char *mrfhw_error_text(mrfhw_error error) {
 #define TEXT(name, text) text,
     static const char *const texts[] = {MRFHW_ERRORS(TEXT)};
@@ -71,22 +74,28 @@ static bool log_is_empty(mrfhw_machine *m, mrfhw_error *error) {
 #endif
 }
 
+/* Bytes of the log that have come, at most `room`. */
+static mrfhw_error get_log(mrfhw_machine *m, uint8_t *bytes, uint32_t room, uint32_t *came) {
+    const int32_t found = m->bus->log(m->bus->log_context, bytes, room);
+    if (found < 0) return found > -(int32_t)MRFHW_ERROR_END ? (mrfhw_error)-found : MRFHW_ERROR_LOG_SOURCE;
+    *came = (uint32_t)found;
+    return *came <= room ? MRFHW_OK : MRFHW_ERROR_LOG_SOURCE;
+}
+
 mrfhw_error mrfhw_settle(mrfhw_machine *m, uint32_t patience) {
     mrfhw_error error;
-    uint32_t status, waited = 0;
+    uint32_t status, came, waited = 0;
     bool empty;
 
     m->entries = NULL;
     TRY(get_status(m, &status));
     if (status != 0) TRY(put(m, MRFHW_CONTROL, 1u << MRFHW_CONTROL_STOP_BIT));
     for (;;) {
-        int32_t came;
         /* The registers are read first: if no log comes after that, none is left. */
         TRY(get_status(m, &status));
         empty = log_is_empty(m, &error);
         if (error != MRFHW_OK) return error;
-        came = m->bus->log(m->bus->log_context, m->line, MRFHW_LINE_BYTES);
-        if (came < 0) return (mrfhw_error)-came;
+        TRY(get_log(m, m->line, MRFHW_LINE_BYTES, &came));
         if (came == 0 && status == 0 && empty) return MRFHW_OK;
         waited = came == 0 || status == 0 ? waited + 1 : 0; /* an idle machine's log has an end */
         if (patience != 0 && waited >= patience) return MRFHW_ERROR_STUCK;
@@ -106,48 +115,73 @@ static uint32_t crc32(const uint32_t *words, size_t count) {
     return ~crc;
 }
 
+/* The largest number that is counted of a site: the sweeps, or the sum of as many of the last label. */
+static uint64_t largest(const mrfhw_problem *p) {
+    return (uint64_t)p->counted * (p->estimate == MRFHW_ESTIMATE_MEAN ? p->labels - 1 : 1);
+}
+
+/* Take the numbers of an image's head; its words must be as many as follow from them. */
+static mrfhw_error take_head(const uint32_t *image, size_t words, mrfhw_problem *p) {
+    uint64_t sites;
+
+    p->rows = image[MRFHW_IMAGE_ROWS];
+    p->cols = image[MRFHW_IMAGE_COLS];
+    p->labels = image[MRFHW_IMAGE_LABELS];
+    p->sweeps = image[MRFHW_IMAGE_SWEEPS];
+    p->burn_in = image[MRFHW_IMAGE_BURN_IN];
+    p->estimate = image[MRFHW_IMAGE_ESTIMATE];
+    sites = (uint64_t)p->rows * p->cols;
+    if (sites == 0 || sites > UINT32_MAX || p->labels < MRFHW_IMAGE_LABELS_MIN || p->sweeps == 0 ||
+        p->sweeps > MRFHW_IMAGE_SWEEPS_MAX || p->estimate > MRFHW_ESTIMATE_LAST || p->burn_in > p->sweeps ||
+        (p->burn_in == p->sweeps) != (p->estimate == MRFHW_ESTIMATE_LAST) ||
+        MRFHW_IMAGE_HEAD_WORDS + MRFHW_IMAGE_PAIR_WORDS * (image[MRFHW_IMAGE_WRITES] + sites) + 1 != words)
+        return MRFHW_ERROR_IMAGE;
+    p->sites = (uint32_t)sites;
+    p->counted = p->sweeps - p->burn_in;
+    return MRFHW_OK;
+}
+
+/* Whether a machine of this circuit can have the problem, and has the addresses of all pairs. */
+static bool fits_machine(const uint32_t *image, size_t words, const mrfhw_problem *p) {
+    size_t at;
+
+#define WIDTH(from, bit, width) + (width)
+    if (p->sites > (uint64_t)1 << MRFHW_RASTER_WIDTH || p->labels > (uint64_t)1 << MRFHW_LABEL_WIDTH ||
+        (p->estimate == MRFHW_ESTIMATE_MEAN && largest(p) >> (0 MRFHW_LMEM_SUM(WIDTH)) != 0))
+        return false;
+#undef WIDTH
+    /* Behind the address of a site's entry is that of its second word. */
+    for (at = MRFHW_IMAGE_HEAD_WORDS; at < words - 1; at += MRFHW_IMAGE_PAIR_WORDS)
+        if (((uint64_t)image[at + MRFHW_IMAGE_PAIR_ADDRESS] + MRFHW_LMEM_OTHER) >> MRFHW_ADDRESS_WIDTH != 0) return false;
+    return true;
+}
+
 mrfhw_error mrfhw_image(const uint32_t *image, size_t words, mrfhw_problem *p) {
     static const uint32_t digest[] = {MRFHW_DIGEST_0_VALUE, MRFHW_DIGEST_1_VALUE, MRFHW_DIGEST_2_VALUE, MRFHW_DIGEST_3_VALUE};
-    uint64_t sites, wanted;
     uint32_t i;
 
     if (words <= MRFHW_IMAGE_HEAD_WORDS || image[MRFHW_IMAGE_MAGIC] != MRFHW_IMAGE_MAGIC_VALUE ||
         image[MRFHW_IMAGE_FORMAT] != MRFHW_IMAGE_FORMAT_VALUE || image[MRFHW_IMAGE_WORDS] != words ||
         crc32(image, words - 1) != image[words - 1])
         return MRFHW_ERROR_IMAGE;
-    p->rows = image[MRFHW_IMAGE_ROWS];
-    p->cols = image[MRFHW_IMAGE_COLS];
-    p->labels = image[MRFHW_IMAGE_LABELS];
-    p->sweeps = image[MRFHW_IMAGE_SWEEPS];
-    p->burn_in = image[MRFHW_IMAGE_BURN_IN];
-    p->counted = p->sweeps - p->burn_in;
-    p->estimate = image[MRFHW_IMAGE_ESTIMATE];
-    sites = (uint64_t)p->rows * p->cols;
-    p->sites = (uint32_t)sites;
-    wanted = MRFHW_IMAGE_HEAD_WORDS + MRFHW_IMAGE_PAIR_WORDS * (image[MRFHW_IMAGE_WRITES] + sites) + 1;
-    if (sites > UINT32_MAX || p->sweeps < p->burn_in || p->estimate > MRFHW_ESTIMATE_LAST || wanted != words)
-        return MRFHW_ERROR_IMAGE;
+    TRY(take_head(image, words, p));
     for (i = 0; i < 4; i++)
         if (image[MRFHW_IMAGE_DIGEST + i] != digest[i]) return MRFHW_ERROR_IMAGE_MACHINE;
-    return MRFHW_OK;
-}
-
-/* The largest number that is counted of a site: the sweeps, or the sum of as many of the last label. */
-static uint64_t largest(const mrfhw_problem *p) {
-    return (uint64_t)p->counted * (p->estimate == MRFHW_ESTIMATE_MEAN ? p->labels - 1 : 1);
+    return fits_machine(image, words, p) ? MRFHW_OK : MRFHW_ERROR_IMAGE;
 }
 
 mrfhw_error mrfhw_load(mrfhw_machine *m, const uint32_t *image, size_t words, mrfhw_count *counts, size_t counts_size,
                        uint8_t *last, size_t last_size) {
     const uint32_t *pair, *entries;
     mrfhw_problem *p = &m->problem;
+    uint64_t kept; /* elements of counts that the problem has */
     uint32_t status;
     size_t i;
 
     m->entries = NULL;
     TRY(mrfhw_image(image, words, p));
-    m->kept = p->estimate == MRFHW_ESTIMATE_LAST ? 0 : p->estimate == MRFHW_ESTIMATE_MEAN ? p->sites : (size_t)p->sites * p->labels;
-    if (m->kept > counts_size || p->sites > last_size) return MRFHW_ERROR_BUFFER;
+    kept = p->estimate == MRFHW_ESTIMATE_LAST ? 0 : p->estimate == MRFHW_ESTIMATE_MEAN ? p->sites : (uint64_t)p->sites * p->labels;
+    if (kept > counts_size || p->sites > last_size) return MRFHW_ERROR_BUFFER;
     if (largest(p) > MRFHW_COUNT_MAX) return MRFHW_ERROR_COUNT_BITS;
     TRY(get_status(m, &status));
     if (status != 0) return MRFHW_ERROR_BUSY;
@@ -158,11 +192,11 @@ mrfhw_error mrfhw_load(mrfhw_machine *m, const uint32_t *image, size_t words, mr
         TRY(put(m, pair[MRFHW_IMAGE_PAIR_ADDRESS], pair[MRFHW_IMAGE_PAIR_DATA]));
         if (pair >= entries) m->drawn += !(pair[MRFHW_IMAGE_PAIR_DATA] >> MRFHW_LMEM_CLAMPED_BIT & 1);
     }
-    for (i = 0; i < m->kept; i++) counts[i] = 0;
+    for (i = 0; i < kept; i++) counts[i] = 0;
     m->counts = counts;
     m->last = last;
-    m->sweep = m->lines = m->filled = 0;
-    m->messages = 0;
+    m->sweep = m->filled = 0;
+    m->messages = m->lines = 0;
     m->ended = false;
     m->entries = entries;
     return MRFHW_OK;
@@ -212,14 +246,13 @@ static mrfhw_error take_log(mrfhw_machine *m) {
     const uint64_t most = m->problem.estimate == MRFHW_ESTIMATE_MEAN ? 0 : (uint64_t)m->drawn * m->problem.counted;
 
     for (;;) {
-        const uint32_t room = MRFHW_LINE_BYTES - m->filled;
-        const int32_t came = m->bus->log(m->bus->log_context, m->line + m->filled, room);
-        if (came < 0) return (mrfhw_error)-came;
-        if ((uint32_t)came > room) return MRFHW_ERROR_LOG_SOURCE;
+        uint32_t came;
+        TRY(get_log(m, m->line + m->filled, MRFHW_LINE_BYTES - m->filled, &came));
         if (came == 0) return MRFHW_OK;
-        /* All lines but the last are full; the last is sent even if it is empty. */
-        if ((uint64_t)m->lines * MRFHW_LINE_MESSAGES > most) return MRFHW_ERROR_LOG_LONG;
-        m->filled += (uint32_t)came;
+        /* All lines are full but a last one of each packer, which is sent even if it is empty. */
+        if (m->lines >= MRFHW_LINE_PACKERS && (m->lines - (MRFHW_LINE_PACKERS - 1)) * MRFHW_LINE_MESSAGES > most)
+            return MRFHW_ERROR_LOG_LONG;
+        m->filled += came;
         if (m->filled == MRFHW_LINE_BYTES) {
             m->filled = 0;
             TRY(fold_line(m));
@@ -234,20 +267,21 @@ mrfhw_error mrfhw_start(mrfhw_machine *m) {
 
 /* The run has ended and as many lines are here as the machine counts: check both. */
 static mrfhw_error check_end(mrfhw_machine *m, uint32_t lines) {
-    const uint64_t room = (uint64_t)lines * MRFHW_LINE_MESSAGES; /* only the last line has any left */
+    const uint64_t room = m->lines * MRFHW_LINE_MESSAGES; /* only a packer's last line has any left */
     mrfhw_counters counters;
 
     if (m->sweep != m->problem.sweeps) return MRFHW_ERROR_SWEEP;
-    if (m->lines != lines || m->filled != 0) return MRFHW_ERROR_LOG_LONG;
+    if ((uint32_t)m->lines != lines || m->filled != 0) return MRFHW_ERROR_LOG_LONG;
     TRY(mrfhw_count_registers(m, &counters));
-    if (m->messages != counters.messages || m->messages >= room || room - m->messages > MRFHW_LINE_MESSAGES)
+    if (m->messages != counters.messages || room < m->messages + MRFHW_LINE_PACKERS ||
+        room - m->messages > MRFHW_LINE_PACKERS * MRFHW_LINE_MESSAGES)
         return MRFHW_ERROR_LOG;
     m->ended = true;
     return MRFHW_OK;
 }
 
 mrfhw_error mrfhw_poll(mrfhw_machine *m, bool *done) {
-    uint32_t status, sweep, lines;
+    uint32_t status, sweep, lines, behind;
 
     *done = false;
     if (m->entries == NULL) return MRFHW_ERROR_STATE;
@@ -258,7 +292,8 @@ mrfhw_error mrfhw_poll(mrfhw_machine *m, bool *done) {
     if (sweep < m->sweep || sweep > m->problem.sweeps) return MRFHW_ERROR_SWEEP;
     m->sweep = sweep;
     TRY(take_log(m));
-    if (status != 0 || m->lines < lines) return MRFHW_OK;
+    behind = lines - (uint32_t)m->lines; /* the register counts modulo 2^32; more than half of that: the log is longer */
+    if (status != 0 || (behind != 0 && behind <= INT32_MAX)) return MRFHW_OK;
     TRY(check_end(m, lines));
     *done = true;
     return MRFHW_OK;
@@ -270,7 +305,8 @@ mrfhw_error mrfhw_run(mrfhw_machine *m, uint32_t patience) {
 
     TRY(mrfhw_start(m));
     while (!done) {
-        const uint32_t sweep = m->sweep, lines = m->lines, filled = m->filled;
+        const uint32_t sweep = m->sweep, filled = m->filled;
+        const uint64_t lines = m->lines;
         TRY(mrfhw_poll(m, &done));
         waited = m->sweep == sweep && m->lines == lines && m->filled == filled ? waited + 1 : 0;
         if (!done && patience != 0 && waited >= patience) return MRFHW_ERROR_STUCK;
@@ -370,9 +406,8 @@ static mrfhw_error set_ring(mrfhw_ring *r, uint64_t base) {
         !ring_get(r, MRFHW_LOG_BASE_LOW, &low) || !ring_get(r, MRFHW_LOG_BASE_HIGH, &high))
         return MRFHW_ERROR_BUS;
     limit = (uint64_t)high << 32 | low; /* the address of the last block */
-    /* A block is a power of two. */
-    if (block == 0 || r->size < block || (((uint32_t)base | r->size) & (block - 1)) != 0 || base > limit ||
-        r->size - block > limit - base)
+    if (block == 0 || (block & (block - 1)) != 0 || r->size < block || (((uint32_t)base | r->size) & (block - 1)) != 0 ||
+        base > limit || r->size - block > limit - base)
         return MRFHW_ERROR_RING;
     /* Size is written last, because the machine writes from then on. */
     if (!ring_put(r, MRFHW_LOG_BASE_LOW, (uint32_t)base) || !ring_put(r, MRFHW_LOG_BASE_HIGH, (uint32_t)(base >> 32)) ||
@@ -398,6 +433,7 @@ mrfhw_error mrfhw_ring_open(mrfhw_ring *r, const mrfhw_bus *bus, const volatile 
     r->bus = bus;
     r->memory = memory;
     r->size = size;
+    r->position = r->place = 0;
     TRY(get_ring(r, &status, &empty, &written));
     if (status != 0 && !ring_put(r, MRFHW_CONTROL, 1u << MRFHW_CONTROL_STOP_BIT)) return MRFHW_ERROR_BUS;
     if (empty) TRY(set_ring(r, base)); /* a run may be waiting for a ring */
@@ -412,7 +448,7 @@ mrfhw_error mrfhw_ring_open(mrfhw_ring *r, const mrfhw_bus *bus, const volatile 
 }
 
 int32_t mrfhw_ring_log(void *ring, uint8_t *bytes, uint32_t size) {
-    mrfhw_ring *r = ring;
+    mrfhw_ring *r = (mrfhw_ring *)ring;
     uint32_t status, written, count, i;
 
     if (!ring_get(r, MRFHW_LOG_STATUS, &status) || !ring_get(r, MRFHW_LOG_WRITTEN, &written)) return -MRFHW_ERROR_BUS;
@@ -420,6 +456,7 @@ int32_t mrfhw_ring_log(void *ring, uint8_t *bytes, uint32_t size) {
     count = written - r->position;
     if (count > r->size) return -MRFHW_ERROR_RING;
     count = count < size ? count : size;
+    count = count < INT32_MAX ? count : INT32_MAX;
     for (i = 0; i < count; i++) {
         bytes[i] = r->memory[r->place];
         r->place = r->place + 1 == r->size ? 0 : r->place + 1;

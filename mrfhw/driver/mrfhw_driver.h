@@ -79,8 +79,8 @@ const char *mrfhw_error_text(mrfhw_error error);
  *     false where the bus failed, which becomes MRFHW_ERROR_BUS. Order is kept; each call is one access, because reading a
  *     generator has an effect.
  * log: copy to `bytes` the next bytes of the log that have come, at most `size`; returns their number, 0 where none are there now,
- *     or a negative mrfhw_error, such as -MRFHW_ERROR_LOG_SOURCE. Must not wait. Each byte is given once, in order, lines of
- *     MRFHW_LINE_BYTES with their lowest byte first. Of a machine with AXI ports: mrfhw_ring_log.
+ *     or a negative mrfhw_error; any other number is -MRFHW_ERROR_LOG_SOURCE. Must not wait. Each byte is given once, in order,
+ *     lines of MRFHW_LINE_BYTES with their lowest byte first. Of a machine with AXI ports: mrfhw_ring_log.
  * context, log_context: handed to these functions.
  */
 typedef struct {
@@ -106,14 +106,12 @@ typedef struct {
     mrfhw_count *counts;
     uint8_t *last;
     mrfhw_problem problem;
-    uint32_t drawn;    /* sites that are not clamped */
+    uint32_t drawn;           /* sites that are not clamped */
     uint32_t fault;
     uint32_t sweep;
-    size_t kept;       /* elements of counts that the problem has */
-    uint64_t messages; /* of the log so far */
-    uint32_t lines;
-    uint32_t filled;   /* bytes of the next line */
-    bool ended;        /* the run and its log */
+    uint32_t filled;          /* bytes of the next line */
+    uint64_t messages, lines; /* of the log so far */
+    bool ended;               /* the run and its log */
     uint8_t line[MRFHW_LINE_BYTES];
 } mrfhw_machine;
 
@@ -132,8 +130,9 @@ mrfhw_error mrfhw_open(mrfhw_machine *machine, const mrfhw_bus *bus);
  * Errors: BUS, STATUS, LOG_SOURCE, STUCK. */
 mrfhw_error mrfhw_settle(mrfhw_machine *machine, uint32_t patience);
 
-/* Check an image of `words` 32-bit words and say what it holds, without any machine. An image read as bytes has its words' lowest
- * byte first. Errors: IMAGE, IMAGE_MACHINE. */
+/* Check an image of `words` 32-bit words and say what it holds, without any machine: its CRC and circuit, that the circuit can run
+ * what its numbers say, and that it has the address of each pair. An image read as bytes has its words' lowest byte first. After an
+ * error `problem` means nothing. Errors: IMAGE, IMAGE_MACHINE. */
 mrfhw_error mrfhw_image(const uint32_t *image, size_t words, mrfhw_problem *problem);
 
 /* Check an image, write it to the machine, and set all counts to 0. Image and buffers must stay until the run is finished; the

@@ -190,8 +190,10 @@ def _values(config: Derived, digest: str) -> dict[str, object]:
     return {
         "version_value": f"{INTERFACE_VERSION}u",
         **{f"digest_{i}_value": f"0x{digest[8 * i:8 * i + 8]}u" for i in range(DIGITS // 8)},
-        "word_bytes": WORD_BYTES, "raster_width": config.raster_bits, "line_bytes": config.line_bits // 8,
-        "line_messages": config.line_messages, "message_width": config.message_bits,
+        "word_bytes": WORD_BYTES, "address_width": AddressMap(config).address_bits, "raster_width": config.raster_bits,
+        "line_bytes": config.line_bits // 8, "line_messages": config.line_messages,
+        "line_packers": config.packers,  # each ends a run with a line that may have room left
+        "message_width": config.message_bits,
         **{f"message_{name}_bit": field.low for name, field in log_message(config).items()},
         "lmem_other": 1,  # from an entry's address to that of its second word
     }

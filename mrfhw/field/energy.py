@@ -44,8 +44,10 @@ def _channel_energy(problem: Problem, number: int, label: int) -> np.ndarray:
         (rows2, cols2), origin = problem.singleton2.shape[:2], problem.singleton2_origin
         r = np.arange(rows)[:, None] + int(problem.offsets[label][0]) + origin[0]
         c = np.arange(cols)[None, :] + int(problem.offsets[label][1]) + origin[1]
-        inside = (r >= 0) & (r < rows2) & (c >= 0) & (c < cols2)
-        energy = channel.compare(of(problem.singleton1), of(problem.singleton2)[r.clip(0, rows2 - 1), c.clip(0, cols2 - 1)])
+        inside, place = (r >= 0) & (r < rows2) & (c >= 0) & (c < cols2), (r.clip(0, rows2 - 1), c.clip(0, cols2 - 1))
+        if problem.shown is not None:
+            inside &= problem.shown[place]
+        energy = channel.compare(of(problem.singleton1), of(problem.singleton2)[place])
     energy = np.where(inside, energy, problem.out_of_range if number == 0 else 0)
     return energy if problem.observed is None else np.where(problem.observed, energy, 0)
 

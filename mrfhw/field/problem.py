@@ -24,12 +24,14 @@ __all__ = [
 ]
 
 LABELS_MIN, LABELS_MAX = 2, 256
+SWEEPS_MAX = (1 << 31) - 1
+SITES_MAX = 1 << 26  # of a saved field
 SEEDS = 1 << 64
 ESTIMATES = ("mode", "mean", "last")  # what is made of the samples; the first by default
 VECTOR_BITS = 16  # of a component at most, so that no squared distance overflows
 WHOLE_NUMBERS = ("beta", "energy_shift", "out_of_range", "tau")
 DATA = ("singleton1", "singleton2", "offsets", "constants", "unary", "vectors", "pairwise", "edges")  # arrays of numbers
-MASKS = ("observed", "clamped")  # and of truth values
+MASKS = ("observed", "shown", "clamped")  # and of truth values
 INITIAL = "initial"  # a run's labels, where they are an array
 SPOKEN = {"singleton1": "first image", "singleton2": "second image"}  # what messages call these arrays
 
@@ -61,6 +63,7 @@ class Problem(Recorded):
     singleton_max: the most that E_singleton is before alpha, None for no limit. This, singleton and alpha are one value for all
         channels, or one a channel.
     out_of_range: E_singleton of the first channel where the second image has no pixel; the others have none there.
+    shown: (H2, W2) bool; False where the second image has no pixel within its bounds either. None: all of it has.
     doubleton: from DOUBLETONS.
     vectors: (L, 2) integers for "squared".
     pairwise: (L, L) integers from 0 for "table", E_doubleton of an edge by the label to the left or above (first) and that to the
@@ -95,6 +98,7 @@ class Problem(Recorded):
     energy_shift: int = 0
     out_of_range: int = 0
     observed: np.ndarray | None = None
+    shown: np.ndarray | None = None
     clamped: np.ndarray | None = None
     schedule: Schedule = field(default_factory=Schedule)
     channels: tuple[Channel, ...] = field(init=False, repr=False)
@@ -119,9 +123,14 @@ class Problem(Recorded):
         if self.pairwise is not None:
             self._check_costs("pairwise", self.pairwise, (self.labels, self.labels), "a cost for each pair of labels")
         for name in MASKS:
-            sites = getattr(self, name)
-            if sites is not None and sites.shape != self.shape:
-                raise ProblemError(f"{name} has shape {sites.shape}; the grid has {self.shape}: give a mask of that shape")
+            pixels, of = getattr(self, name), "grid"
+            shape: tuple[int, ...] = self.shape
+            if name == "shown" and pixels is not None:
+                if self.singleton2 is None:
+                    raise ProblemError("shown is of the second image, and there is none: give singleton2, or leave shown out")
+                shape, of = self.singleton2.shape[:2], "second image"
+            if pixels is not None and pixels.shape != shape:
+                raise ProblemError(f"{name} has shape {pixels.shape}; the {of} has {shape}: give a mask of that shape")
         if self.edges is not None:
             check_edges(self.edges, self.shape)
 
@@ -276,7 +285,7 @@ class Run(Recorded):
     estimate: str = "mode"
 
     def __post_init__(self) -> None:
-        sweeps = whole_number("sweeps", self.sweeps, 1, (1 << 31) - 1, "give a number between them", "the limits are 1 to 2^31 - 1")
+        sweeps = whole_number("sweeps", self.sweeps, 1, SWEEPS_MAX, "give a number between them", "the limits are 1 to 2^31 - 1")
         burn_in = whole_number("burn_in", self.burn_in, 0, sweeps - 1,
                                "give fewer burn-in sweeps or more sweeps",
                                f"with {sweeps} sweeps it must be 0 to {sweeps - 1}, so that at least one sweep is counted")
@@ -324,7 +333,7 @@ class Run(Recorded):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Run:
         """The run in a file. Raises ProblemError in one line."""
-        return run_of(read_record(path, "run"), path)
+        return run_of(read_record(path, "run", lambda held: run_of(held, path), whole=True), path)
 
 
 def check_labels(name: str, count: int) -> int:
@@ -404,4 +413,11 @@ def save_problem(path: str | os.PathLike[str], problem: Problem, run: Run | None
 
 def load_problem(path: str | os.PathLike[str]) -> tuple[Problem, Run | None]:
     """The problem in a file, and its run where it has one. Raises ProblemError in one line."""
-    return problem_of(read_record(path, "problem"), path)
+    def check(held: Record) -> None:
+        problem, _ = problem_of(held, path)
+        for shape in (problem.shape, _shape(problem.singleton2)):
+            if shape and shape[0] * shape[1] > SITES_MAX:
+                raise ProblemError(f"{path} has {shape[1]}x{shape[0]} sites; the limit of a saved field is {SITES_MAX}: give parts "
+                                   "of it")
+
+    return problem_of(read_record(path, "problem", check, whole=True), path)

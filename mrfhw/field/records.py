@@ -1,28 +1,26 @@
 """Records: named scalars and arrays, as one file, one digest and one comparison.
 
 A file is an .npz archive: a member `json` (a text of no dimensions) with "format", "version" and the scalars, and an array
-by its name for each of the others. Nothing in it is executed when it is read, and nothing is read before its size is known.
+by its name for each of the others. Nothing in it is executed when it is read, and nothing is read before its size is known and
+fits what the scalars say (`mrfhw.field.archive`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-import io
 import json
-import math
 import os
-import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mrfhw.field.archive import Declared, Extremes, open_archive
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import output_path, replaced
-from mrfhw.system.input_files import read_plain
 
 __all__ = ["LIMIT_BYTES", "VERSION", "Fields", "Record", "Recorded", "canonical", "check_arrays", "kind_of",
            "named", "read_record", "same_arrays", "take", "write_record"]
@@ -30,7 +28,7 @@ __all__ = ["LIMIT_BYTES", "VERSION", "Fields", "Record", "Recorded", "canonical"
 VERSION = 1  # of every record's format
 LIMIT_BYTES = 1 << 32  # of a file's members together, decompressed
 JSON_BYTES = 1 << 24  # of its scalars
-HEADER_BYTES = 1 << 16  # of an array's header
+LARGE_BYTES = 1 << 24  # an array of more is looked through before it is read
 TEXT = "json"
 
 
@@ -141,76 +139,56 @@ def write_record(path: str | os.PathLike[str], record: Record) -> None:
 def kind_of(path: str | os.PathLike[str]) -> str | None:
     """What a file holds, such as "problem" or "checkpoint"; None for what this module did not write."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            info = archive.getinfo(f"{TEXT}.npy")
-            if info.file_size > JSON_BYTES:
+        with open_archive(Path(path), "a saved file", LIMIT_BYTES) as archive:
+            if TEXT not in archive.names or archive.packed_size(TEXT) > JSON_BYTES:
                 return None
-            form = json.loads(_member(Path(path), archive, info).item())["format"]
-    except (ProblemError, OSError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError, TypeError, RuntimeError,
-            RecursionError):
+            form = json.loads(archive.read(TEXT, archive.declared(TEXT)).item())["format"]
+    except (ProblemError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return form.removeprefix("mrfhw ") if isinstance(form, str) and form.startswith("mrfhw ") else None
 
 
-def _damaged(path: object, why: object) -> ProblemError:
-    return ProblemError(f"{path} is cut off or damaged ({why}): give the whole file")
-
-
-def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    """One array. Its size is that of its header before it is read."""
-    name = info.filename.removesuffix(".npy")
-    with archive.open(info) as stream:
-        try:
-            version = np.lib.format.read_magic(stream)
-            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
-            if read is None:
-                raise ProblemError(f"{path}: {name} has version {version[0]}.{version[1]} of NumPy's format; 1.0 and 2.0 are "
-                                   "read: write it with np.savez")
-            shape, fortran, dtype = read(stream, max_header_size=HEADER_BYTES)
-        except ValueError as error:
-            if isinstance(error, ProblemError):
-                raise
-            raise _damaged(path, f"{name}: {' '.join(str(error).split())[:80]}") from None
-        if dtype.hasobject or dtype.kind not in "biufU":
-            raise ProblemError(f"{path}: {name} has the type {dtype}; arrays of numbers are read: write it as integers")
-        if (size := math.prod(shape) * dtype.itemsize) != info.file_size - stream.tell():
-            raise _damaged(path, f"{name} has {info.file_size - stream.tell()} bytes, its header says {size}")
-        array = np.frombuffer(stream.read(), dtype).copy()
-    return array.reshape(shape, order="F" if fortran else "C")
-
-
-def read_record(path: str | os.PathLike[str], kind: str, limit: int = LIMIT_BYTES) -> Record:
+def read_record(path: str | os.PathLike[str], kind: str, check: Callable[[Record], object] = lambda record: None,
+                whole: bool = False, limit: int = LIMIT_BYTES) -> Record:
     """The record in a file. Raises ProblemError in one line, before anything large is read.
 
+    check: raises ProblemError for a record that cannot be one of that kind; it is given the scalars that the file has, and arrays
+        of its shapes that are zero everywhere. Those take no memory.
+    whole: arrays are of whole numbers alone, and `check` is given the least and the greatest values of large ones as well.
     limit: bytes that its members may have together.
     """
     path = Path(path)
-    data = read_plain(path, f"give a saved {kind}", limit)
-    if data[:2] != b"PK":
-        raise ProblemError(f"{path} is not a saved {kind}: give a file that mrfhw or np.savez wrote")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = archive.infolist()
-            names = [info.filename.removesuffix(".npy") for info in infos]
-            total = sum(info.file_size for info in infos)
-            if total > limit:
-                raise ProblemError(f"{path} would take {total} bytes of memory; the limit is {limit}: give a smaller field")
-            if len(set(names)) < len(names) or TEXT not in names:
-                raise ProblemError(f"{path} has the members {', '.join(sorted(names)[:8]) or 'none'}; a saved {kind} has "
-                                   f"{TEXT} and each array once: give a saved {kind}")
-            if infos[names.index(TEXT)].file_size > JSON_BYTES:
-                raise ProblemError(f"{path}: {TEXT} has {infos[names.index(TEXT)].file_size} bytes; the limit is "
-                                   f"{JSON_BYTES}: give a saved {kind}")
-            scalars = _scalars(path, kind, _member(path, archive, infos[names.index(TEXT)]))
-            arrays = {name: _member(path, archive, info) for name, info in zip(names, infos, strict=True) if name != TEXT}
-    except ProblemError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, OSError) as error:
-        raise _damaged(path, " ".join(str(error).split())[:80] or "it ends too soon") from None
-    for name, array in arrays.items():
-        if array.dtype.kind == "U":
-            raise ProblemError(f"{path}: {name} is text; arrays of numbers are read: write it as integers")
-    return Record(kind, scalars, arrays)
+    with open_archive(path, f"a saved {kind}", limit) as archive:
+        names = archive.names
+        if archive.size > limit:
+            raise ProblemError(f"{path} would take {archive.size} bytes of memory; the limit is {limit}: give a smaller field")
+        if len(set(names)) < len(names) or TEXT not in names:
+            raise ProblemError(f"{path} has the members {', '.join(sorted(names)[:8]) or 'none'}; a saved {kind} has {TEXT} and "
+                               f"each array once: give a saved {kind}")
+        if archive.packed_size(TEXT) > JSON_BYTES:
+            raise ProblemError(f"{path}: {TEXT} has {archive.packed_size(TEXT)} bytes; the limit is {JSON_BYTES}: give a saved "
+                               f"{kind}")
+        scalars = _scalars(path, kind, archive.read(TEXT, archive.declared(TEXT)))
+        declared = {name: archive.declared(name) for name in names if name != TEXT}
+        for name, one in declared.items():
+            if one.dtype.kind == "U":
+                raise ProblemError(f"{path}: {name} is text; arrays of numbers are read: write it as integers")
+        check(Record(kind, scalars, {name: one.stand_in() for name, one in declared.items()}))
+        large = {name: archive.looked_through(name, one) for name, one in declared.items() if one.size > LARGE_BYTES}
+        if whole and large:
+            _check_extremes(path, Record(kind, scalars), declared, large, check)
+        return Record(kind, scalars, {name: archive.read(name, one) for name, one in declared.items()})
+
+
+def _check_extremes(path: Path, record: Record, declared: Mapping[str, Declared], large: Mapping[str, Extremes],
+                    check: Callable[[Record], object]) -> None:
+    """`check` of the values that large arrays have at their ends. Raises ProblemError."""
+    for name, found in large.items():
+        if found.strange is not None:
+            raise ProblemError(f"{path}: {name} has the value {found.strange}; values are finite whole numbers: scale them")
+    for end in ("least", "most"):
+        check(dataclasses.replace(record, arrays={
+            name: one.stand_in(int(getattr(large[name], end)) if name in large else 0) for name, one in declared.items()}))
 
 
 def _scalars(path: Path, kind: str, text: np.ndarray) -> dict[str, Any]:

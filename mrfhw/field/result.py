@@ -128,7 +128,7 @@ class Result(Recorded):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """The result in a file. Raises ProblemError in one line."""
-        return result_of(read_record(path, "result"), path)
+        return result_of(read_record(path, "result", lambda held: result_of(held, path)), path)
 
 
 def histogram(labels: int, messages: np.ndarray, lmem: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from mrfhw.system.input_files import read_plain
 __all__ = ["RECORD", "read_record", "record_of"]
 
 RECORD = "build.json"
-RECORD_BYTES = 1 << 24  # of one at most
+RECORD_BYTES = 1 << 22  # of one at most
 STATUS = "placed and routed; not run on a board"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.resources
 import tempfile
@@ -21,7 +22,8 @@ class _Loaded(NamedTuple):
 @functools.cache
 def _loaded() -> _Loaded:
     settings = wasmtime.Config()
-    settings.cache = True  # of the machine code, where the program of the same wheel has it too
+    with contextlib.suppress(wasmtime.WasmtimeError):  # no place to keep it: compiled anew
+        settings.cache = True  # of the machine code, where the program of the same wheel has it too
     engine = wasmtime.Engine(settings)
     linker = wasmtime.Linker(engine)
     linker.define_wasi()

@@ -30,11 +30,13 @@ class Measure:
     what: its name in words.
     unit: its unit, and of what.
     decimals: digits behind the point.
+    said: whether it is printed and on the page; report.json has it anyway.
     """
 
     what: str
     unit: str
     decimals: int = 3
+    said: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +131,16 @@ class Application:
         job = self.job(self, **{**defaults, **given}, given=Given(frozenset(given), backend))
         return dataclasses.replace(job, sources=self._sources(given))
 
+    def measure(self, name: str) -> Measure:
+        """The measure of a name that a truth gives."""
+        if name in self.measures:
+            return self.measures[name]
+        whole = name.removesuffix("_labels")  # of the estimate beside an answer between labels
+        if whole in self.measures:
+            return dataclasses.replace(self.measures[whole], what=f"{self.measures[whole].what} of whole labels", said=False)
+        return Measure(name.replace("_", " "), "", 4)
+
     def describe(self, name: str, value: float) -> str:
         """A measure as a line of text, such as "bad 1 px: 11.50 % of the pixels of known truth"."""
-        found = self.measures.get(name, Measure(name.replace("_", " "), "", 4))
+        found = self.measure(name)
         return f"{found.what}: {value:.{found.decimals}f} {found.unit}".strip()

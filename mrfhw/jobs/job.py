@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from mrfhw.machine.config import Config
 from mrfhw.pictures.restored import Restoring
 from mrfhw.placement.temperature import coefficients
 
-__all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Truth", "energy_settings"]
+__all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Measured", "Truth", "energy_settings"]
 
 START_FOUND = "labels found from the pictures"  # of `Run.initial`, in a report
 
@@ -61,6 +61,15 @@ class Truth(Protocol):
         """Each pixel's error, float64 (H, W), NaN where the truth is unknown. labels: as of `metrics`."""
 
 
+@runtime_checkable
+class Measured(Protocol):
+    """A truth that also judges answers between labels, by which the quality of a run is then told."""
+
+    def quality(self, values: np.ndarray) -> dict[str, float | None]:
+        """Those of the measures of `Truth.metrics` that judge the answer itself. values: (H, W, D) float64, as
+        LabelScale.values."""
+
+
 @dataclass(frozen=True)
 class Between:
     """Values between those of labels. values: (H, W, D) float64. interval: (H, W, D, 2), or None where none of samples is given."""
@@ -88,10 +97,12 @@ class First:
 
     runs: problems and their runs, solved one after the other by the job's backend; there may be none.
     then: their results to what they change of the job, by the names of its fields.
+    unconfirmed: of matching both ways, the share of the pixels that the other picture does not confirm, by what is known before.
     """
 
     runs: tuple[tuple[Problem, Run], ...]
     then: Callable[[list[Result]], dict[str, Any]]
+    unconfirmed: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +119,10 @@ class Job:
     first: what must be sampled before; `prior` has its results afterwards, without histograms and sums.
     maps: further answers about the pixels by the name of their files, such as "occluded": bool (H, W) or whole numbers.
     doubt: (H, W) float64, the probability that a pixel has any label, not one that its field speaks for; None for 0.
-    ends: labels at the ends of a range of values that may be too small, and what to give then; None for others.
+    ends: labels at the ends of a range of values that may be too small, and what to give then, "" where it is not; None for others.
     drawn_from: further maps made of the estimate, (H, W) uint8.
     notes: what is to be said of the inputs, one line each.
+    doubts: what of the inputs makes any answer doubtful, one line each; to be said before anything is sampled, and afterwards.
     labels_found: which labels were found from the inputs, in words; "" where they were given.
     restoring: of denoising, from its grey to the picture in its own type, depth and colours.
     finer: to values between those of labels.
@@ -134,6 +146,7 @@ class Job:
     ends: tuple[np.ndarray, str] | None = None
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     labels_found: str = ""
     restoring: Restoring | None = None
     finer: Finer | None = None
@@ -158,7 +171,7 @@ class Job:
         settings, notes = {**self.settings, "sweeps": run.sweeps, "burn_in": run.burn_in}, self.notes
         if run.burn_in >= self.run.sweeps:
             settings["sweeps_too_few"] = self.run.sweeps
-            notes = (*notes, f"{self.run.sweeps} sweeps were too few, by the energy's R-hat: the run went on to {run.sweeps}, of "
+            notes = (*notes, f"{self.run.sweeps} sweeps were too few, by R-hat: the run went on to {run.sweeps}, of "
                      f"which {run.burn_in} are burn-in")
         return dataclasses.replace(self, run=run, notes=notes, settings=settings)
 

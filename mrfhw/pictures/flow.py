@@ -14,14 +14,16 @@ import numpy as np
 
 from mrfhw.field.given import array_of, unmasked
 from mrfhw.system.errors import ProblemError
-from mrfhw.system.input_files import read_plain
+from mrfhw.system.input_files import open_plain
 
 __all__ = ["end_point_error", "flow_bytes", "flow_of", "read_flow", "write_flow"]
 
 MAGIC = 202021.25  # the first four bytes, which read "PIEH"
-UNKNOWN = 1e9  # a component beyond this stands for an unknown motion
+UNKNOWN = 1e9  # a component of this or beyond stands for an unknown motion; writers differ in whether this one does
 UNKNOWN_WRITTEN = 1e10
 SIDE_MAX = 99999
+_HEAD = 12  # bytes before the motions
+_ROWS = 256  # that are read at a time
 
 
 def read_flow(path: str | Path) -> np.ndarray:
@@ -31,30 +33,38 @@ def read_flow(path: str | Path) -> np.ndarray:
     little-endian; u is the motion along columns. Raises ProblemError for what is not such a file.
     """
     way_out = "give a Middlebury .flo file"
-    data = read_plain(path, way_out)
-    if len(data) < 12:
-        raise ProblemError(f"{path} has {len(data)} bytes; a .flo file has a header of 12: {way_out}")
-    magic = float(np.frombuffer(data, "<f4", 1)[0])
-    if magic != MAGIC:
-        raise ProblemError(f"{path} begins with {magic:g}; a .flo file begins with the number {MAGIC}: {way_out}")
-    width, height = (int(n) for n in np.frombuffer(data, "<i4", 2, 4))
-    if not (1 <= width <= SIDE_MAX and 1 <= height <= SIDE_MAX):
-        raise ProblemError(f"{path} says that it is {width}x{height}; the limits are 1 to {SIDE_MAX}: {way_out}")
-    needed = 12 + 8 * width * height
-    if len(data) != needed:
-        raise ProblemError(f"{path} has {len(data)} bytes; {width}x{height} motions take {needed}: give the whole file")
-    u_v = np.frombuffer(data, "<f4", offset=12).reshape(height, width, 2).astype(np.float64)
-    flow = u_v[..., ::-1].copy()
-    # "Not at most" rather than "above", so that a NaN in the file is unknown too.
-    flow[~(np.abs(flow) <= UNKNOWN).all(-1)] = np.nan
+    with open_plain(path, way_out) as file:
+        head, size = file.read(_HEAD), os.fstat(file.fileno()).st_size
+        if len(head) < _HEAD:
+            raise ProblemError(f"{path} has {len(head)} bytes; a .flo file has a header of {_HEAD}: {way_out}")
+        magic = float(np.frombuffer(head, "<f4", 1)[0])
+        if magic != MAGIC:
+            raise ProblemError(f"{path} begins with {magic:g}; a .flo file begins with the number {MAGIC}: {way_out}")
+        width, height = (int(n) for n in np.frombuffer(head, "<i4", 2, 4))
+        if not (1 <= width <= SIDE_MAX and 1 <= height <= SIDE_MAX):
+            raise ProblemError(f"{path} says that it is {width}x{height}; the limits are 1 to {SIDE_MAX}: {way_out}")
+        needed = _HEAD + 8 * width * height
+        if size != needed:
+            raise ProblemError(f"{path} has {size} bytes; {width}x{height} motions take {needed}: give the whole file")
+        flow = np.empty((height, width, 2))
+        for top in range(0, height, _ROWS):  # so that no more than the flow is in memory
+            rows = flow[top:top + _ROWS]
+            with np.errstate(invalid="ignore"):  # of signalling NaN
+                rows[:] = np.fromfile(file, "<f4", rows.size).reshape(rows.shape)[..., ::-1]
+            rows[_unknown(rows)] = np.nan
     return flow
+
+
+def _unknown(flow: np.ndarray) -> np.ndarray:
+    """Bool (H, W) of motions (H, W, 2). "Not below" rather than "at least", so that NaN is unknown too."""
+    return np.asarray(~(np.abs(flow) < UNKNOWN).all(-1))
 
 
 def flow_of(given: Any) -> np.ndarray:
     """True motions, float64 (H, W, 2), (row, column) in pixels, NaN where unknown.
 
     given: the path of a .flo file, or an array (H, W, 2) as OpenCV has motions, along columns and then along rows, not finite,
-    masked or beyond UNKNOWN where unknown. Raises ProblemError for anything else.
+    masked or at least UNKNOWN where unknown. Raises ProblemError for anything else.
     """
     if isinstance(given, (str, os.PathLike)):
         return read_flow(Path(given))
@@ -62,8 +72,9 @@ def flow_of(given: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf" or array.ndim != 3 or array.shape[2] != 2 or array.size == 0:
         raise ProblemError(f"the true motions are of type {array.dtype} and shape {array.shape}; they are (rows, columns, 2), "
                            "along columns and then along rows: give such an array, or a .flo file")
-    flow = array[..., ::-1].astype(np.float64)
-    flow[~(np.abs(flow) <= UNKNOWN).all(-1)] = np.nan
+    with np.errstate(invalid="ignore"):
+        flow = array[..., ::-1].astype(np.float64)
+    flow[_unknown(flow)] = np.nan
     return flow
 
 

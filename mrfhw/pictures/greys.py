@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from mrfhw.field.given import array_of
-from mrfhw.pictures.files import Decoded, check_opaque, converted, decode, is_grey, numbers, upright
+from mrfhw.pictures.files import Decoded, check_opaque, converted, decode, is_grey, pixels, upright, whole
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["LUMA", "Grey", "check_size", "grey_of", "is_path", "name_of"]
@@ -27,6 +27,7 @@ class Grey:
     weighted sum, or None. kind: what holds a value:
     "byte": 8 bits. "word": 16 bits. "wide": integers of 32 or more bits. "float". "upper": the upper 8 bits of colour of 16.
     "stated": numbers of which the file says that `white` is the greatest; stated: as it says it, before Pillow's scaling.
+    notes: what is to be said of how it was read, one line each.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Grey:
     colour: np.ndarray | None = None
     white: int = 0
     stated: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def most(self) -> float:
@@ -104,22 +106,25 @@ def check_size(image: np.ndarray, name: str, first: np.ndarray, first_name: str)
 
 def _of_image(decoded: Decoded) -> Grey:
     """The grey of a decoded image of any mode, its scale still open. Raises ProblemError for transparency and LAB or HSV."""
-    image, name, white = decoded.image, decoded.name, decoded.white
-    check_opaque(image, name)
+    image, name, white, notes = decoded.image, decoded.name, decoded.white, decoded.notes
+    check_opaque(decoded)
     if image.mode == "F":
-        return Grey(name=name, values=np.asarray(image, np.float64), kind="float")
+        with np.errstate(invalid="ignore"):  # of signalling NaN
+            values = pixels(image).astype(np.float64)
+        return Grey(name=name, values=values, kind="float", notes=notes)
     if image.mode.startswith("I"):
-        values = numbers(image, name)
+        values = whole(image, name)
         kind = "byte" if decoded.bits <= 8 else "word" if decoded.bits == 16 else "wide"
         if white is None:
-            return Grey(name=name, values=values, kind=kind)
+            return Grey(name=name, values=values, kind=kind, notes=notes)
         # Pillow scales what a PGM states to 16 bits, and gives the values of a TIFF as they are.
-        return Grey(name=name, values=values, kind="stated", white=0xFFFF if decoded.bits == 16 else white, stated=white)
-    values = np.array(converted(image, "L", name))
-    colour = None if is_grey(image) else np.array(converted(image, "RGB", name))
+        most = 0xFFFF if decoded.bits == 16 else white
+        return Grey(name=name, values=values, kind="stated", white=most, stated=white, notes=notes)
+    values = pixels(converted(image, "L", name))
+    colour = None if is_grey(image) else pixels(converted(image, "RGB", name))
     if white is not None:
-        return Grey(name=name, values=values, colour=colour, kind="stated", white=0xFF, stated=white)
-    return Grey(name=name, values=values, colour=colour, kind="upper" if decoded.bits == 16 else "byte")
+        return Grey(name=name, values=values, colour=colour, kind="stated", white=0xFF, stated=white, notes=notes)
+    return Grey(name=name, values=values, colour=colour, kind="upper" if decoded.bits == 16 else "byte", notes=notes)
 
 
 def _of_array(given: Any, name: str) -> Grey:

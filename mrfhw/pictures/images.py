@@ -1,11 +1,11 @@
-"""Pictures in: grey data of the machine's width, true disparities, segments, masks, and windows of them.
+"""Pictures in: grey data of the machine's width, and windows of them. What is a number in a file is read by
+`mrfhw.pictures.numbers`.
 
 Every failure is a `ProblemError` of one line.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.given import array_of, unmasked
 from mrfhw.pictures.depth import scaled
-from mrfhw.pictures.files import check_opaque, converted, decode, is_grey, numbers
 from mrfhw.pictures.greys import Grey, check_size, grey_of, is_path, name_of
+from mrfhw.pictures.numbers import disparity_of, load_disparity, load_mask, load_segments, segments_of
 from mrfhw.pictures.restored import Source
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["Inputs", "Reading", "Window", "check_size", "crop", "disparity_of", "grey_data", "is_path", "load_disparity",
-           "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "mask_of", "name_of", "parse_window",
-           "segments_of"]
+           "load_grey", "load_input", "load_inputs", "load_mask", "load_segments", "name_of",
+           "parse_window", "segments_of"]
 
 NARROW = 64  # greys of 256: pictures with fewer have use for a stretch
 
@@ -48,7 +47,7 @@ class Inputs:
 
     data: uint8 (H, W) each, 0 .. 2^data_bits - 1. pictures: what is shown of them, uint8 (H, W) grey or (H, W, 3) colour.
     range: the least and the greatest grey of the run's pictures, of 0..255, before they are stretched. stretched: whether they are.
-    sources: the pictures as they came.
+    sources: the pictures as they came. notes: what is to be said of how they were read, one line each.
     """
 
     data: list[np.ndarray]
@@ -56,6 +55,7 @@ class Inputs:
     range: tuple[float, float]
     stretched: bool
     sources: list[Source]
+    notes: tuple[str, ...] = ()
 
     @property
     def stretched_from(self) -> list[float] | None:
@@ -69,16 +69,16 @@ class Inputs:
 
 
 def load_inputs(pictures: Mapping[str, Any], data_bits: int = 6, reading: Reading = Reading(),
-                also: Mapping[str, Any] = MappingProxyType({}), seen: np.ndarray | None = None) -> Inputs:
+                also: Mapping[str, Any] = MappingProxyType({}), seen: Mapping[str, np.ndarray] = MappingProxyType({})) -> Inputs:
     """The pictures of a run, such as a pair, by one scale: `load_grey` says how each file is read, `grey_data` each array.
 
     pictures: paths, arrays or Pillow images by what messages call them. also: further ones, appended to the results, that are read
-    by the same map and do not change it, such as the clean picture behind a noisy one. seen: bool (H, W), False at pixels of
-    `pictures` that say nothing, neither of the scale.
+    by the same map and do not change it, such as the clean picture behind a noisy one. seen: of some of `pictures` bool (H, W),
+    False at pixels that say nothing, neither of the scale.
     Raises ProblemError for what `load_grey` and `grey_data` refuse, for pictures without a common scale, and for a stretch of one
     grey.
     """
-    greys = [grey_of(given, name, seen) for name, given in pictures.items()]
+    greys = [grey_of(given, name, seen.get(name)) for name, given in pictures.items()]
     return _inputs([*greys, *(grey_of(given, name) for name, given in also.items())], len(pictures), data_bits, reading)
 
 
@@ -88,7 +88,8 @@ def _inputs(greys: list[Grey], count: int, data_bits: int, reading: Reading) -> 
     return Inputs(data=[grey >> (8 - data_bits) for grey in found.greys], pictures=found.pictures,
                   range=(255 * found.range[0], 255 * found.range[1]), stretched=reading.stretch,
                   sources=[Source(values=grey.values if grey.colour is None else grey.colour, white=white)
-                           for grey, white in zip(greys, found.whites, strict=True)])
+                           for grey, white in zip(greys, found.whites, strict=True)],
+                  notes=tuple(dict.fromkeys(note for grey in greys for note in grey.notes)))
 
 
 def grey_data(*pictures: Any, data_bits: int = 6, depth: int | None = None, stretch: bool = False) -> list[np.ndarray]:
@@ -132,96 +133,6 @@ def load_input(path: str | Path, data_bits: int = 6, reading: Reading = Reading(
     """
     found = load_inputs({str(path): path}, data_bits, reading)
     return found.data[0], found.pictures[0]
-
-
-def load_mask(path: str | Path) -> np.ndarray:
-    """A mask, bool (H, W): False where a pixel is black, whatever its bits.
-
-    Raises ProblemError for what is not an image, for transparent pixels and for values that are not finite.
-    """
-    image = decode(path).image
-    check_opaque(image, str(path))
-    if not is_grey(image):
-        return np.asarray(converted(image, "RGB", str(path))).max(-1) > 0
-    values: np.ndarray = np.asarray(image.getchannel(0) if image.mode in ("LA", "La") else image)
-    if not np.isfinite(values).all():
-        raise ProblemError(f"{path} has pixels that are no finite numbers; a mask is 0 where unknown: convert it to 8-bit grey")
-    return values != 0
-
-
-def load_segments(path: str | Path) -> np.ndarray:
-    """Numbers of segments, int64 (H, W): the values of a grey image of 8 or 16 bits, or the indices of one with a palette.
-
-    0 is unknown. Raises ProblemError for what is not such an image and for 32-bit values beyond 65535.
-    """
-    image = decode(path).image
-    if image.mode not in ("1", "L", "P", "I", "I;16", "I;16B", "I;16L"):
-        raise ProblemError(f"{path} has pixels of mode {image.mode}; segments are one number of 8 or 16 bits a pixel: "
-                           "convert it to grey")
-    return numbers(image, str(path)).astype(np.int64)
-
-
-def load_disparity(path: str | Path, scale: float = 1.0) -> np.ndarray:
-    """True disparities, float64 (H, W), in pixels: value / scale of a grey image of 8 or 16 bits, or of floats, such as a PFM
-    file; 0 and what is not finite is unknown, and becomes 0.
-
-    Raises ProblemError for what is not such an image, for 32-bit values beyond 65535 and for a scale that is not a positive number.
-    """
-    _check_scale(scale)
-    image = decode(path).image
-    if image.mode == "F":
-        return disparity_of(np.asarray(image), scale, str(path))
-    if image.mode not in ("L", "P", "I", "I;16", "I;16B", "I;16L"):
-        raise ProblemError(f"{path} has pixels of mode {image.mode}; true disparities are one number of 8 or 16 "
-                           "bits, or a float, a pixel: convert it to grey")
-    return numbers(image.convert("L") if image.mode == "P" else image, str(path)).astype(np.float64) / scale
-
-
-def _plain(given: Any, name: str, what: str) -> np.ndarray:
-    """A (H, W) array of numbers."""
-    array = array_of(f"the {name}", given)
-    if array.dtype.kind not in "biuf" or array.ndim != 2 or array.size == 0:
-        raise ProblemError(f"the {name} is of type {array.dtype} and shape {array.shape}; it is {what}: give a path, or an array "
-                           "(rows, columns) of numbers")
-    return array
-
-
-def mask_of(given: Any, name: str) -> np.ndarray:
-    """A mask, bool (H, W): of a file as `load_mask` reads it, of an array False where it is 0. Raises ProblemError."""
-    if is_path(given):
-        return load_mask(given)
-    array = _plain(given, name, "0 where a pixel is unknown")
-    if not np.isfinite(array).all():
-        raise ProblemError(f"the {name} has values that are no finite numbers; it is 0 where a pixel is unknown: give booleans")
-    return array != 0
-
-
-def segments_of(given: Any, name: str) -> np.ndarray:
-    """Numbers of segments, int64 (H, W), 0 where unknown: of a file as `load_segments` reads it, or an array of whole numbers, in
-    which what is masked is unknown."""
-    if is_path(given):
-        return load_segments(given)
-    array = _plain(unmasked(given, 0), name, "the number of a segment at each pixel, 0 where unknown")
-    if array.dtype.kind == "f" or int(array.min()) < 0:
-        raise ProblemError(f"the {name} has values of type {array.dtype} from {array.min():g}; numbers of segments are whole and "
-                           "not negative: number the segments from 1, 0 where unknown")
-    return array.astype(np.int64)
-
-
-def disparity_of(given: Any, scale: float, name: str) -> np.ndarray:
-    """True disparities in pixels, float64 (H, W), 0 where unknown: of a file as `load_disparity` reads it, or an array of
-    disparities times `scale`, in which what is not finite or masked is unknown as well."""
-    if is_path(given):
-        return load_disparity(given, scale)
-    _check_scale(scale)
-    array = _plain(unmasked(given, 0), name, "a disparity at each pixel, 0 where unknown").astype(np.float64)
-    return np.where(np.isfinite(array), array, 0.0) / scale
-
-
-def _check_scale(scale: float) -> None:
-    if not (math.isfinite(scale) and scale > 0):
-        raise ProblemError(f"truth-scale is {scale}; it must be a finite number above 0: "
-                           "give the grey value that one pixel of disparity has")
 
 
 def parse_window(text: str) -> Window:

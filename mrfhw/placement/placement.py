@@ -415,13 +415,16 @@ class Placement:
                 yield bank, address + number * self.patch_words, self._patch(number)
 
     def _second(self, row: np.ndarray, col: np.ndarray) -> np.ndarray:
-        """Words of the second image at these sites of the mesh, where offsets are 0; 0 outside the image."""
+        """Words of the second image at these sites of the mesh, where offsets are 0; 0 where it has no pixel."""
         problem = self.problem
         assert problem.singleton2 is not None
         (rows, cols), (over_row, over_col) = problem.singleton2.shape[:2], self.second_origin
         row, col = row + over_row, col + over_col
         valid = (row >= 0) & (row < rows) & (col >= 0) & (col < cols)
-        data = self.words(problem.singleton2)[row.clip(0, rows - 1), col.clip(0, cols - 1)]
+        place = row.clip(0, rows - 1), col.clip(0, cols - 1)
+        if problem.shown is not None:
+            valid &= problem.shown[place]
+        data = self.words(problem.singleton2)[place]
         return np.where(valid, data | 1 << self.config.datum_bits, 0).astype(np.uint32)
 
     def _patch(self, number: int) -> np.ndarray:

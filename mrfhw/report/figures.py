@@ -16,9 +16,12 @@ if TYPE_CHECKING:  # which the process that draws need not import
     from mrfhw.analysis.solution import Solution
     from mrfhw.jobs.job import Job
 
-__all__ = ["WIDTH", "Drawing", "Figure", "answer_drawings", "draw", "drawings", "input_name", "width_title"]
+__all__ = [
+    "MIXING", "WIDTH", "Drawing", "Figure", "answer_drawings", "draw", "drawings", "input_name", "mixing_drawings", "width_title",
+]
 
 WIDTH = "width of the interval"  # the drawing of the page's map
+MIXING = "mixing.png"
 
 Drawing = Callable[[], bytes]  # makes a PNG file
 
@@ -75,3 +78,12 @@ def answer_drawings(job: Job, analysis: Analysis) -> dict[str, Drawing]:
         if analysis.calibration is not None:
             made["sparsification.png"] = partial(pictures.sparsification, analysis.calibration.sparsification, truth.error_name)
     return made
+
+
+def mixing_drawings(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Drawing]:
+    """Of the diagnostics, where sites were watched, by the name of the file."""
+    found = analysis.convergence
+    if solution.seen is None or found is None or found["sites"] is None or found["sites"]["not_mixed"] is None:
+        return {}
+    places = np.array(found["sites"]["not_mixed_at"], np.int64).reshape(-1, 2)
+    return {MIXING: partial(pictures.mixing, job.problem.shape, solution.apart, solution.seen.sites, places)}

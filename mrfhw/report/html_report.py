@@ -14,7 +14,7 @@ from mrfhw.analysis.convergence import verdict
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.jobs.job import Job
 from mrfhw.machine.derived import Derived
-from mrfhw.report.figures import WIDTH, Figure, input_name, width_title
+from mrfhw.report.figures import MIXING, WIDTH, Figure, input_name, width_title
 
 __all__ = ["page"]
 
@@ -117,8 +117,9 @@ def _answer(job: Job, report: Mapping[str, Any]) -> str:
     chains = len(report["chains"])
     how = f"{_count(report['sweeps'], 'sweep')}" + (f" in each of {chains} chains" if chains > 1 else "")
     if (few := job.settings.get("sweeps_too_few")) is not None:
-        how += f" ({few} were too few, by the energy's R-hat)"
-    words = (f"The {_estimate_name(job)} at {_count(job.problem.sites, 'site')} "
+        how += f" ({few} were too few, by R-hat)"
+    found_name = report["answer"] or f"the {_estimate_name(job)}"
+    words = (f"{found_name[0].upper()}{found_name[1:]} at {_count(job.problem.sites, 'site')} "
              f"({report['columns']}x{report['rows']}), of {report['labels']} labels, after {how} by the backend "
              f"\N{LEFT DOUBLE QUOTATION MARK}{report['backend']}\N{RIGHT DOUBLE QUOTATION MARK}")
     found = report["calibration"]
@@ -170,9 +171,10 @@ def _quality(job: Job, report: Mapping[str, Any]) -> str:
         return ""
     rows = []
     for name, value in report["metrics"].items():
-        known = job.application.measures.get(name)
-        rows.append((name.replace("_", " "), _number(value), "") if known is None else
-                    (known.what, _number(value) if value is None else f"{value:.{known.decimals}f}", known.unit))
+        known = job.application.measure(name)
+        if known.said:
+            exact = value is None or name not in job.application.measures
+            rows.append((known.what, _number(value) if exact else f"{value:.{known.decimals}f}", known.unit))
     doubt = job.application.doubt(report["metrics"])
     said = "" if doubt is None else f'<p class="verdict">{escape(doubt[0].upper() + doubt[1:])}.</p>'
     return _section("Quality against the truth", _table(rows), said)
@@ -186,8 +188,6 @@ def _calibration(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure
     rows = [(names.get(name, name), _number(found["auroc"][name]), _number(found["ause"][name])) for name in found["auroc"]]
     words = ["<p>AUROC: how often a wrong pixel is more uncertain than a right one (0.5 by chance, 1 at best). AUSE: how far "
              "removal by uncertainty is from removal by the true error (0 at best), in units of the mean error.</p>"]
-    if report["answer"] is not None:
-        words.append(f"<p>Errors here are those of the {escape(_estimate_name(job))}, in whole labels.</p>")
     if found["coverage"] is not None:
         shares = found["coverage"] if isinstance(found["coverage"], list | tuple) else [found["coverage"]]
         covered = " and ".join(_percent(share) for share in shares if share is not None)
@@ -205,6 +205,9 @@ def _convergence(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
     parts = [f'<p class="verdict">{escape(verdict(found))}</p>',
              _figure(drawn["energy.png"], "Energy of each chain.", "wide")]
     energy, sites = found["energy"], found["sites"]
+    if MIXING in drawn:
+        parts.append(_figure(drawn[MIXING], "Watched sites, with a ring where they have not mixed; behind them, where each chain's "
+                             "histogram is known, how far these are apart, some of it by chance.", "wide"))
     if energy is not None and sites is not None:
         rows = [
             ("R-hat", _number(energy["rhat"]), _number(sites["rhat_median"]), _number(sites["rhat_worst"])),
@@ -219,6 +222,9 @@ def _convergence(report: Mapping[str, Any], drawn: Mapping[str, Figure]) -> str:
             ("of those that moved, R-hat above 1.01", _percent(sites["rhat_above_1.01"]), ""),
             ("R-hat above 1.05", _percent(sites["rhat_above_1.05"]), ""),
             ("R-hat infinite", _percent(sites["rhat_infinite"]), "each chain stays at a label of its own"),
+            ("of all watched, not mixed", _percent(sites["not_mixed"]),
+             f"R-hat of their labels {_number(sites['not_mixed_rhat'])} or more; a converged run leaves "
+             f"{_percent(sites['not_mixed_limit'])} at most"),
         ]))
         parts.append(f'<p class="note">Rank-normalised split R-hat and effective sample size (ESS) of '
                      f"{_count(found['looks'], 'look')} after the burn-in in each of {_count(found['chains'], 'chain')} "

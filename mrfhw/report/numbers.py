@@ -79,8 +79,8 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
     application's truth, else empty. uncertainty, convergence, calibration: `Uncertainty.summary`, `diagnose`,
     `Calibration.summary`; None where there is no histogram, trace or truth. answer: what files and pictures hold between labels, in
     words, where that is another than the estimate. at_an_end: share of the pixels whose label is at an
-    end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. speed: label evaluations, and for
-    `rtl` also cycles, a second of wall-clock time.
+    end of its range (`Job.ends`). warnings: what makes the answer doubtful, one line each. notes: what is to be said of the
+    inputs. speed: label evaluations, and for `rtl` also cycles, a second of wall-clock time.
     """
     run, results = job.run, solution.results
     at_an_end = None if job.ends is None else float(np.isin(analysis.labels, job.ends[0]).mean())
@@ -97,6 +97,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "convergence": analysis.convergence,
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
         "at_an_end": at_an_end, "warnings": _warnings(job, solution, analysis, at_an_end),
+        "notes": list(job.notes),
         "estimate": "last sample" if run.estimate == "last" else run.estimate, "answer": analysis.between or None,
         "rows": job.problem.shape[0], "columns": job.problem.shape[1],
         "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,
@@ -110,7 +111,7 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
     lines, convergence = [], analysis.convergence
     if solution.given_up:
         lines.append(f"stopped in a longer run of {solution.asked} sweeps: this is the answer of the {job.run.sweeps} before, "
-                     "which were too few by the energy's R-hat")
+                     "which were too few by R-hat")
     elif solution.asked is not None:
         counted = solution.sums if solution.counts is None else solution.counts
         nothing = counted is not None and not counted.any()
@@ -121,11 +122,13 @@ def _warnings(job: Job, solution: Solution, analysis: Analysis, at_an_end: float
     if job.problem.unclamped_sites < job.problem.sites and isinstance(job.run.initial, str) and job.run.initial == "random":
         lines.append("the clamped sites keep the labels that they begin with, which are random, and others in each chain: give "
                      "initial, the labels to be kept")
-    if job.ends is not None and at_an_end is not None and at_an_end > MANY_AT_AN_END:
+    if job.ends is not None and job.ends[1] and at_an_end is not None and at_an_end > MANY_AT_AN_END:
         lines.append(f"{100 * at_an_end:.0f} % of the pixels are at an end of the range, which may be too small: {job.ends[1]}")
     if convergence is not None and convergence["note"] == NO_ARVIZ:
         lines.append(NO_ARVIZ)
-    for doubt in (job.application.doubt(analysis.metrics), doubtful(convergence),
+    lines += job.doubts
+    # More sweeps are no way out of what the inputs make doubtful.
+    for doubt in (job.application.doubt(analysis.metrics), None if job.doubts else doubtful(convergence),
                   None if solution.results[0].cycles is None else _saturated(job, solution.last)):
         if doubt is not None:
             lines.append(doubt)

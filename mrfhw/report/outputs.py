@@ -17,7 +17,7 @@ from mrfhw.jobs.job import Job
 from mrfhw.jobs.registry import application
 from mrfhw.report import html_report, pictures
 from mrfhw.report.exchange import MEASURE_FILES, exchanged
-from mrfhw.report.figures import Figure, answer_drawings, draw, drawings
+from mrfhw.report.figures import MIXING, Figure, answer_drawings, draw, drawings, mixing_drawings
 from mrfhw.report.numbers import plain, report
 from mrfhw.report.targets import check_folder
 from mrfhw.system.errors import ProblemError
@@ -34,7 +34,7 @@ HISTOGRAM_FILES = ("entropy.png", "entropy.npy", "histogram.npz")
 PAGE_FILES = ("estimate.png", "entropy.png", "report.html")
 ORDERED_FILES = ("std.png", "mean.npy", "std.npy", "interval.npy", "median.npy")
 TRUTH_FILES = ("truth.png", "error.png", "sparsification.png")
-TRACE_FILES = ("energy.png", "energy.npz")
+TRACE_FILES = ("energy.png", MIXING, "energy.npz")
 
 
 def files_of(app: Application, truth: bool = True) -> list[str]:
@@ -85,7 +85,7 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     chain. entropy.npy: (H, W) float64, bits. Of ordered labels mean.npy (H, W, D), std.npy
     (H, W), interval.npy (H, W, D, 2) and, of D = 1, median.npy (H, W) float64, see `Uncertainty`. histogram.npz: `counts`
     (H, W, L), all chains added, in the least unsigned type that holds them (uint8, uint16 or uint32). energy.npz: `sweeps` (n,) and
-    `energy` (chains, n) of the `Trace`. The maps of the
+    `energy` (chains, n) of the `Trace`. mixing.png: where sites have not mixed (`pictures.mixing`). The maps of the
     application: bool or whole numbers (H, W), each as .npy and as a picture of the same numbers, where these are at most 65535.
     Others: of `exchanged`.
     command: the command line, and clock_hz: the clock at which cycles are given as time, for report.html. page: whether there is
@@ -105,13 +105,15 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
     begun.append(begin(draw, others))
     figures = draw(own)
     what = report(job, solution, analysis)
+    last = mixing_drawings(job, solution, analysis) if page else {}
+    figures |= draw(last)
     arrays = _arrays(solution, analysis)
     maps = {f"{name}.png": pictures.numbers(array) for name, array in analysis.maps.items()}
     written = {**{name: picture for name, picture in maps.items() if picture is not None}, **exchanged(job, analysis),
                **_energies(solution)}
     counts = solution.counts
     always = [name for name in FILES if (page or name not in PAGE_FILES) and (counts is not None or name not in HISTOGRAM_FILES)]
-    what["files"] = [name for name in possible if name in (*always, *written, *arrays, *first, *later)]
+    what["files"] = [name for name in possible if name in (*always, *written, *arrays, *first, *later, *last)]
     assert set(what["files"]) <= set(possible)
     kept = plain(what)
     written["report.json"] = (json.dumps(kept, indent=2, allow_nan=False) + "\n").encode()

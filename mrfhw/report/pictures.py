@@ -252,6 +252,29 @@ def measure(values: np.ndarray, title: str, name: str, *, low: float = 0.0, high
     return _png(figure, _dots(values.shape[:2]))  # type: ignore[arg-type]
 
 
+def mixing(shape: tuple[int, int], apart: np.ndarray | None, sites: np.ndarray, not_mixed: np.ndarray) -> bytes:
+    """Where chains do not agree: the watched sites, and behind them how far the chains' histograms are apart: a PNG file.
+
+    apart: (H, W) total variations, or None where the histograms are not known. sites: (m, 2) of (row, column). not_mixed: (k, 2),
+    those of them that have not mixed.
+    """
+    figure = _figure(shape, 1, 0.0 if apart is None else 1.3)
+    axes = figure.add_subplot()
+    behind = np.full(shape, 0.0) if apart is None else apart
+    shown = axes.imshow(behind, cmap="Greys" if apart is None else "viridis", vmin=0, vmax=1, interpolation="nearest")
+    _plain_axes(axes, f"Sites that have not mixed: {len(not_mixed)} of {len(sites)} watched ones")
+    if len(sites):
+        axes.scatter(sites[:, 1], sites[:, 0], label="watched", marker=".", s=8, color="0.6", linewidths=0)
+    if len(not_mixed):
+        axes.scatter(not_mixed[:, 1], not_mixed[:, 0], label="not mixed", marker="o", s=30, facecolors="none", edgecolors="red",
+                     linewidths=1.3)
+    if apart is not None:
+        figure.colorbar(shown, ax=axes, label="total variation between chains")
+    if len(sites):
+        figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
+    return _png(figure, _dots(shape))
+
+
 def _error_limit(values: np.ndarray, wrong_above: float) -> float | None:
     known = values[np.isfinite(values)]
     return min(3.0 * wrong_above, float(known.max())) if wrong_above > 0 and known.size else None

@@ -12,8 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from mrfhw.analysis.convergence import apart, energy_rhat, least_looks
-from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.convergence import energy_rhat, least_looks, more_helps
+from mrfhw.analysis.solution import Solution, histograms_apart
 from mrfhw.backends.backend import ActiveRun, Backend, Pauses
 from mrfhw.backends.plan import VISIT, Plan
 from mrfhw.field.given import short
@@ -169,12 +169,12 @@ class Chains:
 
     plan: the field and who samples it.
     run: how long each chain is sampled.
-    most: where the energies of the chains do not agree after the run's sweeps, `finish` goes on to twice as many, and so on up to
+    most: where the chains do not agree after the run's sweeps and more help, `finish` goes on to twice as many, and so on up to
     `most`, each time with all sweeps before as burn-in; labels and histogram are those of such a run from the start. Backends that
     show no sweeps cannot tell.
     traced: whether energies and labels are looked at, where the backend shows its labels.
     add_up: keep no chain's own histogram, but their sum, where nothing is kept in a file.
-    judge: who says whether chains do not agree.
+    judge: who says whether chains do not agree, and more sweeps help.
     watch: who is told how it gets on.
     keeping: the checkpoint files to write and to go on from.
 
@@ -184,7 +184,7 @@ class Chains:
     """
 
     def __init__(self, plan: Plan, run: Run, chains: int = 1, *, most: int = 0, traced: bool = True, add_up: bool = False,
-                 judge: Judge = apart, watch: Watch | None = None, keeping: Keeping | None = None):
+                 judge: Judge = more_helps, watch: Watch | None = None, keeping: Keeping | None = None):
         if chains < 1:
             raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
         threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
@@ -194,7 +194,8 @@ class Chains:
         self._extended = False
         self.recorder = Recorder(plan.problem, run.seed, run.sweeps) if traced else None
         self._chains = [_Chain(number) for number in range(chains)]
-        self._total: np.ndarray | None = None
+        self._total: np.ndarray | None = None  # of the chains that have ended, and how far they are apart
+        self._apart: np.ndarray | None = None
         self._backend: Backend | None = None
         self._wanted, self._given_up = 0, False
         self._before: tuple[Any, ...] | None = None  # what there was before a longer run
@@ -206,7 +207,7 @@ class Chains:
         if self.keeping.path is not None:
             check_writable(self.keeping.path.parent)
         if self.keeping.resume is not None:
-            self._restore(Checkpoint.load(self.keeping.resume))
+            self._restore(Checkpoint.load(self.keeping.resume, self._check_fits))
 
     def __enter__(self) -> Self:
         return self
@@ -242,8 +243,11 @@ class Chains:
             begun=[chain.begun for chain in self._chains if chain.begun is not None],
             ended=[chain.ended for chain in self._chains if chain.ended is not None], length=(self.run.sweeps, self.run.burn_in))
 
-    def _restore(self, found: Checkpoint) -> None:
+    def _check_fits(self, found: Checkpoint) -> None:
         found.check(self.keeping.resume, self.identity)
+        found.check_shapes(self.keeping.resume, self.plan.problem, self.asked)
+
+    def _restore(self, found: Checkpoint) -> None:
         if found.length is not None:
             sweeps, burn_in = found.length
             self.run = dataclasses.replace(self.run, sweeps=sweeps, burn_in=burn_in)
@@ -303,7 +307,7 @@ class Chains:
         if further is None:
             return True
         if callback is not None:
-            self._before = (self.run, self.sweeps, self._total, [chain.result for chain in self._chains],
+            self._before = (self.run, self.sweeps, self._total, self._apart, [chain.result for chain in self._chains],
                             [chain.ended for chain in self._chains], [] if self.recorder is None else self.recorder.lengths)
         self._go_on(further)
         return False
@@ -311,7 +315,7 @@ class Chains:
     def _go_back(self) -> None:
         """To the run before the one that the callback has ended."""
         assert self._before is not None
-        self.run, self.sweeps, self._total, results, states, lengths = self._before
+        self.run, self.sweeps, self._total, self._apart, results, states, lengths = self._before
         for chain, result, state in zip(self._chains, results, states, strict=True):
             chain.go_on_from(state)
             chain.result = result
@@ -328,7 +332,7 @@ class Chains:
 
     def _go_on(self, run: Run) -> None:
         """Begin a longer run where the finished chains stand; what they counted is given up."""
-        self.run, self._total = run, None
+        self.run, self._total, self._apart = run, None, None
         for chain in self._chains:
             chain.begun, chain.ended = chain.ended, None
             chain.go_on_from(chain.begun)
@@ -438,6 +442,8 @@ class Chains:
         if self._total is None:
             self._total = as_type(result.counts, np.min_scalar_type(len(self._chains) * self.run.after_burn_in))
         else:
+            apart = histograms_apart(self._total, result.counts)
+            self._apart = apart if self._apart is None else np.maximum(self._apart, apart)
             np.add(self._total, result.counts, out=self._total, casting="unsafe")
         result.counts = None
 
@@ -481,12 +487,12 @@ class Chains:
         """What there is: of chains that were ended, up to where they stand."""
         return Solution(results=[chain.result for chain in self._chains if chain.result is not None],
                         trace=None if self.recorder is None else self.recorder.trace(self.run.burn_in), total=self._total,
-                        asked=self._wanted if self.stopped else None, given_up=self._given_up,
+                        total_apart=self._apart, asked=self._wanted if self.stopped else None, given_up=self._given_up,
                         longer=None if self.run == self.asked else self.run)
 
 
 def sample(backend: str, config: Config | None, problem: Problem, run: Run, *, chains: int = 1, visit: int | None = None,
-           traced: bool = True, keeping: Keeping | None = None, add_up: bool = False, most: int = 0, judge: Judge = apart,
+           traced: bool = True, keeping: Keeping | None = None, add_up: bool = False, most: int = 0, judge: Judge = more_helps,
            watch: Watch | None = None) -> Solution:
     """Run `chains` chains of `problem` by a backend; see `Chains`.
 

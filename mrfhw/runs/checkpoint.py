@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ __all__ = ["EVERY", "Checkpoint", "Keeping", "Looks", "pauses_of"]
 
 EVERY = "60s"
 DIGESTS = ("problem", "run", "machine")
+LOOKS_MAX = 1 << 22  # of all chains
 IDENTITY = (*DIGESTS, "backend", "chains", "visit", "traced", "most_sweeps")
 Looks = list[tuple[int, float, np.ndarray]]  # of a chain: (sweeps, energy, labels of the traced sites)
 
@@ -122,17 +123,35 @@ class Checkpoint:
                        "looks.labels": np.array([labels for _, _, labels in every], np.uint8)}
         write_record(path, Record("checkpoint", scalars, arrays))
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Checkpoint:
-        """The checkpoint in a file. Raises ProblemError in one line."""
-        record = read_record(path, "checkpoint")
+    def check_shapes(self, path: object, problem: Problem, run: Run) -> None:
+        """Raise ProblemError, which names the file, where what is counted and labelled is of another grid. run: of any length."""
+        states = [*([] if self.state is None else [self.state]), *self.beside, *self.begun, *self.ended]
         try:
-            return _checkpoint(record, path)
-        except ProblemError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise ProblemError(f"{path} is no whole checkpoint ({type(error).__name__}: {str(error)[:60]}): give a file that "
-                               "--checkpoint wrote") from None
+            for result in (*self.results, *(state.so_far for state in states)):
+                check_result(result, problem, run)
+        except ProblemError as error:
+            raise ProblemError(f"{path}: {error}") from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], fits: Callable[[Checkpoint], None] = lambda checkpoint: None) -> Checkpoint:
+        """The checkpoint in a file. Raises ProblemError in one line.
+
+        fits: raises ProblemError for one that does not belong to a run; it is given the file's with arrays of zeros, before any is
+        read.
+        """
+        read = read_record(path, "checkpoint", lambda held: fits(_whole(held, path, look=False)))
+        return _whole(read, path)
+
+
+def _whole(record: Record, path: object, look: bool = True) -> Checkpoint:
+    try:
+        return _checkpoint(record, path, look)
+    except ProblemError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        why = " ".join(str(error).split())[:60]
+        raise ProblemError(f"{path} is no whole checkpoint ({type(error).__name__}: {why}): give a file that --checkpoint "
+                           "wrote") from None
 
 
 def _check_looks(looks: list[Looks], problem: Problem, run: Run, traced: int | None) -> None:
@@ -170,7 +189,8 @@ def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _checkpoint(record: Record, path: object) -> Checkpoint:
+def _checkpoint(record: Record, path: object, look: bool) -> Checkpoint:
+    """look: with its looks, each of which is a few objects."""
     scalars, arrays = record.scalars, record.arrays
     results = [result_of(Record("result", one, _part(arrays, f"result{number}.")), path)
                for number, one in enumerate(scalars["results"])]
@@ -182,7 +202,9 @@ def _checkpoint(record: Record, path: object) -> Checkpoint:
     lengths = {len(arrays[f"looks.{name}"]) for name in ("sweeps", "energy", "labels") if f"looks.{name}" in arrays}
     if not all(type(count) is int and count >= 0 for count in scalars["looks"]) or lengths not in (set(), {sum(scalars["looks"])}):
         raise TypeError("looks of several lengths")
-    for count in scalars["looks"]:
+    if sum(scalars["looks"]) > LOOKS_MAX:
+        raise TypeError(f"more than {LOOKS_MAX} looks")
+    for count in scalars["looks"] if look else ():
         part = slice(first, first + count)
         looks.append([] if not count else list(zip(arrays["looks.sweeps"][part].tolist(), arrays["looks.energy"][part].tolist(),
                                                    arrays["looks.labels"][part], strict=True)))

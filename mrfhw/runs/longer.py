@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from mrfhw.analysis.convergence import apart
+from mrfhw.analysis.convergence import more_helps
 from mrfhw.analysis.trace import Trace
 from mrfhw.backends.plan import Plan
 from mrfhw.field.problem import Run
 
 __all__ = ["Judge", "longer", "may_go_on"]
 
-Judge = Callable[[Trace], bool]  # whether chains do not agree
+Judge = Callable[[Trace, float], bool]  # whether chains do not agree, and up to so many times as many sweeps help
 
 
 def may_go_on(plan: Plan, run: Run, most: int) -> bool:
@@ -25,9 +25,10 @@ def may_go_on(plan: Plan, run: Run, most: int) -> bool:
     return run.sweeps < most and run.sweeps % plan.visit == 0
 
 
-def longer(run: Run, trace: Trace | None, most: int, judge: Judge = apart) -> Run | None:
-    """What chains that have done `run` go on with where their energies do not agree: a run of twice as many sweeps, `most` at most,
-    of which all that were done are the burn-in. None where the chains agree, and where that cannot be told. judge: who says so."""
-    if trace is None or run.sweeps >= most or not judge(trace):
+def longer(run: Run, trace: Trace | None, most: int, judge: Judge = more_helps) -> Run | None:
+    """What chains that have done `run` go on with where they do not agree and more sweeps help: a run of twice as many sweeps,
+    `most` at most, of which all that were done are the burn-in. None where the chains agree, and where that cannot be told.
+    judge: who says so."""
+    if trace is None or run.sweeps >= most or not judge(trace, most / run.sweeps):
         return None
     return dataclasses.replace(run, sweeps=min(2 * run.sweeps, most), burn_in=run.sweeps)

@@ -129,7 +129,7 @@ class Request(Recorded):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Request:
         """The request in a file that `save` wrote. Raises ProblemError in one line."""
-        held = read_record(path, "request")
+        held = read_record(path, "request", lambda record: _check_spoken_of(record, path))
         try:
             found = held.scalars
             options = {name: _decoded(value, held.arrays, path) for name, value in found["options"].items()}
@@ -227,6 +227,24 @@ def _encoded(value: Any, name: str, arrays: dict[str, np.ndarray], dtypes: bool 
         return {"array": name, "type": arrays[name].dtype.str} if dtypes else {"array": name}
     raise ProblemError(f"{name} is {short(repr(value))}; a request that is kept has numbers, text, paths, arrays and problems: "
                        "give an array or a path")
+
+
+def _spoken_of(held: Any) -> set[str]:
+    """The arrays, or the beginnings of their names, that encoded values speak of."""
+    if isinstance(held, list):
+        return set().union(*map(_spoken_of, held))
+    if not isinstance(held, dict):
+        return set()
+    own = {value for key, value in held.items() if key in ("array", "name") and isinstance(value, str)}
+    return own.union(*map(_spoken_of, held.values()))
+
+
+def _check_spoken_of(record: Record, path: object) -> None:
+    """Raise ProblemError for an array that is no part of the request, before it is read."""
+    known = _spoken_of({"options": record.scalars.get("options"), "machine": record.scalars.get("machine")})
+    for name in record.arrays:
+        if name not in known and name.rpartition(".")[0] not in known:
+            raise ProblemError(f"{path} has the array {name!r}, of which its request says nothing: leave it out")
 
 
 def _decoded(held: Any, arrays: Mapping[str, np.ndarray], path: object) -> Any:

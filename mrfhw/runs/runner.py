@@ -7,21 +7,24 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from mrfhw.analysis.convergence import apart
+from mrfhw.analysis.convergence import more_helps
 from mrfhw.analysis.solution import Solution
+from mrfhw.analysis.trace import Trace
 from mrfhw.backends.plan import Plan
 from mrfhw.field.given import short
 from mrfhw.jobs.job import Job
+from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.runs.chains import Callback, Chains, Watch, visit_of
 from mrfhw.runs.checkpoint import Checkpoint, Keeping
 from mrfhw.runs.first import prepared
-from mrfhw.runs.longer import Judge
 from mrfhw.runs.request import Request, counted
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["EVERY", "Runner", "Solved", "check_callback"]
 
 EVERY = 10  # sweeps from one call of a callback to the next
+
+Judge = Callable[[Trace, float, LabelScale], bool]  # of `mrfhw.runs.longer`, told what the labels stand for
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,14 +53,15 @@ class Runner:
     ends the request under way.
     keeping: the checkpoint files, or what gives them for the number of a request.
     add_up: of chains whose histograms need not be told apart keep their sum alone.
-    watch: who is told how it gets on. judge: who says whether chains do not agree.
+    watch: who is told how it gets on. judge: who says whether chains do not agree, and more sweeps
+    help.
 
     number: of the request under way, from 0; how many there are when all have ended.
     """
 
     def __init__(self, requests: Request | Sequence[Request], *, callback: Callback | None = None, every: int = EVERY,
                  keeping: Keeping | Callable[[int], Keeping] | None = None, add_up: bool = False, watch: Watch | None = None,
-                 judge: Judge = apart):
+                 judge: Judge = more_helps):
         self.requests = [requests] if isinstance(requests, Request) else list(requests)
         self._every = counted("every", every)
         check_callback(callback)
@@ -97,7 +101,8 @@ class Runner:
             visit = visit_of(job.config, job.run, chains, job.most_sweeps) if request.visit is None else request.visit
             keeping = self._keeping(self.number) if callable(self._keeping) else self._keeping
             self._chains = Chains(Plan.of(request.backend, job.config, job.problem, visit), job.run, chains, most=job.most_sweeps,
-                                  add_up=self._add_up, judge=self._judge, watch=self._watch, keeping=keeping)
+                                  add_up=self._add_up, judge=lambda trace, times: self._judge(trace, times, job.scale),
+                                  watch=self._watch, keeping=keeping)
         return self._chains
 
     def step(self, sweeps: int | None = None) -> bool:

@@ -32,28 +32,35 @@ def _channels(image: np.ndarray | None) -> np.ndarray:
 
 
 def sources(problem: Problem) -> tuple[tuple[int, int], np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray,
-                                       np.ndarray, int]:
+                                       np.ndarray, np.ndarray, int]:
     """The data of E_singleton as `fill_singles` takes them, from `shape` on; offsets with singleton2_origin added."""
     offsets, constants = np.empty((0, 2), np.int64), np.empty((0, 0), np.int32)
     if problem.offsets is not None and problem.singleton2 is not None:
         offsets = np.asarray(problem.offsets, np.int64) + np.array(problem.singleton2_origin, np.int64)
     if problem.constants is not None:
         constants = np.ascontiguousarray(problem.constants, np.int32).reshape(problem.labels, -1)
-    observed = np.empty((0, 0), np.bool_) if problem.observed is None else np.ascontiguousarray(problem.observed)
     channels = np.array([(c.alpha, SINGLETONS.index(c.singleton), -1 if c.most is None else c.most)
                          for c in problem.channels], np.int64)
     return (problem.shape, _channels(problem.singleton1), _channels(problem.singleton2), _read_only(offsets),
-            _read_only(constants), _channels(problem.unary), _read_only(observed), _read_only(channels), int(problem.out_of_range))
+            _read_only(constants), _channels(problem.unary), _mask(problem.observed), _mask(problem.shown), _read_only(channels),
+            int(problem.out_of_range))
 
 
-def hamming_sources(first: np.ndarray, second: np.ndarray, offsets: np.ndarray) -> tuple[Any, ...]:
+def _mask(mask: np.ndarray | None) -> np.ndarray:
+    """(H, W) bool, of size 0 for all."""
+    return _read_only(np.empty((0, 0), np.bool_) if mask is None else np.ascontiguousarray(mask))
+
+
+def hamming_sources(first: np.ndarray, second: np.ndarray, offsets: np.ndarray, observed: np.ndarray | None = None,
+                    shown: np.ndarray | None = None, out_of_range: int = 0) -> tuple[Any, ...]:
     """What `sources` gives, for the Hamming distance of two images, moved by offsets (L, 2), and for any number L of labels.
 
-    first: (H, W), second: (H2, W2) integers of up to 31 bits. No offset leads out of the second.
+    first: (H, W), second: (H2, W2) integers of up to 31 bits. No offset leads out of the second. observed, shown, out_of_range: as
+    of `Problem`.
     """
     moves, channels = np.ascontiguousarray(offsets, np.int64), np.array([(1, SINGLETONS.index("hamming"), -1)], np.int64)
     return (first.shape, _channels(first), _channels(second), _read_only(moves), _read_only(np.empty((0, 0), np.int32)),
-            _channels(None), _read_only(np.empty((0, 0), np.bool_)), _read_only(channels), 0)
+            _channels(None), _mask(observed), _mask(shown), _read_only(channels), out_of_range)
 
 
 def singles(problem: Problem, sites: np.ndarray, stride: int, kind: type[np.generic]) -> np.ndarray:

@@ -34,13 +34,13 @@ def channel_energy(first: Int, second: Int, kind: int, most: int) -> Int:
 @njit(nogil=True)
 def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np.ndarray, shape: tuple[int, int], s1: np.ndarray,
                  s2: np.ndarray, offsets: np.ndarray, constants: np.ndarray, unary: np.ndarray, observed: np.ndarray,
-                 channels: np.ndarray, out_of_range: int) -> None:
+                 shown: np.ndarray, channels: np.ndarray, out_of_range: int) -> None:
     """singles (n, L): alpha E_singleton of each of `sites` (n,), flat indices on a grid of `stride` columns.
 
     Rows of sites that are none (-1) or outside the image are left. chosen: (n,) the one label of each site that is wanted,
     with singles (n, 1); or of size 0 for all. shape: (H, W). s1: (H, W, C) int32. s2: (H2, W2, C) int32, moved by offsets (L, 2)
     int64; of size 0 with constants (L, C) int32. unary: (H, W, L) int32, or of size 0 with s1. observed: (H, W) bool, or of size 0
-    for all. channels: (C, 3) int64, of each its alpha, its kind and its limit.
+    for all; shown: (H2, W2), the same of s2. channels: (C, 3) int64, of each its alpha, its kind and its limit.
     """
     rows, cols = shape
     row, start = 0, 0  # most sites lie in the row of the one before, and a division is slow
@@ -64,7 +64,7 @@ def fill_singles(singles: np.ndarray, sites: np.ndarray, stride: Int, chosen: np
                     energy += channels[c, 0] * channel_energy(s1[row, col, c], constants[label, c], channels[c, 1], channels[c, 2])
             elif seen:
                 r, q = row + offsets[label, 0], col + offsets[label, 1]
-                if 0 <= r < s2.shape[0] and 0 <= q < s2.shape[1]:
+                if 0 <= r < s2.shape[0] and 0 <= q < s2.shape[1] and (shown.size == 0 or shown[r, q]):
                     for c in range(len(channels)):
                         energy += channels[c, 0] * channel_energy(s1[row, col, c], s2[r, q, c], channels[c, 1], channels[c, 2])
                 else:
@@ -81,13 +81,14 @@ def _distances(energies: np.ndarray, one: np.ndarray, other: np.ndarray, alpha: 
 
 @njit(nogil=True)
 def _energies_of_row(energies: np.ndarray, row: int, chosen: np.ndarray, shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray,
-                     offsets: np.ndarray, constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, channels: np.ndarray,
-                     out_of_range: int) -> None:
+                     offsets: np.ndarray, constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, shown: np.ndarray,
+                     channels: np.ndarray, out_of_range: int) -> None:
     """energies (W,): alpha E_singleton of a row's sites for the label that `chosen` (W,) holds throughout; as `fill_singles`."""
     cols = shape[1]
-    if unary.size > 0 or s2.size == 0 or observed.size > 0 or len(channels) > 1 or channels[0, 1] != HAMMING:
+    if (unary.size > 0 or s2.size == 0 or observed.size > 0 or shown.size > 0 or len(channels) > 1
+            or channels[0, 1] != HAMMING):
         fill_singles(energies.reshape(-1, 1), np.arange(row * cols, (row + 1) * cols), cols, chosen, shape, s1, s2, offsets,
-                     constants, unary, observed, channels, out_of_range)
+                     constants, unary, observed, shown, channels, out_of_range)
         return
     there, along = row + offsets[chosen[0], 0], offsets[chosen[0], 1]
     begin = min(cols, max(0, -along)) if 0 <= there < len(s2) else cols
@@ -102,7 +103,8 @@ def _energies_of_row(energies: np.ndarray, row: int, chosen: np.ndarray, shape: 
 @njit(nogil=True)
 def least_of_rows(out: np.ndarray, least: np.ndarray, first: int, last: int, labels: int, window: np.ndarray,
                   shape: tuple[int, int], s1: np.ndarray, s2: np.ndarray, offsets: np.ndarray,
-                  constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, channels: np.ndarray, out_of_range: int) -> None:
+                  constants: np.ndarray, unary: np.ndarray, observed: np.ndarray, shown: np.ndarray, channels: np.ndarray,
+                  out_of_range: int) -> None:
     """Labels of the least sum of singletons over a box around each site, of the rows from `first` to before `last`.
 
     out (H, W): the label, the lowest on ties, and least (H, W): its sum, where that is below what stands there. window: (rows and
@@ -121,7 +123,7 @@ def least_of_rows(out: np.ndarray, least: np.ndarray, first: int, last: int, lab
             if newest - half > first:  # the box is full, and leaves its uppermost row
                 inner -= energies
             _energies_of_row(energies, min(max(newest, 0), rows - 1), chosen, shape, s1, s2, offsets, constants, unary, observed,
-                             channels, out_of_range)
+                             shown, channels, out_of_range)
             inner += energies
             if newest - half < first:
                 continue

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mrfhw.system.errors import ProblemError
+from mrfhw.system.places import own_directory
 
 __all__ = ["cache_directory", "check_replaceable", "check_writable", "output_path", "remove_part", "replaced", "said",
            "staged", "write_files"]
@@ -24,11 +25,17 @@ _OF_PATHS = (errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.
 
 
 def cache_directory() -> Path:
-    """What is kept from run to run: $MRFHW_CACHE, or mrfhw under the user's cache directory. Raises OSError where it cannot be."""
-    chosen, user = os.environ.get("MRFHW_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    base = Path(chosen) if chosen else (Path(user) if user else Path.home() / ".cache") / "mrfhw"
-    base.mkdir(parents=True, exist_ok=True)
-    return base.resolve()
+    """What is kept from run to run: $MRFHW_CACHE, or mrfhw under the user's cache directory, or where that cannot be written
+    `own_directory`. Raises OSError where there is none."""
+    if chosen := os.environ.get("MRFHW_CACHE"):
+        Path(chosen).mkdir(parents=True, exist_ok=True)
+        return Path(chosen).resolve()
+    with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mrfhw"
+        base.mkdir(parents=True, exist_ok=True)
+        if os.access(base, os.W_OK | os.X_OK):
+            return base.resolve()
+    return own_directory()
 
 
 def said(error: OSError) -> str:

@@ -5,17 +5,40 @@ It takes longer than all else that a first loop needs. Whoever uses it later, wi
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
-import numba
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["njit", "numba"]
+
+
+def _import() -> ModuleType:
+    """numba. Raises ProblemError where the environment tells it what it cannot do, or not to compile."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
+        try:
+            found = importlib.import_module("numba")
+        except Exception as error:
+            given = ", ".join(f"{name}={value:.40}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_"))
+            if not given or isinstance(error, ImportError):
+                raise
+            why = str(error).splitlines()[0].rstrip(".")
+            raise ProblemError(f"the environment has {given}, which numba does not take ({why}): unset it") from None
+    if found.config.DISABLE_JIT:
+        raise ProblemError("NUMBA_DISABLE_JIT is set; the loops of this program use instructions that Python does not have and run "
+                           "only compiled: unset it")
+    return found
+
+
+numba = _import()
 
 _UNUSED = "scipy.linalg"
 
@@ -34,14 +57,27 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         for used in (function, *filter(None, map(_compiled, function.__globals__.values()))):
             _stamp(used.__code__.co_filename)
         compiled = numba.njit(**options)(function)
-        compiled._cache = _Cache(function)
+        with contextlib.suppress(RuntimeError):  # no place to keep it: compiled anew by each process
+            compiled._cache = _Cache(function)
         return compiled
 
     return of
 
 
-class _Cache(numba.core.caching.FunctionCache):  # type: ignore[misc]
-    """numba's own looks at the file of the function alone."""
+_FunctionCache: Any = numba.core.caching.FunctionCache
+
+
+class _Cache(_FunctionCache):  # type: ignore[misc]
+    """numba's own looks at the file of the function alone, and fails where a file cannot be read or written."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with contextlib.suppress(OSError):
+            return super().load_overload(sig, target_context)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (*super()._index_key(sig, codegen), *_used(self._py_func))

@@ -34,8 +34,8 @@ def _serve(end: Connection, modules: Iterable[str]) -> None:
     answers: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_receive, args=(end, calls), daemon=True).start()
     threading.Thread(target=_send, args=(end, answers), daemon=True).start()
-    # A missing extra is found, and said, by the function that needs it.
-    with contextlib.suppress(OSError, ImportError):
+    # What cannot be imported is found, and said, by the function that needs it.
+    with contextlib.suppress(Exception):
         for module in modules:
             importlib.import_module(module)
             while not calls.empty():

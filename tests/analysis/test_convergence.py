@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mrfhw.analysis import convergence
-from mrfhw.analysis.convergence import converged, diagnose, doubtful, undiagnosed, verdict
+from mrfhw.analysis.convergence import converged, diagnose, doubtful, mixed, undiagnosed, verdict
 from mrfhw.analysis.trace import Trace
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.jobs.label_scale import LabelScale
@@ -55,7 +55,7 @@ def test_independent_samples():
     assert sites["ess_least"] <= sites["ess_median"]
     assert sites["ess_per_sweep"] == pytest.approx(sites["ess_median"] / 800)
     assert "has converged" in verdict(found)
-    assert "The watched sites that moved agree among the chains (R-hat below 1.05)." in verdict(found)
+    assert "All 10 watched sites have mixed: the chains agree on their labels." in verdict(found)
 
 
 @needs_arviz
@@ -64,9 +64,15 @@ def test_sites_that_do_not_agree_are_said_where_they_are_few():
     labels[0, :, 0] //= 2
     found = diagnose(trace(labels), SCALE)
     assert found["sites"]["rhat_above_limit"] == 0.01
-    assert "All but 1 % of the watched sites that moved agree among the chains (R-hat below 1.05)." in verdict(found)
+    assert found["sites"]["not_mixed"] == 0.01
+    assert found["sites"]["not_mixed_at"] == [[0, 0]]
+    said = "1 % of 100 watched sites have not mixed (R-hat of their labels 1.06 or more)"
+    assert f"{said}: doubt what is said of these, one by one." in verdict(found)
+    assert mixed(found) == said
+    assert converged(found) is True
+    assert doubtful(found) is None
     alone = diagnose(trace(independent(1)), SCALE)
-    assert "The watched sites that moved agree between the halves of the chain" in verdict(alone)
+    assert "All 10 watched sites have mixed: the halves of the chain agree on their labels." in verdict(alone)
 
 
 @CONVERGENCE_ARVIZ_HAT

@@ -1,5 +1,6 @@
 """What is made of a histogram of labels: by hand, against brute force, and whatever the size of the image."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -196,6 +197,15 @@ def test_large_counts_do_not_overflow():
     assert found.mean[0, 0, 0] == pytest.approx(1)
     assert found.interval[0, 0, 0].tolist() == [0, 2]
     assert found.entropy[0, 0] == pytest.approx(1)
+
+
+def test_halves_lie_at_the_mode_or_half_a_step_beside_it():
+    scale = LabelScale(values=10 + 2 * np.arange(4.0)[:, None], name="x")
+    counts = np.array([[[0, 6, 2, 0], [0, 5, 3, 0], [3, 5, 0, 4], [0, 0, 3, 5], [4, 8, 0, 0], [5, 8, 0, 0], [0, 0, 0, 0]]])
+    found = quantify(counts, np.full((1, 7), 2, np.uint8), scale)
+    # The means within a step of the mode lie 2/8, 3/8, -3/8, -3/8, -4/12 and -5/13 of a step from it; a quarter goes to the mode.
+    assert found.halves.tolist() == [[12, 13, 11, 15, 11, 11, 14]]
+    assert quantify(counts, np.full((1, 7), 2, np.uint8), dataclasses.replace(scale, kind="grey")).halves is None
 
 
 def test_the_median_lies_between_values():

@@ -40,6 +40,32 @@ def test_windows_equal_the_whole_grid(name, sampler):
 
 
 @IMAGES_LARGER_MACHINE
+@pytest.mark.parametrize("backend", ["cpu", "float", "model"])
+@pytest.mark.parametrize("name", ["stereo", "motion"])
+def test_pixels_that_the_second_image_does_not_show_are_as_if_it_ended_there(name, backend):
+    whole = PROBLEMS[name]
+    shown = np.zeros(whole.singleton2.shape, bool)
+    shown[2:-1, 3:-4] = True
+    cut = dataclasses.replace(whole, singleton2=whole.singleton2[2:-1, 3:-4], singleton2_origin=(-2, -3))
+    run = Run(sweeps=7, burn_in=4, seed=11)
+    result, same, other = (solve(backend, SMALL, problem, run) for problem in (dataclasses.replace(whole, shown=shown), cut, whole))
+    assert np.array_equal(result.last, same.last)
+    assert np.array_equal(result.counts, same.counts)
+    assert not np.array_equal(result.counts, other.counts)
+
+
+def test_a_chip_is_told_which_pixels_the_second_image_shows():
+    whole = stereo_grid(8, 12, 3)
+    shown = np.random.default_rng(3).random(whole.singleton2.shape) < 0.7
+    placements = [Placement(SMALL, problem, Run(sweeps=2)) for problem in (whole, dataclasses.replace(whole, shown=shown))]
+    words, fewer = (np.concatenate([word.ravel() for _, _, word in placement.s2_loads()]) for placement in placements)
+    valid = 1 << Derived.of(SMALL).datum_bits
+    assert (fewer[fewer != words] == 0).all()
+    assert np.count_nonzero(words & valid) == shown[:, :-2].size  # the first disparity is 2
+    assert np.count_nonzero(fewer & valid) == np.count_nonzero(shown[:, :-2])
+
+
+@IMAGES_LARGER_MACHINE
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_site_is_drawn_in_one_window(name):
     problem = PROBLEMS[name]

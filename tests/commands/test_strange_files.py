@@ -15,6 +15,7 @@ from PIL import Image
 
 from mrfhw.cli import main
 from mrfhw.field.problem import ProblemError
+from mrfhw.pictures.files import PIXELS_MAX
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.system import files
 from mrfhw.system.input_files import BYTES_MAX, read_plain
@@ -119,8 +120,8 @@ def test_too_many_pixels_in_a_small_file(tmp_path, good):
     assert (tmp_path / "bomb.png").stat().st_size < 1_000_000
     for place in ("left", "mask", "segments", "disparities"):
         refused(tmp_path, PLACES[place].format(tmp_path / "bomb.png", good=good),
-                f"more than {Image.MAX_IMAGE_PIXELS} pixels, the limit")
-    assert 5 * Image.MAX_IMAGE_PIXELS < BYTES_MAX  # so that no picture within one limit meets the other
+                f"is 9500x9500, 90250000 pixels; the limit is {PIXELS_MAX}: scale it down, or cut it")
+    assert 5 * PIXELS_MAX < BYTES_MAX  # so that no picture within one limit meets the other
 
 
 @PIPES_DEVICES_SOCKETS

@@ -46,7 +46,8 @@ def plain_singleton(problem, row, col, label):
     else:
         r = row + problem.singleton2_origin[0] + int(problem.offsets[label][0])
         c = col + problem.singleton2_origin[1] + int(problem.offsets[label][1])
-        if r < 0 or c < 0 or r >= problem.singleton2.shape[0] or c >= problem.singleton2.shape[1]:
+        if (r < 0 or c < 0 or r >= problem.singleton2.shape[0] or c >= problem.singleton2.shape[1]
+                or (problem.shown is not None and not problem.shown[r, c])):
             return int(alpha[0]) * int(problem.out_of_range)
         others = values(problem.singleton2, r, c)
     total = 0
@@ -88,7 +89,8 @@ def placement(request):
     p = random_placement(rng, random_config(rng))
     if p.problem.singleton2 is not None and request.param % 3 == 0:
         second = rng.integers(0, p.config.data_max + 1, (9, 40))
-        moved = dataclasses.replace(p.problem, singleton2=second, singleton2_origin=(2, -3), clamped=np.ones(p.problem.shape, bool))
+        moved = dataclasses.replace(p.problem, singleton2=second, singleton2_origin=(2, -3), clamped=np.ones(p.problem.shape, bool),
+                                    shown=None if request.param % 2 else rng.random(second.shape) < 0.7)
         p = Placement(p.config, moved, p.run)
     return p
 

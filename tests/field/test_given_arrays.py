@@ -50,6 +50,16 @@ def test_masks_of_0_and_1_are_masks(kind):
 
 
 @PROBLEM_ARRAYS_NUMBERS
+def test_what_the_second_image_shows_has_its_shape():
+    with pytest.raises(ProblemError, match=r"^shown has shape \(3, 6\); the second image has \(4, 6\): give a mask of that"):
+        two_images(shown=MASK[:3])
+    with pytest.raises(ProblemError, match=r"^shown is of the second image, and there is none: give singleton2, or leave"):
+        problem(shown=MASK)
+    assert two_images(shown=MASK).digest != two_images().digest
+    assert "shown" not in two_images().record.arrays
+
+
+@PROBLEM_ARRAYS_NUMBERS
 @pytest.mark.parametrize("name", ["observed", "clamped"])
 @pytest.mark.parametrize(("mask", "said"), [
     (np.full(SHAPE, 2), "has values from 2 to 2"), (IMAGE.astype(np.uint8) * 10, "has values from 0 to 230"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mrfhw.field.problem import ProblemError
-from mrfhw.pictures.flow import end_point_error, read_flow, write_flow
+from mrfhw.pictures.flow import end_point_error, flow_of, read_flow, write_flow
 from support.data import data_directory
 
 
@@ -23,12 +23,15 @@ def test_u_is_the_column_and_v_the_row(tmp_path):
     assert np.array_equal(read_flow(tmp_path / "a.flo"), [[[-2, 1.5], [0.25, 4], [7, 0]]])
 
 
-@pytest.mark.parametrize("unknown", [1.1e9, -1e10, np.nan, np.inf])
+@pytest.mark.parametrize("unknown", [1e9, -1e9, 1.1e9, -1e10, np.nan, np.inf])
 def test_unknown_motions(tmp_path, unknown):
-    (tmp_path / "a.flo").write_bytes(a_file(2, 1, [unknown, 1, 1, 1e9]))
-    flow = read_flow(tmp_path / "a.flo")
-    assert np.isnan(flow[0, 0]).all()
-    assert np.array_equal(flow[0, 1], [1e9, 1])
+    """Writers mark them by 1e9 or by more; 1e9 is what OpenCV takes for unknown, too."""
+    greatest = np.nextafter(np.float32(1e9), np.float32(0))
+    (tmp_path / "a.flo").write_bytes(a_file(2, 1, [unknown, 1, 1, greatest]))
+    found = read_flow(tmp_path / "a.flo")
+    for flow in (found, flow_of(np.array([[[unknown, 1], [1, greatest]]]))):
+        assert np.isnan(flow[0, 0]).all()
+        assert np.array_equal(flow[0, 1], [greatest, 1])
 
 
 def test_round_trip(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from mrfhw.field.problem import ProblemError
+from mrfhw.pictures import files
 from mrfhw.pictures.images import crop, load_disparity, load_grey, parse_window
 
 GREY = np.random.default_rng(0).integers(0, 256, (12, 17), dtype=np.uint8)
@@ -102,11 +103,19 @@ def test_a_png_with_a_flipped_byte(tmp_path):
 
 def test_too_many_pixels(tmp_path, monkeypatch):
     (tmp_path / "a.png").write_bytes(encoded(GREY, "PNG"))
-    for limit in (150, 50):
-        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
-        with pytest.raises(ProblemError, match=f"more than {limit} pixels") as error:
+    for limit, pillows, said in ((203, 10**6, "is 17x12, 204 pixels; the limit is 203: scale it down, or cut it$"),
+                                 (203, 50, "has more than 203 pixels, the limit: scale it down, or cut it$")):
+        monkeypatch.setattr(files, "PIXELS_MAX", limit)
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", pillows)
+        with pytest.raises(ProblemError, match=said) as error:
             load_grey(tmp_path / "a.png")
         one_line(error)
+    (tmp_path / "a.tiff").write_bytes(encoded(GREY.astype(np.float32), "TIFF"))
+    monkeypatch.setattr(files, "PIXELS_MAX", 407)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10**6)
+    with pytest.raises(ProblemError, match=r"204 pixels; the limit is 203"):  # half as many of floats
+        load_grey(tmp_path / "a.tiff")
+    assert load_grey(tmp_path / "a.png").shape == (12, 17)
 
 
 def test_window():

@@ -209,7 +209,7 @@ def test_a_run_that_went_on(tmp_path):
     job = small_job()
     went_on = job.of_run(Run(sweeps=60, burn_in=30))
     write_outputs(tmp_path, went_on, Solution(results=[small_result()] * 2))
-    assert "after 60 sweeps in each of 2 chains (30 were too few, by the energy's R-hat)" in page(tmp_path).text
+    assert "after 60 sweeps in each of 2 chains (30 were too few, by R-hat)" in page(tmp_path).text
     assert "too few" not in " ".join(job.of_run(Run(sweeps=20, burn_in=10)).notes)  # which a callback ended
 
 

@@ -142,7 +142,7 @@ def psnr(estimate: np.ndarray, clean: np.ndarray) -> float | None:
 class DenoisingTruth:
     """The clean picture. clean, noisy: (H, W) 8-bit grey. values: (L,) 8-bit grey of the labels.
 
-    Quality: `psnr` of the estimate, `psnr_mean` of the posterior mean beside a mode, and `psnr_input` of the noisy picture as
+    Quality: `psnr` of the answer, `psnr_mean` of the posterior mean beside a mode, and `psnr_input` of the noisy picture as
     it came, all in dB with a peak of 255.
     """
 
@@ -159,9 +159,13 @@ class DenoisingTruth:
         """|grey - clean| of (H, W) labels, float64 (H, W)."""
         return np.abs(between(self.values, labels) - self.clean)
 
+    def quality(self, values: np.ndarray) -> dict[str, float | None]:
+        """`psnr` of (H, W, 1) greys."""
+        return {"psnr": psnr(values[..., 0], self.clean)}
+
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the grey."""
-        quality = {"psnr": psnr(between(self.values, labels), self.clean)}
+        quality = self.quality(between(self.values, labels)[..., None])
         if mean is not None:
             quality["psnr_mean"] = psnr(mean[..., 0], self.clean)
         quality["psnr_input"] = psnr(self.noisy, self.clean)

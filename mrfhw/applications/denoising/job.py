@@ -21,12 +21,13 @@ from mrfhw.applications.denoising.field import (
     weights_for_noise,
 )
 from mrfhw.applications.denoising.scene import write_demo
-from mrfhw.applications.options import READING, Common, common_options, label_machine, range_note, same_size, squared_machine
+from mrfhw.applications.options import READING, Common, common_options, label_machine, picture_notes, same_size, squared_machine
 from mrfhw.field.problem import ProblemError
 from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.options import Given, Option
-from mrfhw.pictures.images import load_inputs, mask_of, name_of
+from mrfhw.pictures.images import load_inputs, name_of
+from mrfhw.pictures.numbers import known_mask
 from mrfhw.pictures.restored import Restoring
 from mrfhw.report.exchange import picture_bytes
 
@@ -46,8 +47,10 @@ def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | 
         raise ProblemError(f"noise is {noise}; a deviation of 8-bit grey is 0 to 255: give a number between them")
     bits = common.widths.data_bits
     values = grey_levels(levels, bits)
-    seen = None if mask is None else mask_of(mask, "mask")
-    inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth}, seen=seen)
+    hidden = None if mask is None else known_mask(mask, "mask")
+    seen = None if hidden is None else hidden.values
+    inputs = load_inputs({"image": image}, 8, common.reading, also={} if truth is None else {"truth image": truth},
+                         seen={} if seen is None else {"image": seen})
     images = {"image": inputs.data[0], "picture": inputs.pictures[0]}
     if seen is not None:
         images["mask"] = seen
@@ -76,7 +79,7 @@ def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | 
         annealing=common.anneal, inputs=shown, scale=scale,
         restoring=Restoring(source=inputs.sources[0].cut(common.window), stretched_from=inputs.range if inputs.stretched else None,
                             observed=observed),
-        notes=range_note([name_of(image, "image")], inputs),
+        notes=picture_notes([name_of(image, "image")], inputs) + (() if hidden is None else hidden.notes),
         truth=DenoisingTruth(cut["truth image"], grey, scale.values) if truth is not None else None,
         settings=common.settings("denoise", problem, image=name_of(image, "array"), labels=levels,
                                  mask=None if mask is None else name_of(mask, "array"),
@@ -106,7 +109,7 @@ APPLICATION = Application(
         "tau": "12 of 64 grey levels", "energy_shift": "0, or what a machine of narrow energies needs"}),
     files={"denoised.png": _writes_picture},
     measures={
-        "psnr": Measure("PSNR", "dB", 2), "psnr_mean": Measure("PSNR of the posterior mean", "dB", 2),
+        "psnr": Measure("PSNR", "dB", 2), "psnr_mean": Measure("PSNR of the posterior mean", "dB", 2, said=False),
         "psnr_input": Measure("PSNR of the input", "dB", 2)},
     scene=SceneWriter(write=write_demo, options=(
         Option(name="noise", type=float, default=20.0, help="Deviation of the noise, in 8-bit grey (denoise)."),)))

@@ -14,8 +14,8 @@ class Motion(Answer):
 
     @property
     def occluded(self) -> np.ndarray | None:
-        """(H, W) bool: pixels that the second frame does not show, or whose two matches disagree; None where only one way was
-        matched."""
+        """(H, W) bool: pixels that the second frame does not show, or whose two matches disagree, or of which nothing
+        is known; None where only one way was matched."""
         return self._analysis.maps.get("occluded")
 
     @property

@@ -17,7 +17,7 @@ from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.pictures.flow import end_point_error
 from mrfhw.samplers.path_start import path_start
 
-__all__ = ["DOUBT", "TUNED", "MotionTruth", "both_ways", "motion_problem", "motion_scale", "motion_vectors"]
+__all__ = ["DOUBT", "DOUBT_UNKNOWN", "TUNED", "MotionTruth", "both_ways", "motion_problem", "motion_scale", "motion_vectors"]
 
 FARTHEST = 4096  # rows or columns of the window's centre
 TUNED = MatchingTuned(
@@ -28,6 +28,8 @@ ASTRAY = 1  # rows or columns by which a motion and the one back may differ wher
 # Probability that a pixel which the second frame does not show, or that is matched wrongly, has any motion, not one like those
 # around it: that of most likelihood (studies/doubt.py).
 DOUBT = 0.12
+# The same where nothing is known of the first frame: that of most likelihood in a frame and a wedge of Venus, the mean of both.
+DOUBT_UNKNOWN = 0.2
 
 
 def motion_vectors(rows: int, cols: int, centre: tuple[int, int] = (0, 0)) -> np.ndarray:
@@ -49,7 +51,8 @@ def motion_problem(
     first: np.ndarray, second: np.ndarray, *, rows: int = 7, cols: int = 7, centre: tuple[int, int] = (0, 0),
     alpha: int = 3, beta: int = 4, temperature: float = 3.5, schedule: Schedule | None = None, tau: int | None = 2,
     singleton: str = "absolute", doubleton: str = "squared", out_of_range: int = 6, energy_shift: int = 0,
-    clamped: np.ndarray | None = None, edges: np.ndarray | None = None, singleton_max: int | None = None,
+    clamped: np.ndarray | None = None, observed: np.ndarray | None = None, shown: np.ndarray | None = None,
+    edges: np.ndarray | None = None, singleton_max: int | None = None,
 ) -> Problem:
     """The MRF whose label at a pixel of `first` stands for one of `motion_vectors(rows, cols, centre)`.
 
@@ -68,7 +71,7 @@ def motion_problem(
         # Only differences count, so the vectors are centred: n of them go from -(n // 2) up, as a signed word does.
         vectors=vectors - vectors[0] - (rows // 2, cols // 2),
         singleton=singleton, doubleton=doubleton, alpha=alpha, beta=beta, tau=tau, energy_shift=energy_shift,
-        out_of_range=out_of_range, clamped=clamped, edges=edges, singleton_max=singleton_max,
+        out_of_range=out_of_range, clamped=clamped, observed=observed, shown=shown, edges=edges, singleton_max=singleton_max,
         schedule=Schedule.constant(temperature) if schedule is None else schedule,
     )
 
@@ -83,12 +86,15 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, finer: FinerMoti
     """
     assert problem.offsets is not None
     there = dataclasses.replace(problem, edges=None)
-    returning = dataclasses.replace(there, singleton1=problem.singleton2, singleton2=problem.singleton1, offsets=-problem.offsets)
+    known = problem.observed
+    returning = dataclasses.replace(there, singleton1=problem.singleton2, singleton2=problem.singleton1, offsets=-problem.offsets,
+                                    observed=problem.shown, shown=known)
 
     def then(motions: np.ndarray, back: np.ndarray, hidden: np.ndarray) -> dict[str, Any]:
         final = dataclasses.replace(problem, observed=~hidden)
         last = dataclasses.replace(run, initial=path_start(final, tuned.stiffness)) if start else run
-        return {"problem": final, "run": last, "doubt": DOUBT * hidden, "maps": {"occluded": hidden},
+        doubt = DOUBT * hidden if known is None else np.where(known, DOUBT * hidden, DOUBT_UNKNOWN)
+        return {"problem": final, "run": last, "doubt": doubt, "maps": {"occluded": hidden},
                 "finer": None if finer is None else dataclasses.replace(finer, hidden=hidden)}
 
     return stage(Way(there, problem.offsets), Way(returning, -problem.offsets), ASTRAY, tuned.stiffness, then)
@@ -103,7 +109,7 @@ class MotionTruth:
     """True motions. flow: (H, W, 2) float64, (row, column) in pixels, NaN where unknown. vectors: (L, 2) of the labels,
     all motions by whole pixels within a rectangle (`motion_vectors`).
 
-    Quality, in pixels over known pixels: `epe`, the mean length of the difference (end-point error) of the mode,
+    Quality, in pixels over known pixels: `epe`, the mean length of the difference (end-point error) of the answer,
     `epe_mean`, that of the posterior mean, `epe_flow`, that of the motion between pixels (`mrfhw.applications.motion.finer`), and
     `epe_least`, that of the nearest vector at every pixel, which no choice of labels goes below.
     """
@@ -124,9 +130,13 @@ class MotionTruth:
         """End-point error of (H, W) labels in pixels, float64 (H, W), NaN where unknown."""
         return end_point_error(self.vectors[labels], self.picture)
 
+    def quality(self, values: np.ndarray) -> dict[str, float | None]:
+        """`epe` of (H, W, 2) motions."""
+        return {"epe": self._mean(values)}
+
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels, of the (H, W, 2) posterior mean and of finer motions (H, W, 2)."""
-        quality = {"epe": self._mean(self.vectors[labels])}
+        quality = self.quality(self.vectors[labels])
         for name, estimate in (("epe_mean", mean), ("epe_flow", finer)):
             if estimate is not None:
                 quality[name] = self._mean(estimate)

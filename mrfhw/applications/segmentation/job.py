@@ -16,7 +16,7 @@ from mrfhw.applications.options import (
     contrast_weights,
     default,
     label_machine,
-    range_note,
+    picture_notes,
     same_size,
     squared_machine,
 )
@@ -39,7 +39,8 @@ from mrfhw.jobs.job import START_FOUND, Job
 from mrfhw.jobs.options import Given, Option
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.pictures.images import load_inputs, name_of, segments_of
+from mrfhw.pictures.images import load_inputs, name_of
+from mrfhw.pictures.numbers import known_segments
 from mrfhw.report.exchange import writes_classes
 from mrfhw.samplers.path_start import path_start
 
@@ -98,8 +99,9 @@ def job(app: Application, *, image: Any, classes: int, means: str | None, truth:
         raise ProblemError(f"data is colour and {name} is grey; a grey picture has one channel: give grey")
     colours = data == "colour" or (data is None and constants is None and picture.ndim == 3 and _takes_colours(common.widths))
     by_hand = [(name_of(one, str(number)), one) for number, one in enumerate(truth, 1)]
+    known = {path: known_segments(one, f"truth {path}") for path, one in by_hand}
     images = {"image": picture >> (8 - bits) if colours else inputs.data[0], "picture": picture,
-              **{f"truth {path}": segments_of(one, f"truth {path}") for path, one in by_hand}}
+              **{f"truth {path}": one.values for path, one in known.items()}}
     values, shown, *true = same_size(images, common.window)
     constants = class_means(values, classes) if constants is None else constants
     schedule = common.schedule(default(segmentation_problem, "temperature"), tuned.cooling)
@@ -110,7 +112,8 @@ def job(app: Application, *, image: Any, classes: int, means: str | None, truth:
     run = dataclasses.replace(common.run, initial=path_start(problem, tuned.stiffness)) if starts else common.run
     return Job(
         application=app, config=common.config, problem=problem, run=run, most_sweeps=common.most_sweeps,
-        annealing=common.anneal, inputs={"picture": shown}, scale=scale, notes=range_note([name], inputs),
+        annealing=common.anneal, inputs={"picture": shown}, scale=scale,
+        notes=picture_notes([name], inputs) + tuple(note for one in known.values() for note in one.notes),
         truth=SegmentationTruth(true, values, constants, scale, tuned.least_segment) if true else None,
         drawn_from=lambda labels: {"segments": segments(labels, least_segment(labels.shape, tuned.least_segment))},
         settings=common.settings("segment", problem, image=name_of(image, "array"), labels=len(constants),

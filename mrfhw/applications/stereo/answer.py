@@ -14,13 +14,13 @@ class Disparity(Answer):
 
     @property
     def disparity(self) -> np.ndarray:
-        """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the median of the
-        posterior, between whole pixels; with estimate="mean" the mean; of the last sample, or where the run annealed, whole
-        pixels."""
+        """(H, W) float32, pixels, positive where the right picture has the pixel further to the left: the most frequent one, to
+        half a pixel (`mrfhw.analysis.uncertainty.Uncertainty.halves`); with estimate="mean" the mean; of the last sample, or where
+        the run annealed, whole pixels. What metrics, disparity.pfm and disparity.png have is the same."""
         return self._analysis.answer[..., 0].astype(np.float32)
 
     @property
     def occluded(self) -> np.ndarray | None:
-        """(H, W) bool: pixels that the right picture does not show, or whose two matches disagree; None where only one way was
-        matched."""
+        """(H, W) bool: pixels that the right picture does not show, or whose two matches disagree, or of which nothing
+        is known; None where only one way was matched."""
         return self._analysis.maps.get("occluded")

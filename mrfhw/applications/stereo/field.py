@@ -14,7 +14,8 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labe
 from mrfhw.jobs.job import Cooling, First
 from mrfhw.jobs.label_scale import LabelScale
 
-__all__ = ["DOUBT", "DOUBT_OUTSIDE", "TUNED", "StereoTruth", "bad_pixels", "both_ways", "disparity_scale", "stereo_problem"]
+__all__ = ["DOUBT", "DOUBT_OUTSIDE", "DOUBT_UNKNOWN", "TUNED", "StereoTruth", "bad_pixels", "both_ways",
+           "disparity_scale", "stereo_problem"]
 
 LABELS = 64  # disparities, where neither a caller nor the pictures say how many
 TUNED = MatchingTuned(
@@ -24,13 +25,16 @@ TUNED = MatchingTuned(
 # Probability that a pixel which is hidden, or matched wrongly, has any disparity, not one like those around it; and where the right
 # picture ends before. Those of most likelihood (studies/doubt.py).
 DOUBT, DOUBT_OUTSIDE = 0.18, 0.32
+# The same where nothing is known of the left picture: that of most likelihood in a frame and a wedge of art, the mean of both.
+DOUBT_UNKNOWN = 0.7
 
 
 def stereo_problem(
     left: np.ndarray, right: np.ndarray, *, labels: int = LABELS, min_disparity: int = 0, alpha: int = 1, beta: int = 4,
     temperature: float = 3.5, schedule: Schedule | None = None, tau: int | None = 2, singleton: str = "absolute",
     doubleton: str = "absolute", out_of_range: int = 4, energy_shift: int = 0, clamped: np.ndarray | None = None,
-    observed: np.ndarray | None = None, edges: np.ndarray | None = None, singleton_max: int | None = None,
+    observed: np.ndarray | None = None, shown: np.ndarray | None = None, edges: np.ndarray | None = None,
+    singleton_max: int | None = None,
 ) -> Problem:
     """The MRF whose label l at a pixel of the left picture stands for a disparity of min_disparity + l pixels.
 
@@ -53,8 +57,8 @@ def stereo_problem(
         singleton=singleton, doubleton=doubleton, alpha=alpha, beta=beta, tau=tau,
         # Only differences count, so the vectors are centred: half the range of a signed word.
         vectors=np.stack([zeros, np.arange(labels) - labels // 2], 1) if doubleton == "squared" else None,
-        energy_shift=energy_shift, out_of_range=out_of_range, clamped=clamped, observed=observed, edges=edges,
-        singleton_max=singleton_max,
+        energy_shift=energy_shift, out_of_range=out_of_range, clamped=clamped, observed=observed, shown=shown,
+        edges=edges, singleton_max=singleton_max,
         schedule=Schedule.constant(temperature) if schedule is None else schedule,
     )
 
@@ -66,9 +70,9 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: i
     problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on start from the
     confirmed disparities beside them, the ones behind. Those that no pixel of the right picture is matched to are hidden in it, and
     get for their datum what the right picture shows there (no singleton where that is outside it); the others are seen in both
-    pictures, and keep their own. Where `start` is False all pixels start from the labels that `run` says.
-    Both keep what `run` keeps for its estimate. edges: weights of the final run's field. `then` gives problem, run, doubt and the
-    map "occluded".
+    pictures, and keep their own. Pixels that `problem` does not observe have no datum, whatever the right picture shows. Where
+    `start` is False all pixels start from the labels that `run` says. Both keep what `run` keeps for its estimate. edges: weights
+    of the final run's field. `then` gives problem, run, doubt and the map "occluded".
     """
     singleton1, singleton2, offsets = problem.singleton1, problem.singleton2, problem.offsets
     assert singleton1 is not None
@@ -76,16 +80,21 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: i
     assert offsets is not None
     there = dataclasses.replace(problem, beta=tuned.one_way["beta"], tau=tuned.one_way["tau"],
                                 schedule=Schedule.constant(tuned.one_way["temperature"]))
-    returning = dataclasses.replace(there, singleton1=mirrored(singleton2), singleton2=mirrored(singleton1))
+    known, shown = problem.observed, problem.shown
+    returning = dataclasses.replace(there, singleton1=mirrored(singleton2), singleton2=mirrored(singleton1),
+                                    observed=None if shown is None else mirrored(shown),
+                                    shown=None if known is None else mirrored(known))
 
     def then(motions: np.ndarray, back: np.ndarray, occluded: np.ndarray) -> dict[str, Any]:
         labels = behind(-motions[..., 1] - min_disparity, occluded)
         datum, seen = shown_behind(singleton1, singleton2, labels.astype(np.int64) + min_disparity,
-                                   occluded & ~matched_to(back[..., 1]))
+                                   occluded & ~matched_to(back[..., 1], shown), shown)
+        doubt = np.where(seen, DOUBT, DOUBT_OUTSIDE) * occluded
+        if known is not None:
+            seen, doubt = seen & known, np.where(known, doubt, DOUBT_UNKNOWN)
         final = dataclasses.replace(problem, singleton1=datum, observed=seen, edges=edges)
         last = dataclasses.replace(run, initial=labels) if start else run
-        return {"problem": final, "run": last, "doubt": np.where(seen, DOUBT, DOUBT_OUTSIDE) * occluded,
-                "maps": {"occluded": occluded}}
+        return {"problem": final, "run": last, "doubt": doubt, "maps": {"occluded": occluded}}
 
     sweeps = tuned.first_sweeps
     return stage(Way(there, offsets), Way(returning, -offsets, mirror=True), 0, tuned.stiffness, then,
@@ -116,7 +125,7 @@ def bad_pixels(labels: np.ndarray, min_disparity: int, truth: np.ndarray, thresh
 class StereoTruth:
     """True disparities. disparity: (H, W) float64 in pixels, 0 where unknown (Middlebury's convention).
 
-    Quality: `bad_1` and `bad_2`, percent of known pixels, occluded ones included, that are off by more than 1 and 2
+    Quality of the answer: `bad_1` and `bad_2`, percent of known pixels, occluded ones included, that are off by more than 1 and 2
     pixels; `epe`, their mean absolute error in pixels, `epe_mean`, that of the posterior mean, and `epe_median`, that of the
     interpolated median, a disparity of parts of pixels.
     """
@@ -134,12 +143,17 @@ class StereoTruth:
         """|disparity - truth| in pixels, float64 (H, W), NaN where unknown; labels: (H, W)."""
         return np.abs(labels.astype(np.float64) + self.min_disparity - self.picture[..., 0])
 
+    def quality(self, values: np.ndarray) -> dict[str, float | None]:
+        """`bad_1`, `bad_2` and `epe` of (H, W, 1) disparities."""
+        disparity, known = values[..., 0], self.disparity != 0
+        error = np.abs(disparity - self.picture[..., 0])[known]
+        return {**{f"bad_{limit}": bad_pixels(disparity, 0, self.disparity, limit) for limit in (1, 2)},
+                "epe": float(error.mean()) if known.any() else None}
+
     def metrics(self, labels: np.ndarray, mean: np.ndarray | None, finer: np.ndarray | None = None) -> dict[str, float | None]:
         """The quality of (H, W) labels and of the (H, W, 1) posterior mean of the disparity."""
         known = self.disparity != 0
-        quality: dict[str, float | None] = {
-            f"bad_{limit}": bad_pixels(labels, self.min_disparity, self.disparity, limit) for limit in (1, 2)}
-        quality["epe"] = float(self.error(labels)[known].mean()) if known.any() else None
+        quality = self.quality((labels.astype(np.float64) + self.min_disparity)[..., None])
         if mean is not None:
             error = np.abs(mean - self.picture)[known]
             quality["epe_mean"] = float(error.mean()) if known.any() else None

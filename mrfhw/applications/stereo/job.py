@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mrfhw.analysis.answer import Analysis
+from mrfhw.applications.known import MASK, GivenMask
 from mrfhw.applications.matching import DATA, Matching, MatchingTuned
 from mrfhw.applications.options import READING, common_options, label_machine, squared_machine
 from mrfhw.applications.stereo import field as stereo
@@ -15,10 +16,13 @@ from mrfhw.applications.stereo.disparity_range import find_range
 from mrfhw.applications.stereo.field import StereoTruth, both_ways, disparity_scale, stereo_problem
 from mrfhw.applications.stereo.scene import write_demo
 from mrfhw.applications.two_ways import NOT_CONFIRMED
+from mrfhw.applications.unlike import FEW_OF_PAIR
+from mrfhw.field.problem import LABELS_MAX
 from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.options import Given, Option
-from mrfhw.pictures.images import disparity_of, name_of
+from mrfhw.pictures.images import name_of
+from mrfhw.pictures.numbers import Known, known_disparity
 from mrfhw.report.exchange import DISPARITY_UNIT, pfm_bytes, png_bytes
 from mrfhw.system.errors import ProblemError
 
@@ -26,42 +30,51 @@ __all__ = ["APPLICATION"]
 
 
 def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disparity: int | None, truth: Any, truth_scale: float,
-        data: str | None, one_way: bool, given: Given, **others: Any) -> Job:
+        mask: Any, data: str | None, one_way: bool, given: Given, **others: Any) -> Job:
     """Check every option and read every file of a stereo problem. Raises ProblemError or ConfigError.
 
-    left, right, truth: paths or arrays. labels, min_disparity: without labels found from the pictures.
+    left, right, truth, mask: paths or arrays. labels, min_disparity: without labels found from the pictures.
     """
     tuned: MatchingTuned = app.tuned
     if truth is None and "truth_scale" in given:
         raise ProblemError(f"truth-scale is {truth_scale}; it is of a picture of true disparities: give truth, or drop it")
-    more = {} if truth is None else {"truth image": disparity_of(truth, truth_scale, "truth image")}
+    known = None if truth is None else _within(known_disparity(truth, truth_scale, "truth image"),
+                                               name_of(truth, "the truth image"))
+    more = {} if known is None else {"truth image": known.values}
     files = {"left image": left, "right image": right}
-    finest, range_found = None, labels is None
+    finest, range_found, hidden, least = None, labels is None, GivenMask.of(mask), min_disparity
     if labels is None:
-        finest, one, other = Matching.finest_of(files, others)
-        min_disparity, labels = find_range(one, other, min_disparity)
+        finest, one, other, masks = Matching.finest_of(files, others, hidden)
+        min_disparity, labels = find_range(one, other, least, masks)
     min_disparity = min_disparity or 0
     found = Matching.of(tuned, stereo_problem, files, ("left picture", "right picture"),
                         others, data, label_machine("labels", labels) | squared_machine(others["doubleton"], labels), more, given,
-                        finest, changes=tuned.one_way if one_way or others["anneal"] else None)
+                        hidden, finest, changes=tuned.one_way if one_way or others["anneal"] else None)
     common, (left_data, right_data, *true) = found.common, found.data
-    if more:
-        _check_unit(more["truth image"], name_of(truth, "the truth image"))
+    observed, shown = found.known.cut
     problem = stereo_problem(left_data, right_data, labels=labels, min_disparity=min_disparity, schedule=found.schedule,
-                             **found.energy)
+                             observed=observed, shown=shown, **found.energy)
     two_ways = found.by_census and not one_way and not common.anneal
+    first = both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None
     return Job(
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
-        annealing=common.anneal, inputs=found.pictures, scale=disparity_scale(labels, min_disparity),
-        notes=found.notes(left, right) + (_of_other_disparities(true[0], min_disparity, labels, truth_scale) if true else ()),
+        annealing=common.anneal, inputs=found.shown, doubt=found.known.doubt(stereo.DOUBT_UNKNOWN),
+        scale=disparity_scale(labels, min_disparity),
+        notes=found.notes(left, right) + (() if known is None else known.notes)
+        + (_of_other_disparities(true[0], min_disparity, labels, truth_scale) if true else ()),
         labels_found=_in_words(min_disparity, labels) if range_found else "",
-        ends=(np.array([0, labels - 1]), "give more labels, or another min-disparity"),
+        doubts=(found.unlike(first.unconfirmed, left, right).of_pair(min_disparity, labels, not range_found)
+                if first is not None and first.unconfirmed > FEW_OF_PAIR else ()),
+        # What was found from the pictures is no alarm, but where it is cut off.
+        ends=(np.array([0, labels - 1]), "" if range_found and least is None and labels < LABELS_MAX else
+              "give more labels, or another min-disparity"),
         truth=StereoTruth(true[0], min_disparity) if true else None,
-        first=both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None,
+        first=first,
         settings=found.settings("stereo", problem, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
                                 min_disparity=min_disparity, range_found=range_found,
                                 truth=None if truth is None else name_of(truth, "array"),
-                                truth_scale=truth_scale, both_ways=two_ways))
+                                truth_scale=truth_scale, both_ways=two_ways,
+                                unconfirmed=None if first is None else first.unconfirmed, **found.known.settings(mask)))
 
 
 def _in_words(first: int, labels: int) -> str:
@@ -70,22 +83,38 @@ def _in_words(first: int, labels: int) -> str:
             + (": they are negative where LEFT and RIGHT are exchanged" if first < 0 and last <= 1 else ""))
 
 
+def _within(truth: Known, name: str) -> Known:
+    """True disparities (H, W), those that no pixel of a picture of that width can have as unknown, which is said.
+
+    Raises ProblemError where most are such: their unit is another one.
+    """
+    values, cols = truth.values, truth.values.shape[1]
+    middle = float(np.median(np.abs(values[values != 0]))) if values.any() else 0.0
+    if middle > cols:
+        raise ProblemError(f"{name} has disparities of {middle:g} pixels, and {cols} columns: give truth-scale, the grey value "
+                           "that one pixel of disparity has")
+    beyond = np.abs(values) >= cols
+    if not beyond.any():
+        return truth
+    said = (f"Note: {beyond.sum()} of {np.count_nonzero(values)} true disparities in {name}, such as {values[beyond][0]:g} pixels, "
+            f"are beyond its {cols} columns: they are taken as unknown")
+    return Known(np.where(beyond, 0.0, values), (*truth.notes, said))
+
+
 def _of_other_disparities(truth: np.ndarray, first: int, labels: int, scale: float) -> tuple[str, ...]:
-    """What is to be said where most true disparities (H, W) are none of the labels'."""
+    """What is to be said where true disparities (H, W) are none of the labels'."""
     known, last = truth[truth != 0], first + labels - 1
-    share = float(np.mean((known < first - 1) | (known > last + 1))) if known.size else 0.0
-    if share <= 0.5:
+    others = known[(known < first - 0.5) | (known > last + 0.5)]
+    if not others.size:
         return ()
-    return (f"{100 * share:.0f} % of the true disparities, {np.median(known):g} pixels in the middle, are not among the labels, "
-            f"{first} to {last}: truth-scale, the grey value that one pixel of disparity has, is {scale:g}; is that right?",)
-
-
-def _check_unit(truth: np.ndarray, name: str) -> None:
-    """Most true disparities are less than the picture is wide. Raises ProblemError."""
-    middle = float(np.median(np.abs(truth[truth != 0]))) if truth.any() else 0.0
-    if middle > truth.shape[1]:
-        raise ProblemError(f"{name} has disparities of {middle:g} pixels, and {truth.shape[1]} columns: give truth-scale, the grey "
-                           "value that one pixel of disparity has")
+    share = others.size / known.size
+    if share > 0.5:
+        return (f"{100 * share:.0f} % of the true disparities, {np.median(known):g} pixels in the middle, are not among the "
+                f"labels, {first} to {last}: truth-scale, the grey value that one pixel of disparity has, is {scale:g}; is that "
+                "right?",)
+    values, counts = np.unique(others, return_counts=True)
+    return (f"Note: {others.size} of {known.size} true disparities, most often {values[counts.argmax()]:g} pixels, lie outside the "
+            f"labels, {first} to {last}, and count as errors: make them 0 where that stands for unknown",)
 
 
 def _writes_disparity(job: Job, analysis: Analysis) -> bytes:
@@ -108,7 +137,7 @@ APPLICATION = Application(
         Option(name="labels", type=int, metavar="N", help="Disparities told apart, 2 to 256.", said="found from the pictures"),
         Option(name="min_disparity", type=int, metavar="PIXELS", help="Disparity of label 0, in pixels.",
                said="0 with --labels, else found"),
-        DATA,
+        DATA, MASK,
         Option(name="one_way", type=bool, default=False,
                help="Do not match from right to left as well, to find what is hidden in RIGHT; nor does --anneal."),
         Option(name="truth", file=True, metavar="DISPARITY", help="True disparities, a grey image; 0 where unknown."),
