@@ -1,8 +1,8 @@
 """Generator, models and host side of an accelerator for Gibbs sampling on Markov random fields.
 
 What stands here is the public interface. `mrfhw.stereo`, `motion`, `segment` and `denoise` take pictures as arrays, Pillow
-images or files; `solve` takes any field, a `Problem`; `Session` samples one some sweeps at a time. They give an `Answer`:
-labels, their uncertainty, convergence, `save(folder)`.
+images or files; `solve` takes any field, a `Problem`; `Session` samples one some sweeps at a time; `run` and `batch` take what is
+asked as a `Request`. They give an `Answer`: labels, their uncertainty, convergence, `save(folder)`.
 
     import mrfhw
 
@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mrfhw.applications.answer import Answer
-    from mrfhw.applications.calls import denoise, motion, run, segment, solve, stereo
+    from mrfhw.applications.calls import batch, denoise, motion, run, segment, solve, stereo
     from mrfhw.applications.denoising.answer import Denoised
     from mrfhw.applications.motion.answer import Motion
     from mrfhw.applications.segmentation.answer import Segmentation
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from mrfhw.system.errors import ProblemError
 
 __all__ = ["Answer", "Channel", "Config", "ConfigError", "Denoised", "Disparity", "Look", "Motion", "Problem", "ProblemError",
-           "Request", "Schedule", "Segmentation", "Session", "denoise", "motion", "run", "segment", "solve", "stereo"]
+           "Request", "Schedule", "Segmentation", "Session", "batch", "denoise", "motion", "run", "segment", "solve", "stereo"]
 
 IMPORTED = time.time()  # seconds since 1970: modules on disk that are newer may not be those that run
 
@@ -66,7 +66,7 @@ _HOMES = {
     "Answer": "mrfhw.applications.answer", "Denoised": "mrfhw.applications.denoising.answer",
     "Disparity": "mrfhw.applications.stereo.answer", "Motion": "mrfhw.applications.motion.answer",
     "Segmentation": "mrfhw.applications.segmentation.answer",
-    **dict.fromkeys(("denoise", "motion", "run", "segment", "solve", "stereo"), "mrfhw.applications.calls"),
+    **dict.fromkeys(("batch", "denoise", "motion", "run", "segment", "solve", "stereo"), "mrfhw.applications.calls"),
     "Session": "mrfhw.applications.session", "ProblemError": "mrfhw.system.errors", "Problem": "mrfhw.field.problem",
     "Schedule": "mrfhw.field.schedule", "Channel": "mrfhw.field.terms", "Config": "mrfhw.machine.config",
     "ConfigError": "mrfhw.machine.config", "Look": "mrfhw.runs.chains", "Request": "mrfhw.runs.request",

@@ -13,8 +13,9 @@ __all__ = ["LAZY", "main"]
 
 # Commands, each imported when it is asked for, because they bring the gateware or much arithmetic with them; of a module its
 # `command` or what is named.
-LAZY = {"board": "mrfhw.commands.board", "build": "mrfhw.commands.build", "demo-scene": "mrfhw.commands.demo_scene",
-        "diagnose": "mrfhw.commands.diagnose", "estimate": "mrfhw.commands.estimate", "export": "mrfhw.commands.export",
+LAZY = {"batch": "mrfhw.commands.batch", "board": "mrfhw.commands.board", "build": "mrfhw.commands.build",
+        "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose",
+        "estimate": "mrfhw.commands.estimate", "export": "mrfhw.commands.export",
         "generate": "mrfhw.generate", "help": "mrfhw.commands.help", "report": "mrfhw.commands.report",
         "run": "mrfhw.commands.applications:run", "verify": "mrfhw.commands.applications:verify"}
 

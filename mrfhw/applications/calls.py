@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -18,11 +18,13 @@ from mrfhw.field.given import short
 from mrfhw.field.problem import Problem
 from mrfhw.pictures.images import is_path
 from mrfhw.runs.chains import Callback
-from mrfhw.runs.request import Machine, Request
+from mrfhw.runs.request import Machine, Request, counted
 from mrfhw.runs.runner import EVERY, Runner
 from mrfhw.system.errors import ProblemError
+from mrfhw.system.processors import processors
+from mrfhw.system.workers import in_workers
 
-__all__ = ["denoise", "motion", "run", "segment", "solve", "stereo"]
+__all__ = ["batch", "denoise", "motion", "run", "segment", "solve", "stereo"]
 
 
 @overload
@@ -45,6 +47,23 @@ def run(request: Request | Sequence[Request], *, callback: Callback | None = Non
     with Runner(request, callback=callback, every=every) as runner:
         answers = [(one.job.application.answer or Answer)(one.job, one.solution) for one in runner.result()]
     return answers[0] if isinstance(request, Request) else answers
+
+
+def batch(requests: Sequence[Request], *, workers: int | None = None) -> Iterator[tuple[int, Answer | Exception]]:
+    """The answers of many requests as they end, several at a time in processes that stay warm: (place in `requests`, answer).
+
+        for number, answer in mrfhw.batch([mrfhw.Request("stereo", left=left, right=right) for left, right in pairs]):
+            answer.save(f"out/{number}") if isinstance(answer, mrfhw.Answer) else print(answer)
+
+    requests: what is asked; each answer has the bits of `mrfhw.run`.
+    workers: how many are done at a time, of one thread each; None for one for each processor.
+    What fails is there as the exception that it raised, and the others go on. Raises ProblemError for what is no request.
+    """
+    wrong = next((one for one in requests if not isinstance(one, Request)), None)
+    if wrong is not None:
+        raise ProblemError(f"requests has {short(repr(wrong))}; each is a mrfhw.Request: give these")
+    number = processors() if workers is None else counted("workers", workers)
+    return in_workers(run, requests, min(number, max(1, len(requests))))
 
 
 def _several(given: Any) -> tuple[Any, ...]:

@@ -23,6 +23,10 @@ __all__ = ["Application", "Measure", "SceneWriter", "Writer"]
 Writer = Callable[["Job", "Analysis"], bytes | None]  # a file's bytes, None where this answer has none
 
 
+def _nothing(measures: Mapping[str, float | None]) -> str | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Measure:
     """A measure of quality that a `Truth` gives.
@@ -83,8 +87,14 @@ class Application:
     maps: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, Writer] = field(default_factory=dict)
     measures: Mapping[str, Measure] = field(default_factory=dict)
-    doubt: Callable[[Mapping[str, float | None]], str | None] = lambda measures: None
+    doubt: Callable[[Mapping[str, float | None]], str | None] = _nothing
     scene: SceneWriter | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process has its own, by its name."""
+        from mrfhw.jobs.registry import application
+
+        return application, (self.verb,)
 
     @property
     def defaults(self) -> dict[str, Any]:

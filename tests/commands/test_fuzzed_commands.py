@@ -45,7 +45,8 @@ SECONDS = 30  # of a line; more is a hang
 WORTH = 200_000  # label evaluations that are done in earnest, where asked for
 
 # What is not drawn, and why.
-SKIPPED = {("diagnose",): "all that it takes beside the machine is an address, whose faults test_mistakes.py and link's tests have",
+SKIPPED = {("batch",): "its lines are those of run, in other processes; what it refuses has test_batch.py",
+           ("diagnose",): "all that it takes beside the machine is an address, whose faults test_mistakes.py and link's tests have",
            ("help",): "it takes words alone, which test_options.py has"}
 
 INTEGERS = ["-1", "0", "1", "2", "3", "7", "8", "16", "63", "64", "255", "2147483647", "2147483648", "-2147483649", "4294967296",

@@ -1,0 +1,145 @@
+"""Tasks in processes that stay warm: one imports and compiles once, and does one task after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from mrfhw.system.processors import THREADS
+
+__all__ = ["Died", "in_workers", "serve"]
+
+_START = "from mrfhw.system.workers import serve; serve()"
+
+
+class Died(Exception):
+    """The process that did a task is gone, by a signal or by itself."""
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """What a task raised."""
+
+    error: BaseException
+
+
+def _send(end: IO[bytes], value: Any) -> None:
+    pickle.dump(value, end, pickle.HIGHEST_PROTOCOL)
+    end.flush()
+
+
+def serve() -> None:
+    """In a worker: do what comes through the standard input until that ends. What a task prints goes nowhere."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes, and the first one decides what it means
+    answers, nothing = os.fdopen(os.dup(1), "wb"), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    while True:
+        try:
+            function, task = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            outcome = function(task)
+        except Exception as error:
+            outcome = _Failed(error)
+        try:
+            answer = pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            answer = pickle.dumps(_Failed(RuntimeError(f"its outcome cannot be handed over ({type(error).__name__})")))
+        answers.write(answer)
+        answers.flush()
+
+
+class _Worker:
+    """A process, started when it is needed first and again where it has died."""
+
+    def __init__(self, threads: int):
+        self._threads = threads
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+                           THREADS: str(self._threads)}
+            self._process = subprocess.Popen([sys.executable, "-c", _START], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                             env=environment)
+        return self._process
+
+    def done(self, function: Callable[[Any], Any], task: Any) -> Any:
+        """The outcome of a task, _Failed with what it raised, or with Died."""
+        process = self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            _send(process.stdin, (function, task))
+            return pickle.load(process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            self.end()
+            code = process.wait()
+            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+            return _Failed(Died(f"its process {how}: run it again, with fewer at a time where memory is short"))
+
+    def end(self) -> None:
+        """Let the process go; one that is at work is killed."""
+        process, self._process = self._process, None
+        if process is not None:
+            for end in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    if end is not None:
+                        end.close()
+            if process.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.2)
+                process.kill()
+            process.wait()
+
+
+def in_workers(function: Callable[[Any], Any], tasks: Iterable[Any], workers: int, threads: int = 1) -> Iterator[tuple[int, Any]]:
+    """(number, outcome) of each task as they end, where what was raised is the outcome: `function(task)` in one
+    of so many processes.
+
+    function: of a module that can be imported.
+    tasks: what can be pickled; each is taken when a process is free for it.
+    threads: of each process, `mrfhw.system.threads`.
+    Died is the outcome of a task whose process is gone; the others go on in a new one. When the iterator is closed, all processes
+    are.
+    """
+    waiting, ended = iter(enumerate(tasks)), queue.SimpleQueue[tuple[int, Any] | None]()
+    lock, closing = threading.Lock(), threading.Event()
+    pool = [_Worker(threads) for _ in range(workers)]
+
+    def drive(worker: _Worker) -> None:
+        while not closing.is_set():
+            with lock:
+                number, task = next(waiting, (-1, None))
+            if number < 0:
+                break
+            ended.put((number, worker.done(function, task)))
+        worker.end()
+        ended.put(None)
+
+    drivers = [threading.Thread(target=drive, args=(worker,), daemon=True) for worker in pool]
+    for driver in drivers:
+        driver.start()
+    left = len(drivers)
+    try:
+        while left:
+            found = ended.get()
+            if found is None:
+                left -= 1
+            else:
+                number, outcome = found
+                yield number, outcome.error if isinstance(outcome, _Failed) else outcome
+    finally:
+        closing.set()
+        for worker in pool:
+            worker.end()
