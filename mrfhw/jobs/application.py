@@ -90,12 +90,6 @@ class Application:
     doubt: Callable[[Mapping[str, float | None]], str | None] = _nothing
     scene: SceneWriter | None = None
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Another process has its own, by its name."""
-        from mrfhw.jobs.registry import application
-
-        return application, (self.verb,)
-
     @property
     def defaults(self) -> dict[str, Any]:
         """Every option, those of a machine among them, with its default."""

@@ -5,7 +5,9 @@ A distribution brings one by an entry point of `GROUP`, whose name is the verb a
 
 from __future__ import annotations
 
+import copyreg
 import importlib
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 
 from mrfhw.jobs.application import Application
@@ -49,3 +51,10 @@ def application(name: str) -> Application:
         what = f"has the verb {loaded.verb!r}" if isinstance(loaded, Application) else "is no Application"
         raise ProblemError(f"{whose}, which {what}: mend or remove it")
     return loaded
+
+
+def _by_name(app: Application) -> tuple[Callable[[str], Application], tuple[str]]:
+    return application, (app.verb,)
+
+
+copyreg.pickle(Application, _by_name)  # another process has its own, of the same name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mrfhw.cost.links import BoardLink
@@ -52,6 +52,7 @@ def test_the_frame_after_garbage_comes_through(frame, garbage, more):
 
 
 @FRAMES_SURVIVE_ANY
+@settings(suppress_health_check=[HealthCheck.too_slow])  # of a machine that is busy
 @given(FRAMES, st.data())
 def test_a_changed_byte_is_noticed(frame, data):
     good = bytearray(encode(*frame))
