@@ -162,6 +162,11 @@ class Answer:
             written = write_outputs(where, self._job, self._solution, page=report, analysis=self._analysis)
         return [where / name for name in written["files"]]
 
+    @property
+    def parts(self) -> tuple[Job, Analysis]:
+        """What drawings are made of."""
+        return self._job, self._analysis
+
     def picture(self) -> bytes:
         """The estimate as a PNG file, with a legend of its colours."""
         from mrfhw.report import pictures

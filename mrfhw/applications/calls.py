@@ -19,12 +19,12 @@ from mrfhw.field.problem import Problem
 from mrfhw.pictures.images import is_path
 from mrfhw.runs.chains import Callback
 from mrfhw.runs.request import Machine, Request, counted
-from mrfhw.runs.runner import EVERY, Runner
+from mrfhw.runs.runner import EVERY, Runner, Solved
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.processors import processors
 from mrfhw.system.workers import in_workers
 
-__all__ = ["batch", "denoise", "motion", "run", "segment", "solve", "stereo"]
+__all__ = ["answer_of", "batch", "denoise", "motion", "run", "segment", "solve", "stereo"]
 
 
 @overload
@@ -45,8 +45,14 @@ def run(request: Request | Sequence[Request], *, callback: Callback | None = Non
     Raises ProblemError or ConfigError, in one line, for what cannot be.
     """
     with Runner(request, callback=callback, every=every) as runner:
-        answers = [(one.job.application.answer or Answer)(one.job, one.solution) for one in runner.result()]
+        answers = [answer_of(one) for one in runner.result()]
     return answers[0] if isinstance(request, Request) else answers
+
+
+def answer_of(solved: Solved) -> Answer:
+    """The answer of what a request has come to, of its application's class."""
+    kind: type[Answer] = solved.job.application.answer or Answer
+    return kind(solved.job, solved.solution)
 
 
 def batch(requests: Sequence[Request], *, workers: int | None = None) -> Iterator[tuple[int, Answer | Exception]]:

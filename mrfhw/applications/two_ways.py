@@ -8,15 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.field.archive import read_npy
+from mrfhw.field.given import array_of
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.jobs.job import First
+from mrfhw.jobs.options import Option
+from mrfhw.pictures.images import is_path, name_of
 from mrfhw.pictures.medians import medians
 from mrfhw.samplers.path_start import path_start
+from mrfhw.system.errors import ProblemError
 
-__all__ = ["NOT_CONFIRMED", "Way", "behind", "filled", "matched_to", "mirrored", "shown_behind", "stage", "unmatched"]
+__all__ = ["BEFORE", "NOT_CONFIRMED", "Way", "behind", "filled", "from_before", "hidden_from", "matched_to", "mirrored",
+           "shown_behind", "stage", "unmatched"]
 
 NOT_CONFIRMED = "White: pixels that the other picture does not confirm."
+BEFORE = Option(name="before", file=True, rare=True, metavar="LABELS",
+                help="labels.npy of the frame before, with the same labels: pixels that the other picture does not confirm start "
+                     "from it.")
 SQUARE = 9  # rows and columns of the medians of what is filled in
 
 
@@ -91,6 +100,46 @@ def stage(there: Way, back: Way, most: int, stiffness: int,
     return First(() if run is None else tuple((way.problem, replace(run, initial=labels))
                                               for way, labels in zip(ways, paths, strict=True)), agreed,
                  float((missing if there.known is None else missing[there.known]).mean()))
+
+
+def from_before(first: First | None, before: Any, problem: Problem) -> First | None:
+    """A stage whose run starts from labels of the frame before where the other picture does not confirm a pixel.
+
+    before: (H, W) labels, or the file that has them; None for none. Raises ProblemError for labels that are none of the field, and
+    where there is no stage that could tell which pixels these are.
+    """
+    if before is None:
+        return first
+    if first is None:
+        raise ProblemError(f"before is {name_of(before, 'an array')}; what a frame hides is known only where pictures are "
+                           "matched both ways, by census: leave it out, or leave out one-way, anneal and data grey")
+    labels, then = _labels(before, problem), first.then
+
+    def started(results: list[Result]) -> dict[str, Any]:
+        changes = then(results)
+        return changes | {"run": hidden_from(changes["run"], changes["maps"]["occluded"], labels)}
+
+    return replace(first, then=started)
+
+
+def _labels(before: Any, problem: Problem) -> np.ndarray:
+    """(H, W) labels of a field, from a file or as they are. Raises ProblemError."""
+    name, way_out = name_of(before, "before"), "give labels.npy of a run with the same labels and window"
+    labels = read_npy(before, "labels", way_out) if is_path(before) else array_of(name, before)
+    if labels.shape != problem.shape or labels.dtype.kind not in "iu":
+        had, wanted = ("x".join(map(str, shape[::-1])) for shape in (labels.shape, problem.shape))
+        raise ProblemError(f"{name} has {had} values of {labels.dtype}; the frame has {wanted} labels, whole numbers: {way_out}")
+    if labels.min() < 0 or labels.max() >= problem.labels:
+        raise ProblemError(f"{name} has labels {labels.min()} to {labels.max()}; the limits are 0 to {problem.labels - 1}: "
+                           f"{way_out}")
+    return labels
+
+
+def hidden_from(run: Run, hidden: np.ndarray, before: np.ndarray) -> Run:
+    """A run from (H, W) labels that starts at hidden pixels, bool (H, W), from those of before."""
+    if isinstance(run.initial, str):
+        return run
+    return replace(run, initial=np.where(hidden, before, run.initial).astype(np.uint8))
 
 
 def matched_to(right: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:

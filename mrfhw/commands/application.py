@@ -53,10 +53,13 @@ def request_of(app: Application, backend: str, chains: int | None = None, visit:
     return Request(app.verb, backend=backend, machine=options.pop("machine", None), chains=chains, visit=visit, **options)
 
 
-def options_on(app: Application, function: Callable[..., Any], run: Sequence[Decorator] = ()) -> Callable[..., Any]:
-    """`function` with the arguments and options of the application, those of its run, and those of the machine."""
+def options_on(app: Application, function: Callable[..., Any], run: Sequence[Decorator] = (),
+               arguments: Sequence[str] | None = None) -> Callable[..., Any]:
+    """`function` with the arguments and options of the application, those of its run, and those of the machine. arguments: other
+    ones than the application's."""
     function = machine_options(function)
-    decorators: list[Decorator] = [*map(click.argument, app.arguments), *map(click_option, app.options), *run,
+    arguments = app.arguments if arguments is None else arguments
+    decorators: list[Decorator] = [*map(click.argument, arguments), *map(click_option, app.options), *run,
                                    *map(click_option, app.common)]
     for decorator in reversed(decorators):
         function = decorator(function)

@@ -19,20 +19,31 @@ __all__ = ["run", "verify"]
 class Applications(OneLineGroup):
     """A group with a command for each application, which is imported when it is asked for.
 
-    made: the command of an application.
+    made: the command of an application. only: which applications have one.
     """
 
-    def __init__(self, *args: Any, made: Callable[[Application], click.Command], **more: Any):
+    def __init__(self, *args: Any, made: Callable[[Application], click.Command],
+                 only: Callable[[Application], bool] = lambda app: True, **more: Any):
         super().__init__(*args, **more)
-        self._made = made
+        self._made, self._only = made, only
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(names())
+        return [name for name in names() if self._has(name)]
+
+    def _has(self, name: str) -> bool:
+        try:
+            return self._only(application(name))
+        except ProblemError:  # of one that cannot be imported, which get_command says
+            return True
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Of one that cannot be imported, a command that says so. Raises click.UsageError for one that there is not."""
         try:
-            return self._made(application(cmd_name))
+            app = application(cmd_name)
+            if not self._only(app):
+                others = ", ".join(self.list_commands(ctx))
+                raise click.UsageError(f"application is {cmd_name!r}; it must be one of {others}: choose one", ctx)
+            return self._made(app)
         except ProblemError as error:
             if cmd_name not in names():
                 raise click.UsageError(str(error), ctx) from None

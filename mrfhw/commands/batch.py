@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
@@ -17,6 +15,7 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.commands.applications import run
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.job_lines import JobLine, of_file, of_folder
+from mrfhw.commands.journal import Ended, Journal
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.report.batch_page import page
 from mrfhw.system.errors import ProblemError
@@ -24,7 +23,7 @@ from mrfhw.system.files import check_writable, replaced
 from mrfhw.system.processors import processors
 from mrfhw.system.workers import in_workers
 
-__all__ = ["Ended", "command"]
+__all__ = ["command"]
 
 JOURNAL, INDEX = "batch.jsonl", "index.html"
 _PAGE_EVERY = 2.0  # seconds from one writing of the page to the next
@@ -39,30 +38,6 @@ class _Work:
     output: Path
 
 
-@dataclass(frozen=True)
-class Ended:
-    """A job that has ended, as a line of the journal has it.
-
-    name: of its folder. words: behind `mrfhw run`. digest: `JobLine.digest`. code: the exit status of `mrfhw run`.
-    said: what it printed. seconds, processor_seconds: what it took.
-    """
-
-    name: str
-    words: list[str]
-    digest: str
-    code: int
-    said: str
-    seconds: float
-    processor_seconds: float
-
-    @property
-    def line(self) -> str:
-        """What is said of it in the terminal."""
-        if self.code:
-            return f"{self.name}: {self.said.splitlines()[-1] if self.said else f'exit status {self.code}'}"
-        return f"{self.name}: {self.seconds:.1f} s"
-
-
 def _perform(work: _Work) -> tuple[int, str, float, float]:
     """Exit status, what was printed, seconds and processor seconds of `mrfhw run` in this process."""
     os.chdir(work.base)
@@ -73,48 +48,6 @@ def _perform(work: _Work) -> tuple[int, str, float, float]:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
     return code, said.getvalue().strip(), time.perf_counter() - began, time.process_time() - busy
-
-
-class _Journal:
-    """What has ended, a line each, on the disk before it is said."""
-
-    def __init__(self, path: Path, keep: bool):
-        self.ended: dict[str, Ended] = {}
-        if keep:
-            with contextlib.suppress(FileNotFoundError):
-                for line in path.read_text().splitlines():
-                    with contextlib.suppress(ValueError, TypeError):  # the last one, which a kill cut off
-                        one = Ended(**json.loads(line))
-                        self.ended[one.name] = one
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replaced(path) as file:
-            for one in self.ended.values():
-                file.write(self._line(one))
-        self._file = path.open("ab")
-
-    @staticmethod
-    def _line(one: Ended) -> bytes:
-        return (json.dumps(asdict(one)) + "\n").encode()
-
-    def add(self, one: Ended) -> None:
-        self.ended[one.name] = one
-        self._file.write(self._line(one))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _reports(output: Path, ended: dict[str, Ended]) -> list[tuple[Ended, dict[str, Any] | None]]:
-    """What has ended, in the order of the jobs, with the report of each that has one."""
-    found: list[tuple[Ended, dict[str, Any] | None]] = []
-    for name in sorted(ended):
-        report = None
-        with contextlib.suppress(OSError, ValueError):
-            report = json.loads((output / name / "report.json").read_text())
-        found.append((ended[name], report if ended[name].code == 0 else None))
-    return found
 
 
 @click.command("batch", cls=OneLineCommand)
@@ -140,17 +73,14 @@ def command(manifest: Path, each: str | None, output: Path, workers: int | None,
     jobs = of_file(manifest) if each is None else of_folder(manifest, each)
     check_writable(output)
     output = output.absolute()
-    journal = _Journal(output / JOURNAL, resume)
-    try:
+    with Journal(output / JOURNAL, resume) as journal:
         failed = _run_all(jobs, output, journal, workers or processors(), ("--no-report",) if no_report else ())
-    finally:
-        journal.close()
     done = len(jobs) - failed
     click.echo(f"{done} of {len(jobs)} jobs are done" + (f", {failed} failed" if failed else "") + f": {output / INDEX}")
     click.get_current_context().exit(1 if failed else 0)
 
 
-def _run_all(jobs: list[JobLine], output: Path, journal: _Journal, workers: int, more: tuple[str, ...]) -> int:
+def _run_all(jobs: list[JobLine], output: Path, journal: Journal, workers: int, more: tuple[str, ...]) -> int:
     """Run what has not ended; how many jobs have failed."""
     digests = {job.name: job.digest for job in jobs}
     kept = {job.name for job in jobs if _is_done(journal.ended.get(job.name), digests[job.name], output)}
@@ -177,6 +107,6 @@ def _is_done(ended: Ended | None, digest: str, output: Path) -> bool:
     return ended is not None and ended.code == 0 and ended.digest == digest and (output / ended.name / "report.json").is_file()
 
 
-def _write_page(output: Path, journal: _Journal, jobs: int) -> None:
+def _write_page(output: Path, journal: Journal, jobs: int) -> None:
     with replaced(output / INDEX) as file:
-        file.write(page(_reports(output, journal.ended), jobs).encode())
+        file.write(page(journal.reports(), jobs).encode())

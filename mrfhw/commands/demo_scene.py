@@ -26,9 +26,10 @@ def _scenes() -> dict[str, SceneWriter]:
     found = {}
     for name in names():
         with contextlib.suppress(ProblemError):
-            scene = application(name).scene
-            if scene is not None:
-                found[name] = scene
+            app = application(name)
+            if app.scene is not None:
+                found[name] = app.scene
+            found |= app.scenes
     return found
 
 
@@ -39,7 +40,7 @@ def _write(application: str, rows: int, cols: int, seed: int, output: Path, **op
     with staged(output) as scratch:
         paths, arguments = scene.write(scratch, rows, cols, seed, **{option.name: options[option.name] for option in scene.options})
     click.echo(f"wrote {', '.join(path.name for path in paths)} to {output}\n"
-               f"solve it: mrfhw run {application} {arguments.replace('{}', str(output))} -o DIR")
+               f"solve it: mrfhw {scene.solved_by or f'run {application}'} {arguments.replace('{}', str(output))} -o DIR")
 
 
 def _command() -> click.Command:

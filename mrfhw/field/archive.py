@@ -7,6 +7,7 @@ then looked at a block at a time where they are large, and only then read.
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import struct
 import zipfile
@@ -19,9 +20,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from mrfhw.system.errors import ProblemError
-from mrfhw.system.input_files import open_plain
+from mrfhw.system.input_files import open_plain, read_plain
 
-__all__ = ["Archive", "Declared", "Extremes", "damaged", "open_archive"]
+__all__ = ["Archive", "Declared", "Extremes", "damaged", "open_archive", "read_npy"]
 
 HEADER_BYTES = 1 << 16  # of an array's header
 DIRECTORY_BYTES = 1 << 22  # of the list of members
@@ -100,6 +101,38 @@ def _as_damage(path: Path, what: str = "") -> Iterator[None]:
         raise damaged(path, what + (" ".join(str(error).split())[:80] or "it ends too soon")) from None
 
 
+def _declared(stream: BinaryIO, path: Path, name: str) -> Declared:
+    """What the header at the begin of a stream says. Raises ProblemError for what is no array of numbers or text."""
+    with _as_damage(path, f"{name}: "):
+        version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+    if read is None:
+        raise ProblemError(f"{path}: {name} has version {version[0]}.{version[1]} of NumPy's format; 1.0 and 2.0 are read: write "
+                           "it with np.savez")
+    try:
+        shape, fortran, dtype = read(stream, max_header_size=HEADER_BYTES)
+    except Exception as error:  # NumPy reads it with Python's parser, which raises whatever broken text brings about
+        raise damaged(path, f"{name}: {' '.join(str(error).split())[:80]}") from None
+    if dtype.hasobject or dtype.kind not in "biufU":
+        raise ProblemError(f"{path}: {name} has the type {dtype}; arrays of numbers are read: write it as integers")
+    return Declared(tuple(shape), dtype, fortran, stream.tell())
+
+
+def _as_long(found: Declared, held: int, path: Path, name: str) -> Declared:
+    """What a header says, of an array that has so many bytes. Raises ProblemError where these are others."""
+    if min(found.shape, default=0) < 0 or found.size != held:
+        raise damaged(path, f"{name} has {held} bytes, its header says {found.size}")
+    return found
+
+
+def read_npy(path: str | Path, name: str, way_out: str) -> np.ndarray:
+    """The array of numbers in an .npy file. Raises ProblemError for a damaged one, before memory is taken for it."""
+    data = read_plain(path, way_out)
+    found = _declared(io.BytesIO(data), Path(path), name)
+    _as_long(found, len(data) - found.begin, Path(path), name)
+    return np.frombuffer(data, found.dtype, offset=found.begin).reshape(found.shape, order="F" if found.fortran else "C")
+
+
 class Archive:
     """An open archive. names: of its members, without ".npy"."""
 
@@ -130,23 +163,8 @@ class Archive:
         """What a member's header says. Raises ProblemError for what is no array of numbers or text, and where the member has
         another size."""
         with self._member(name) as stream:
-            with _as_damage(self._path, f"{name}: "):
-                version = np.lib.format.read_magic(stream)
-            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
-            if read is None:
-                raise ProblemError(f"{self._path}: {name} has version {version[0]}.{version[1]} of NumPy's format; 1.0 and 2.0 are "
-                                   "read: write it with np.savez")
-            try:
-                shape, fortran, dtype = read(stream, max_header_size=HEADER_BYTES)
-            except Exception as error:  # NumPy reads it with Python's parser, which raises whatever broken text brings about
-                raise damaged(self._path, f"{name}: {' '.join(str(error).split())[:80]}") from None
-            begin = stream.tell()
-        if dtype.hasobject or dtype.kind not in "biufU":
-            raise ProblemError(f"{self._path}: {name} has the type {dtype}; arrays of numbers are read: write it as integers")
-        found, held = Declared(tuple(shape), dtype, fortran, begin), self.packed_size(name) - begin
-        if min(found.shape, default=0) < 0 or found.size != held:
-            raise damaged(self._path, f"{name} has {held} bytes, its header says {found.size}")
-        return found
+            found = _declared(stream, self._path, name)
+        return _as_long(found, self.packed_size(name) - found.begin, self._path, name)
 
     def looked_through(self, name: str, declared: Declared) -> Extremes:
         """The extremes of an array of numbers, a block at a time. Raises ProblemError for a damaged one."""

@@ -48,10 +48,12 @@ class SceneWriter:
     write: folder, rows, cols, seed, and `options` by name, to the files that it wrote there, and to the arguments and options of
     `mrfhw run` that solve it, with {} for the folder. Raises ProblemError.
     options: what a scene takes beside its size and seed.
+    solved_by: the command that solves it; "" for `run` of its application.
     """
 
     write: Callable[..., tuple[list[Path], str]]
     options: tuple[Option, ...] = ()
+    solved_by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +73,12 @@ class Application:
     maps: names of further maps of its pixels (`Job.maps`), each with its caption in a page; "" for none.
     files: files of its answer that other programs read, by name.
     measures: what its truth measures, by name.
+    in_time: 1 where the second picture is the one after the first in time, so that a video has one for each of its frames but the
+    last; else 0.
+    for_all: from the jobs of some frames of a video to the options by which one set of labels serves all of them; None where labels
+    are never found from pictures.
     doubt: from measures to what makes the answer doubtful, one line; None where nothing does.
-    scene: a scene of known truth, for `mrfhw demo-scene`.
+    scene: a scene of known truth, for `mrfhw demo-scene`. scenes: others, by name.
     """
 
     verb: str
@@ -88,7 +94,15 @@ class Application:
     files: Mapping[str, Writer] = field(default_factory=dict)
     measures: Mapping[str, Measure] = field(default_factory=dict)
     doubt: Callable[[Mapping[str, float | None]], str | None] = _nothing
+    in_time: int = 0
+    for_all: Callable[[Sequence[Job]], dict[str, Any]] | None = None
     scene: SceneWriter | None = None
+    scenes: Mapping[str, SceneWriter] = field(default_factory=dict)
+
+    @property
+    def of_pictures(self) -> bool:
+        """Whether its arguments are pictures, of which a video has many."""
+        return "stretch" in self.types
 
     @property
     def defaults(self) -> dict[str, Any]:

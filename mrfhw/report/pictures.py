@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mrfhw.analysis.calibration import Sparsification
     from mrfhw.analysis.trace import Trace
 
-__all__ = ["at_most", "class_colours", "energy_by_sweep", "errors", "flow_colours", "input_picture", "labelled", "measure",
-           "sparsification", "wheel_legend"]
+__all__ = ["at_most", "class_colours", "energy_by_sweep", "errors", "flow_colours", "in_colours", "input_picture", "labelled",
+           "mapped", "measure", "sparsification", "wheel_legend"]
 
 WIDTH = 6.4  # inches
 DPI = 130
@@ -205,6 +205,25 @@ def _scalar_options(scale: LabelScale) -> dict[str, Any]:
     grey = scale.kind == "grey"
     colours = colormaps["gray" if grey else "turbo"].with_extremes(bad=UNKNOWN_AMONG_GREYS if grey else UNKNOWN)
     return {"cmap": colours, "vmin": low, "vmax": high}
+
+
+def in_colours(values: np.ndarray, scale: LabelScale) -> np.ndarray:
+    """(H, W, 3) uint8: an answer (H, W, D) in the colours of `labelled`, without a legend."""
+    if scale.kind == "flow":
+        return flow_colours(values, float(np.hypot(*scale.values.T).max()))
+    if scale.kind == "colour":
+        return np.asarray(np.rint(values.clip(0, 255)).astype(np.uint8))
+    options = _scalar_options(scale)
+    return mapped(_drawn(values[..., 0], scale), options["cmap"], options.get("norm"), options.get("vmin"), options.get("vmax"))
+
+
+def mapped(values: np.ndarray, colours: Any, norm: Any = None, low: float | None = None, high: float | None = None) -> np.ndarray:
+    """(H, W, 3) uint8: numbers (H, W) by a colour map or its name, from low to high."""
+    from matplotlib import colormaps
+    from matplotlib.colors import Normalize
+
+    colours = colormaps[colours] if isinstance(colours, str) else colours
+    return np.asarray(colours((norm or Normalize(low, high))(values), bytes=True)[..., :3])
 
 
 def _drawn(values: np.ndarray, scale: LabelScale) -> np.ndarray:

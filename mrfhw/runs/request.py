@@ -61,6 +61,11 @@ class Request(Recorded):
                                "one of them")
         self.backend = chosen_backend(backend, self.given)
 
+    def with_options(self, **options: Any) -> Request:
+        """The same with other options, or more of them. Raises ProblemError."""
+        return Request(self.application, backend=self.backend, machine=self.machine, chains=self.chains, visit=self.visit,
+                       **{**self.options, **options})
+
     @property
     def _app(self) -> Any:
         return application(self.application)

@@ -85,7 +85,8 @@ class Runner:
     requests: a Request or several. callback, every: a function of a Look, called after so many sweeps of each chain; anything true
     ends the request under way: of a job of several fields, those after the one that it ended get as many sweeps as that had.
     keeping: the checkpoint files, or what gives them for the number of a request.
-    add_up: of chains whose histograms need not be told apart keep their sum alone.
+    add_up: of chains whose histograms need not be told apart keep their sum alone. traced: whether sites and energies are watched,
+    of which diagnostics are made and chains go on.
     watch: who is told how it gets on. judge: who says whether chains do not agree, and more sweeps
     help.
 
@@ -94,11 +95,11 @@ class Runner:
 
     def __init__(self, requests: Request | Sequence[Request], *, callback: Callback | None = None, every: int = EVERY,
                  keeping: Keeping | Callable[[int], Keeping] | None = None, add_up: bool = False, watch: Watch | None = None,
-                 judge: Judge = more_helps):
+                 judge: Judge = more_helps, traced: bool = True):
         self.requests = [requests] if isinstance(requests, Request) else list(requests)
         self._every = counted("every", every)
         check_callback(callback)
-        self._callback, self._keeping, self._add_up = callback, keeping, add_up
+        self._callback, self._keeping, self._add_up, self._traced = callback, keeping, add_up, traced
         self._watch, self._judge = watch or Watch(), judge
         self._solved: list[Solved] = []
         self._job: Job | None = None
@@ -128,14 +129,25 @@ class Runner:
             self._job = self.requests[self.number].job()
         return self._job
 
+    def ready(self) -> Job:
+        """`prepare`, with what comes first sampled. Raises ProblemError."""
+        job = self.prepare()
+        if job.first is not None:
+            request = self.requests[self.number]
+            job = self._job = prepared(request.backend, job, request.visit, self._watch.first)
+        return job
+
+    def replace_run(self, run: Run) -> None:
+        """Sample the request under way, of which nothing but what comes first is sampled yet, by another run."""
+        self._job = dataclasses.replace(self.prepare(), run=run)
+
     def _begun(self) -> Chains:
         """The chains of the request under way, when what comes first has been sampled."""
-        job, request = self.prepare(), self.requests[self.number]
         if self._chains is None:
+            job, request = self.ready(), self.requests[self.number]
             keeping = (self._keeping(self.number) if callable(self._keeping) else self._keeping) or Keeping()
             chains: int = job.settings["chains"]
             if not self._plans:
-                job = self._job = prepared(request.backend, job, request.visit, self._watch.first)
                 visit = visit_of(job.config, job.run, chains, job.most_sweeps) if request.visit is None else request.visit
                 self._plans = [Plan.of(request.backend, job.config, problem, visit) for problem in job.problems]
                 if len(self._plans) > 1 and keeping.resume is not None:
@@ -147,7 +159,7 @@ class Runner:
                 watch = _Share(watch, number, len(self._plans))
                 run, most = next(((up_to(run, min(run.sweeps, one.run.sweeps)), 0) for one in self._done if one.solution.asked),
                                  (run, most))
-            self._chains = Chains(self._plans[number], run, chains, most=most, add_up=self._add_up,
+            self._chains = Chains(self._plans[number], run, chains, most=most, traced=self._traced, add_up=self._add_up,
                                   judge=lambda trace, times: self._judge(trace, times, scale), watch=watch, keeping=keeping)
         return self._chains
 

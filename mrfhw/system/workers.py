@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from mrfhw.system.processors import THREADS
 
-__all__ = ["Died", "in_workers", "serve"]
+__all__ = ["Died", "Worker", "in_workers", "serve"]
 
 _START = "from mrfhw.system.workers import serve; serve()"
 
@@ -59,8 +59,11 @@ def serve() -> None:
         answers.flush()
 
 
-class _Worker:
-    """A process, started when it is needed first and again where it has died."""
+class Worker:
+    """A process, started when it is needed first and again where it has died.
+
+    threads: that it samples with, `mrfhw.system.threads`.
+    """
 
     def __init__(self, threads: int):
         self._threads = threads
@@ -75,18 +78,21 @@ class _Worker:
         return self._process
 
     def done(self, function: Callable[[Any], Any], task: Any) -> Any:
-        """The outcome of a task, _Failed with what it raised, or with Died."""
+        """The outcome of a task. Raises what it raised, and Died where its process is gone, which what comes next starts anew."""
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
             _send(process.stdin, (function, task))
-            return pickle.load(process.stdout)
+            outcome = pickle.load(process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
             code = process.wait()
             how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-            return _Failed(Died(f"its process {how}: run it again, with fewer at a time where memory is short"))
+            raise Died(f"its process {how}: run it again, with fewer at a time where memory is short") from None
+        if isinstance(outcome, _Failed):
+            raise outcome.error
+        return outcome
 
     def end(self) -> None:
         """Let the process go; one that is at work is killed."""
@@ -115,15 +121,18 @@ def in_workers(function: Callable[[Any], Any], tasks: Iterable[Any], workers: in
     """
     waiting, ended = iter(enumerate(tasks)), queue.SimpleQueue[tuple[int, Any] | None]()
     lock, closing = threading.Lock(), threading.Event()
-    pool = [_Worker(threads) for _ in range(workers)]
+    pool = [Worker(threads) for _ in range(workers)]
 
-    def drive(worker: _Worker) -> None:
+    def drive(worker: Worker) -> None:
         while not closing.is_set():
             with lock:
                 number, task = next(waiting, (-1, None))
             if number < 0:
                 break
-            ended.put((number, worker.done(function, task)))
+            try:
+                ended.put((number, worker.done(function, task)))
+            except Exception as error:
+                ended.put((number, error))
         worker.end()
         ended.put(None)
 
@@ -137,8 +146,7 @@ def in_workers(function: Callable[[Any], Any], tasks: Iterable[Any], workers: in
             if found is None:
                 left -= 1
             else:
-                number, outcome = found
-                yield number, outcome.error if isinstance(outcome, _Failed) else outcome
+                yield found
     finally:
         closing.set()
         for worker in pool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from mrfhw.applications.motion.finer import FinerMotion
 from mrfhw.applications.motion.scene import write_demo
 from mrfhw.applications.motion.window import MotionWindow, find_window
 from mrfhw.applications.options import READING, common_options, component_machine, label_machine, most_components, pair
-from mrfhw.applications.two_ways import NOT_CONFIRMED
+from mrfhw.applications.two_ways import BEFORE, NOT_CONFIRMED, from_before
 from mrfhw.applications.unlike import FEW_OF_FRAMES
+from mrfhw.field.problem import LABELS_MAX
 from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import START_FOUND, Job
 from mrfhw.jobs.options import Given, Option
@@ -46,10 +48,10 @@ def vector_machine(rows: int, cols: int) -> dict[str, Any]:
 
 
 def job(app: Application, *, first: Any, second: Any, vectors: str | None, centre: str | None, truth: Any, mask: Any,
-        data: str | None, one_way: bool, given: Given, **others: Any) -> Job:
+        data: str | None, one_way: bool, before: Any, given: Given, **others: Any) -> Job:
     """Check every option and read every file of a motion problem. Raises ProblemError or ConfigError.
 
-    first, second, truth, mask: paths or arrays.
+    first, second, truth, mask, before: paths or arrays.
     """
     tuned: MatchingTuned = app.tuned
     files = {"first image": first, "second image": second}
@@ -78,6 +80,7 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
                   for picture, known in zip(found.pictures.values(), (observed, shown), strict=True))
     finer = FinerMotion(one, other, None if observed is None else ~observed) if min(problem.shape) > 1 else None
     both = motion.both_ways(tuned, problem, common.run, finer, starts) if two_ways else None
+    both = from_before(both, before, problem)
     by_paths = starts and not two_ways
     return Job(
         application=app, config=common.config, problem=problem, annealing=common.anneal, inputs=found.shown,
@@ -97,6 +100,7 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
                                 labels=len(labels), vectors=f"{window.rows}x{window.cols}",
                                 centre=f"{window.centre[0]},{window.centre[1]}", vectors_found=vectors is None,
                                 truth=None if truth is None else name_of(truth, "array"), both_ways=two_ways,
+                                before=None if before is None else name_of(before, "array"),
                                 unconfirmed=None if both is None else both.unconfirmed, **found.known.settings(mask))
         | ({"initial": START_FOUND} if by_paths else {}))
 
@@ -104,6 +108,18 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
 def _grey(picture: np.ndarray) -> np.ndarray:
     """(H, W) float64 of a picture (H, W) or (H, W, 3)."""
     return np.asarray(picture @ LUMA if picture.ndim == 3 else picture, np.float64)
+
+
+def _for_all(jobs: Sequence[Job]) -> dict[str, Any]:
+    """As of `Application.for_all`: a window of motions that has those of every pair, as far as there are so many."""
+    vectors = np.concatenate([job.scale.values for job in jobs]).astype(int)
+    least, most = vectors.min(0), vectors.max(0)
+    rows, cols = (most - least + 1).tolist()
+    if rows * cols > LABELS_MAX:  # the motions of most pairs
+        job = max(jobs, key=lambda job: job.problem.labels)
+        return {name: job.settings[name] for name in ("vectors", "centre")}
+    row, col = (least + (np.array([rows, cols]) - 1) // 2).tolist()
+    return {"vectors": f"{rows}x{cols}", "centre": f"{row},{col}"}
 
 
 def _in_words(vectors: np.ndarray) -> str:
@@ -159,9 +175,11 @@ APPLICATION = Application(
         Option(name="one_way", type=bool, default=False,
                help="Do not match from SECOND to FIRST as well, to find what is hidden in SECOND; nor does --anneal or --data "
                     "grey."),
+        BEFORE,
         Option(name="truth", file=True, metavar="FLOW", help="True motions, a Middlebury .flo file."),
         *READING),
-    common=common_options(motion_problem, motion.TUNED.found(motion_problem)), maps={"occluded": NOT_CONFIRMED},
+    common=common_options(motion_problem, motion.TUNED.found(motion_problem)), in_time=1, for_all=_for_all,
+    maps={"occluded": NOT_CONFIRMED},
     files={"flow.flo": _writes_flow},
     measures={
         "epe": Measure("mean error", "px over the pixels of known truth"),

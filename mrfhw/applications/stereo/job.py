@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from mrfhw.applications.stereo import field as stereo
 from mrfhw.applications.stereo.answer import Disparity
 from mrfhw.applications.stereo.disparity_range import find_range
 from mrfhw.applications.stereo.field import StereoTruth, both_ways, disparity_scale, stereo_problem
-from mrfhw.applications.stereo.scene import write_demo
-from mrfhw.applications.two_ways import NOT_CONFIRMED
+from mrfhw.applications.stereo.scene import write_demo, write_video
+from mrfhw.applications.two_ways import BEFORE, NOT_CONFIRMED, from_before
 from mrfhw.applications.unlike import FEW_OF_PAIR
 from mrfhw.field.problem import LABELS_MAX
 from mrfhw.jobs.application import Application, Measure, SceneWriter
@@ -30,10 +31,10 @@ __all__ = ["APPLICATION"]
 
 
 def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disparity: int | None, truth: Any, truth_scale: float,
-        mask: Any, data: str | None, one_way: bool, given: Given, **others: Any) -> Job:
+        mask: Any, data: str | None, one_way: bool, before: Any, given: Given, **others: Any) -> Job:
     """Check every option and read every file of a stereo problem. Raises ProblemError or ConfigError.
 
-    left, right, truth, mask: paths or arrays. labels, min_disparity: without labels found from the pictures.
+    left, right, truth, mask, before: paths or arrays. labels, min_disparity: without labels found from the pictures.
     """
     tuned: MatchingTuned = app.tuned
     if truth is None and "truth_scale" in given:
@@ -58,6 +59,7 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
                              observed=observed, shown=shown, **found.energy)
     two_ways = found.by_census and not one_way and not common.anneal
     first = both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None
+    first = from_before(first, before, problem)
     return Job(
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
         annealing=common.anneal, inputs=found.shown, doubt=found.known.doubt,
@@ -76,7 +78,15 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
                                 min_disparity=min_disparity, range_found=range_found,
                                 truth=None if truth is None else name_of(truth, "array"),
                                 truth_scale=truth_scale, both_ways=two_ways,
+                                before=None if before is None else name_of(before, "array"),
                                 unconfirmed=None if first is None else first.unconfirmed, **found.known.settings(mask)))
+
+
+def _for_all(jobs: Sequence[Job]) -> dict[str, Any]:
+    """As of `Application.for_all`: a range of disparities that has those of every frame."""
+    least = min(job.settings["min_disparity"] for job in jobs)
+    last = max(job.settings["min_disparity"] + job.settings["labels"] for job in jobs)
+    return {"min_disparity": least, "labels": min(last - least, LABELS_MAX)}
 
 
 def _in_words(first: int, labels: int) -> str:
@@ -133,6 +143,8 @@ def _writes_disparity_picture(job: Job, analysis: Analysis) -> bytes | None:
     return png_bytes(np.maximum(1, np.rint(values * DISPARITY_UNIT)).astype(np.uint16))
 
 
+_DISPARITIES = Option(name="labels", type=int, default=24, help="Disparities run from 0 to one less (stereo, video).")
+
 APPLICATION = Application(
     verb="stereo", summary="Match LEFT with RIGHT: a disparity for each pixel of LEFT, and how sure it is.",
     title="Stereo matching", arguments=("left", "right"), job=job, tuned=stereo.TUNED, answer=Disparity,
@@ -143,10 +155,11 @@ APPLICATION = Application(
         DATA, MASK,
         Option(name="one_way", type=bool, default=False,
                help="Do not match from right to left as well, to find what is hidden in RIGHT; nor does --anneal."),
+        BEFORE,
         Option(name="truth", file=True, metavar="DISPARITY", help="True disparities, a grey image; 0 where unknown."),
         Option(name="truth_scale", type=float, default=1.0, help="Grey value of one pixel of true disparity."),
         *READING),
-    common=common_options(stereo_problem, stereo.TUNED.found(stereo_problem)), maps={"occluded": NOT_CONFIRMED},
+    common=common_options(stereo_problem, stereo.TUNED.found(stereo_problem)), for_all=_for_all, maps={"occluded": NOT_CONFIRMED},
     files={"disparity.pfm": _writes_disparity, "disparity.png": _writes_disparity_picture},
     measures={
         "bad_1": Measure("bad 1 px", "% of the pixels of known truth", 2),
@@ -154,5 +167,6 @@ APPLICATION = Application(
         "epe": Measure("mean error", "px over the pixels of known truth"),
         "epe_mean": Measure("mean error of the posterior mean", "px"),
         "epe_median": Measure("mean error of the interpolated median", "px")},
-    scene=SceneWriter(write=write_demo, options=(
-        Option(name="labels", type=int, default=24, help="Disparities run from 0 to one less (stereo)."),)))
+    scene=SceneWriter(write=write_demo, options=(_DISPARITIES,)),
+    scenes={"video": SceneWriter(write=write_video, solved_by="video stereo", options=(
+        _DISPARITIES, Option(name="frames", type=int, default=12, help="Pairs, one after the other (video).")))})

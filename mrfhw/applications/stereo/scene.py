@@ -30,9 +30,12 @@ from mrfhw.applications.textures import (
 )
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["Scene", "stereo_scene", "write_demo", "write_scene"]
+__all__ = ["Scene", "stereo_scene", "stereo_video", "write_demo", "write_scene", "write_video"]
 
 EXACT = 256  # disparities are multiples of 1/256 pixel
+FRAMES_MAX = 10_000
+SPEED = 2.0  # of a thing, in pixels a frame along rows and columns
+STILL = 2  # surfaces that stay, the first ones
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,14 @@ class Surface:
     def column(self, row: np.ndarray, right_col: np.ndarray) -> np.ndarray:
         """The left column whose point is at `right_col` in the right picture."""
         return (right_col + self.base + self.slant_r * row) / (1 - self.slant_c)
+
+    def moved(self, down: float, right: float) -> Surface:
+        """The same so many rows and columns farther, of the same disparities."""
+        def there(of: Field) -> Field:
+            return lambda row, col: of(row - down, col - right)
+
+        return Surface(self.base - self.slant_r * down - self.slant_c * right, self.slant_r, self.slant_c, there(self.inside),
+                       there(self.texture))
 
 
 def _surfaces(rows: int, cols: int, depth: float, rng: np.random.Generator) -> list[Surface]:
@@ -125,15 +136,38 @@ def stereo_scene(rows: int = 144, cols: int = 192, labels: int = 24, seed: int =
     labels: 4 to 64, and fewer than cols / 4. Disparities are above 0 and at most labels - 1.
     Raises ProblemError otherwise.
     """
+    check_stereo(rows, cols, labels, seed)
+    return _scene(_surfaces(rows, cols, labels - 1, np.random.Generator(np.random.PCG64([seed, 3]))), rows, cols, labels)
+
+
+def check_stereo(rows: int, cols: int, labels: int, seed: int) -> None:
+    """Raise ProblemError for what is no size of a scene, or no number of its labels."""
     check_scene(rows, cols, seed)
     if not 4 <= labels <= min(64, cols // 4):
         raise ProblemError(f"labels is {labels}; a scene {cols} wide has 4 to {min(64, cols // 4)} disparities: "
                            "give a number between them")
-    surfaces = _surfaces(rows, cols, labels - 1, np.random.Generator(np.random.PCG64([seed, 3])))
+
+
+def _scene(surfaces: list[Surface], rows: int, cols: int, labels: int) -> Scene:
     pictures = [drawn(lambda row, col, right=right: _render(surfaces, row, col, right)[0], rows, cols)  # type: ignore[misc]
                 for right in (False, True)]
     _, disparity = _render(surfaces, np.arange(rows)[:, None] + 0.0, np.arange(cols)[None, :] + 0.0, False)
     return Scene(pictures[0], pictures[1], np.rint(disparity * EXACT) / EXACT, labels)
+
+
+def stereo_video(frames: int = 12, rows: int = 144, cols: int = 192, labels: int = 24, seed: int = 0) -> list[Scene]:
+    """Scenes of `stereo_scene` one after the other: wall and floor stay, the five things move, each by up to SPEED pixels a frame.
+
+    The truth is exact in each. frames: at least 1. Raises ProblemError otherwise, and as of `stereo_scene`.
+    """
+    if not 1 <= frames <= FRAMES_MAX:
+        raise ProblemError(f"frames is {frames}; the limits are 1 to {FRAMES_MAX}: give a number between them")
+    check_stereo(rows, cols, labels, seed)
+    surfaces = _surfaces(rows, cols, labels - 1, np.random.Generator(np.random.PCG64([seed, 3])))
+    speeds = SPEED * np.random.Generator(np.random.PCG64([seed, 4])).uniform(-1, 1, (len(surfaces), 2))
+    speeds[:STILL] = 0
+    return [_scene([surface.moved(*(time * speed)) for surface, speed in zip(surfaces, speeds, strict=True)], rows, cols, labels)
+            for time in range(frames)]
 
 
 def write_scene(scene: Scene, directory: Path) -> list[Path]:
@@ -155,3 +189,16 @@ def write_demo(directory: Path, rows: int, cols: int, seed: int, labels: int) ->
     scene = stereo_scene(rows, cols, labels, seed)
     return write_scene(scene, directory), (f"{{}}/left.png {{}}/right.png --labels {labels} --truth {{}}/disparity.png "
                                            f"--truth-scale {scene.truth_scale}")
+
+
+def write_video(directory: Path, rows: int, cols: int, seed: int, labels: int, frames: int) -> tuple[list[Path], str]:
+    """As of `mrfhw.jobs.application.SceneWriter`: folders left, right and disparity with a file for each frame."""
+    scenes = stereo_video(frames, rows, cols, labels, seed)
+    folders = [directory / name for name in ("left", "right", "disparity")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    for number, scene in enumerate(scenes, 1):
+        truth = np.rint(scene.disparity * scene.truth_scale).astype(np.uint16)
+        for folder, data in zip(folders, (scene.left, scene.right, truth), strict=True):
+            Image.fromarray(data).save(folder / f"{number:04}.png")
+    return folders, f"{{}}/left {{}}/right --labels {labels} --truth {{}}/disparity --truth-scale {scenes[0].truth_scale}"

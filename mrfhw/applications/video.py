@@ -1,0 +1,169 @@
+"""Frames of a video, one after the other: a frame starts from its own paths, and where it is hidden from the frame before.
+
+A worker prepares a frame while the one before is sampled elsewhere, and waits for its labels alone.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mrfhw.applications.answer import Answer
+from mrfhw.applications.calls import answer_of
+from mrfhw.applications.two_ways import hidden_from
+from mrfhw.jobs.job import Job
+from mrfhw.runs.request import Request
+from mrfhw.runs.runner import Runner
+from mrfhw.system.errors import ProblemError
+from mrfhw.system.workers import Worker
+
+__all__ = ["SWEEPS", "Done", "Then", "in_order", "labels_for_all"]
+
+SWEEPS = 40  # of a frame by default, of which half are counted (docs/measured.md)
+
+Then = Callable[[Answer, int], Any]  # what is done with a frame's answer and its number, in the frame's process
+
+
+def labels_for_all(jobs: list[Job]) -> dict[str, Any]:
+    """The options by which one set of labels serves all frames, from the jobs of some; none where they are given, or are never
+    found from pictures."""
+    app = jobs[0].application
+    return app.for_all(jobs) if app.for_all is not None and jobs[0].labels_found else {}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A frame that is done. what: it was made to. seconds: from its begin, with waiting. processor_seconds: of its process."""
+
+    what: Any
+    seconds: float
+    processor_seconds: float
+
+
+@dataclass
+class _Held:
+    """What a worker has of its frame from one task to the next. begun: seconds, and those of the processor."""
+
+    runner: Runner | None = None
+    answer: Answer | None = None
+    begun: tuple[float, float] = (0.0, 0.0)
+
+
+_frame = _Held()
+
+
+def _begin(what: tuple[Request, tuple[int, int]]) -> bool:
+    """Read and prepare a frame of so many rows and columns; whether it has use for the labels of the frame before."""
+    request, shape = what
+    _frame.begun = time.perf_counter(), time.process_time()
+    _frame.runner = Runner(request, traced=False)
+    found = _frame.runner.prepare().problem.shape
+    if found != shape:
+        raise ProblemError(f"the frame has {found[1]}x{found[0]} pixels; the first one has {shape[1]}x{shape[0]}: give frames of "
+                           "one size")
+    job = _frame.runner.ready()
+    return "occluded" in job.maps and not isinstance(job.run.initial, str)
+
+
+def _sample(before: np.ndarray | None) -> np.ndarray:
+    """The labels (H, W) of the frame that was prepared. before: those of the frame before, None for none."""
+    assert _frame.runner is not None
+    if before is not None:
+        job = _frame.runner.prepare()
+        _frame.runner.replace_run(hidden_from(job.run, job.maps["occluded"], before))
+    solved, = _frame.runner.result()
+    _frame.runner, _frame.answer = None, answer_of(solved)
+    return _frame.answer.labels
+
+
+def _finish(task: tuple[Then, int]) -> Done:
+    then, number = task
+    answer, _frame.answer = _frame.answer, None
+    assert answer is not None
+    what, (began, busy) = then(answer, number), _frame.begun
+    return Done(what, time.perf_counter() - began, time.process_time() - busy)
+
+
+def _until_it_fails(requests: Iterable[Request]) -> Iterator[tuple[int, Request | Exception]]:
+    """The requests by their numbers; what is raised instead of the next one is the last."""
+    number, each = 0, iter(requests)
+    while True:
+        try:
+            found: Request | Exception | None = next(each, None)
+        except Exception as error:
+            yield number, error
+            return
+        if found is None:
+            return
+        yield number, found
+        number += 1
+
+
+def in_order(requests: Iterable[Request], shape: tuple[int, int], then: Then, workers: int,
+             before: np.ndarray | None = None) -> Iterator[Done | Exception]:
+    """What `then` makes of the answer of each frame, in their order; of a frame that fails the exception.
+
+    requests: of the frames, with labels that serve all of them; each is taken when one of so many processes is free for it.
+    shape: rows and columns of every frame.
+    then: done in the frame's process, with the number of the frame, from 0; it and what it gives can be pickled.
+    before: labels (H, W) of a frame before the first one.
+
+    A frame after one that failed starts from its own paths alone. The bits are those of `mrfhw.run` with `before`, the labels of
+    the frame before, whatever the number of workers. When the iterator is closed, all processes are.
+    """
+    waiting, lock, closing = _until_it_fails(requests), threading.Lock(), threading.Event()
+    last: list[Future[np.ndarray | None]] = [Future()]  # the labels of the frame that was taken last
+    last[0].set_result(before)
+    ended = queue.SimpleQueue[tuple[int, Any] | None]()
+    pool = [Worker(1) for _ in range(workers)]
+
+    def done(worker: Worker, number: int, request: Request | Exception, former: Future[Any], own: Future[Any]) -> Any:
+        found = None
+        try:
+            if isinstance(request, Exception):
+                raise request
+            needs = worker.done(_begin, (request, shape))
+            found = worker.done(_sample, former.result() if needs else None)
+        finally:
+            own.set_result(found)
+        return worker.done(_finish, (then, number))
+
+    def drive(worker: Worker) -> None:
+        while not closing.is_set():
+            with lock:
+                number, request = next(waiting, (-1, None))
+                if request is None:
+                    break
+                former, last[0] = last[0], Future()
+                own = last[0]
+            try:
+                ended.put((number, done(worker, number, request, former, own)))
+            except Exception as error:
+                ended.put((number, error))
+        worker.end()
+        ended.put(None)
+
+    drivers = [threading.Thread(target=drive, args=(worker,), daemon=True) for worker in pool]
+    for driver in drivers:
+        driver.start()
+    early, next_one, left = dict[int, Any](), 0, len(drivers)
+    try:
+        while left or early:
+            while next_one in early:
+                yield early.pop(next_one)
+                next_one += 1
+            if left and (found := ended.get()) is not None:
+                early[found[0]] = found[1]
+            elif left:
+                left -= 1
+    finally:
+        closing.set()
+        for worker in pool:
+            worker.end()

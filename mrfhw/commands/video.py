@@ -1,0 +1,228 @@
+"""`mrfhw video`: the frames of a video, one after the other, each in a folder of its own, and a film of the answers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
+
+from mrfhw.applications.answer import Answer
+from mrfhw.applications.video import SWEEPS, Done, in_order, labels_for_all
+from mrfhw.commands.application import VISIT, options_on, request_of
+from mrfhw.commands.applications import Applications
+from mrfhw.commands.folder import Folder
+from mrfhw.commands.journal import Ended, Journal
+from mrfhw.commands.machine_options import OneLineCommand, given_options
+from mrfhw.field.archive import read_npy
+from mrfhw.jobs.application import Application
+from mrfhw.jobs.job import Job
+from mrfhw.pictures.frames import Frame, Frames
+from mrfhw.report.batch_page import page
+from mrfhw.report.film import frame_picture, write_film
+from mrfhw.runs.choice import chosen_backend
+from mrfhw.runs.request import Request
+from mrfhw.system.errors import ProblemError
+from mrfhw.system.files import check_writable, replaced
+from mrfhw.system.processors import processors
+
+__all__ = ["video"]
+
+JOURNAL, INDEX, FILM, SHOWN = "video.jsonl", "index.html", "film.webp", "shown"
+ASKED = 5  # frames whose pictures say which labels serve all
+
+
+@dataclass(frozen=True, eq=False)
+class _One:
+    """A frame's request, and what it is called. number: from 1."""
+
+    number: int
+    request: Request
+    names: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.number:04}"
+
+    def digest(self, before: str) -> str:
+        """Of the request and of the frame before, of which the bits depend."""
+        return hashlib.sha256(f"{self.request.digest}{before}".encode()).hexdigest()
+
+
+class _Sources:
+    """The frames of a video as requests.
+
+    asked: with all options but the frames. words: the folders, patterns or files of the frames, one for each picture of a frame, or
+    one of a frame and the next; options: files of which each frame has one of its own.
+    """
+
+    def __init__(self, asked: Request, app: Application, words: Sequence[str]):
+        self.asked, self._app = asked, app
+        self._pictures = [Frames(word) for word in words]
+        self._own = {name: Frames(value) for name, value in asked.options.items()
+                     if name in app.of_files and isinstance(value, str) and (Path(value).is_dir() or set(value) & set("*?"))}
+        if app.in_time and len(self._pictures[0]) < 2:
+            raise ProblemError(f"{words[0]} has 1 frame; a motion is that of a frame to the next: give 2 or more")
+        self.count = len(self._pictures[0]) - app.in_time
+        for word, frames in zip([*words[1:], *(str(asked.options[name]) for name in self._own)],
+                                [*self._pictures[1:], *self._own.values()], strict=True):
+            if not self.count <= len(frames) <= self.count + app.in_time:
+                raise ProblemError(f"{word} has {len(frames)} frames, and {words[0]} has {len(self._pictures[0])}: give as many of "
+                                   "both")
+
+    def __iter__(self) -> Iterator[_One]:
+        pictures = self._pictures[0].pairs() if self._app.in_time else zip(*self._pictures, strict=True)
+        beside = zip(*self._own.values(), strict=False) if self._own else iter(lambda: (), None)
+        for number, (shown, own) in enumerate(zip(pictures, beside, strict=False), 1):
+            yield self._of(number, shown, own)
+
+    def _of(self, number: int, shown: Sequence[Frame], own: Sequence[Frame]) -> _One:
+        more = dict(zip([*self._app.arguments, *self._own], [frame.given for frame in (*shown, *own)], strict=True))
+        return _One(number, self.asked.with_options(**more), tuple(frame.name for frame in shown))
+
+    def jobs(self) -> list[Job]:
+        """Of some frames, the first among them; of others those that can be read."""
+        wanted = set(np.linspace(1, self.count, min(self.count, ASKED)).astype(int).tolist())
+        found = []
+        for one in self:
+            if one.number in wanted:
+                try:
+                    found.append(one.request.job())
+                except ProblemError:
+                    if one.number == 1:
+                        raise
+        return found
+
+
+@dataclass(frozen=True)
+class _Save:
+    """Writes a frame's files: what is done with its answer. first: number of frame 0."""
+
+    output: Path
+    first: int
+
+    def __call__(self, answer: Answer, number: int) -> None:
+        name = f"{self.first + number:04}"
+        with replaced(self.output / SHOWN / f"{name}.png") as file:
+            frame_picture(*answer.parts).save(file, format="PNG", compress_level=3)
+        answer.save(self.output / name, report=False)
+
+
+def video_command(app: Application) -> click.Command:
+    """`mrfhw video VERB`."""
+
+    def command(backend: str, chains: int | None, visit: int | None, output: Path, workers: int | None, resume: bool, rate: float,
+                **options: Any) -> None:
+        if workers is not None and workers < 1:
+            raise ProblemError(f"workers is {workers}; at least one frame is done at a time: give 1 or more")
+        if not 0.1 <= rate <= 100:
+            raise ProblemError(f"rate is {rate:g}; the limits are 0.1 to 100 frames a second: give a rate between them")
+        if "most_sweeps" in given_options():
+            raise ProblemError(f"most-sweeps is {options['most_sweeps']}; a frame has as many sweeps as the others: give sweeps")
+        asked = request_of(app, chosen_backend(backend, given_options()), chains, visit)
+        if "sweeps" not in asked.options:
+            asked = asked.with_options(sweeps=SWEEPS)
+        context = click.get_current_context()
+        words = [context.params[name] for name in app.arguments[: 1 if app.in_time else None]]
+        sources = _Sources(asked, app, words)
+        jobs = sources.jobs()
+        sources.asked = asked.with_options(**labels_for_all(jobs))
+        check_writable(output)
+        output = output.absolute()
+        with Journal(output / JOURNAL, resume) as journal:
+            failed = _run_all(sources, jobs[0].problem.shape, output, journal, workers or processors(), rate)
+        click.echo(f"{sources.count - failed} of {sources.count} frames are done" + (f", {failed} failed" if failed else "")
+                   + f": {output / INDEX}\nfew sweeps a frame are too few looks for R-hat: what {SWEEPS} sweeps say of a frame is "
+                   f"checked by mrfhw run {app.verb} on it")
+        context.exit(1 if failed else 0)
+
+    made: Any = command
+    arguments = app.arguments[:1] if app.in_time else app.arguments
+    return click.command(app.verb, cls=OneLineCommand, help=_help(app))(options_on(app, made, (
+        click.option("--backend", default="auto", show_default=True, help="Who solves it, as of mrfhw run."),
+        click.option("--chains", type=int, metavar="N", help="Independent chains of each frame.  [default: 2]"),
+        VISIT,
+        click.option("-o", "--output", type=Folder(), default=Path("out") / "video", show_default=True, metavar="DIR",
+                     help="Directory for the frames' folders, index.html and film.webp; made where it is missing."),
+        click.option("--workers", type=int, metavar="N", help="Frames at a time, of one thread each.  [default: one for each "
+                     "processor]"),
+        click.option("--rate", type=float, default=10.0, show_default=True, metavar="FPS", help="Frames a second of the film."),
+        click.option("--resume", is_flag=True, help="Go on behind what has ended well with the same options and files."),
+    ), arguments))
+
+
+def _help(app: Application) -> str:
+    what = app.summary
+    return (f"{what} Of a video, frame by frame.\n\nEach of the names is a folder of pictures, a pattern such as 'left/*.png' or a "
+            "video file, and so may be --truth's. A frame starts from what its own pictures say, and where the other one hides it "
+            "from the labels of the frame before. The labels are the same in all frames.")
+
+
+def _run_all(sources: _Sources, shape: tuple[int, ...], output: Path, journal: Journal, workers: int, rate: float) -> int:
+    """Run what has not ended; how many frames have failed."""
+    kept, digest = _kept(sources, journal, output)
+    before = None if not kept else read_npy(output / f"{kept:04}" / "labels.npy", "labels", "leave resume out")
+    ones: list[_One] = []
+
+    def left() -> Iterator[Request]:
+        for one in sources:
+            if one.number > kept:
+                ones.append(one)
+                yield one.request
+
+    failed, rows, cols = 0, *shape
+    with tqdm(total=sources.count, initial=kept, desc="video", unit="frame", leave=False, disable=None) as bar:
+        for number, outcome in enumerate(in_order(left(), (rows, cols), _Save(output, kept + 1), workers, before)):
+            # What cannot be read any more has no request.
+            one = ones[number] if number < len(ones) else None
+            wrong = not isinstance(outcome, Done)
+            said, seconds, busy = (("", outcome.seconds, outcome.processor_seconds) if isinstance(outcome, Done)
+                                   else (str(outcome), 0.0, 0.0))
+            name = f"{kept + number + 1:04}"
+            digest = "" if one is None else one.digest(digest)
+            ended = Ended(name, [sources.asked.application, *(() if one is None else one.names)], digest, int(wrong), said,
+                          seconds, busy)
+            journal.add(ended)
+            failed += wrong
+            bar.update()
+            if wrong:
+                tqdm.write(ended.line)
+                digest = ""
+    failed += sources.count - len(journal.ended)
+    _write_page(sources, output, journal, rate)
+    return failed
+
+
+def _kept(sources: _Sources, journal: Journal, output: Path) -> tuple[int, str]:
+    """How many frames, from the first on, have ended well with the same request, and the digest of the last."""
+    kept, digest = 0, ""
+    for one in sources:
+        former = journal.ended.get(one.name)
+        there = (output / one.name / "labels.npy").is_file() and (output / SHOWN / f"{one.name}.png").is_file()
+        if former is None or former.code or not there or former.digest != (found := one.digest(digest)):
+            break
+        kept, digest = one.number, found
+    for name in [name for name in journal.ended if int(name) > kept]:
+        del journal.ended[name]
+    return kept, digest
+
+
+def _write_page(sources: _Sources, output: Path, journal: Journal, rate: float) -> None:
+    shown = [path for name, ended in sorted(journal.ended.items())
+             if not ended.code and (path := output / SHOWN / f"{name}.png").is_file()]
+    if shown:
+        write_film(shown, rate, output / FILM)
+    with replaced(output / INDEX) as file:
+        file.write(page(journal.reports(), sources.count, "Video", FILM if shown else "",
+                        lambda name: f"{SHOWN}/{name}.png").encode())
+
+
+@click.group(cls=Applications, made=video_command, only=lambda app: app.of_pictures)
+def video() -> None:
+    """Solve the frames of a video one after the other, and write a film of the answers."""
