@@ -52,8 +52,8 @@ def moving(frames: int, folder: Path) -> list[str]:
     """Words of a built-in video."""
     rows, cols = SIZE
     _run("demo-scene", "video", "--rows", rows, "--cols", cols, "--labels", 24, "--frames", frames, "-o", folder / "scene")
-    scene = folder / "scene"
-    return [str(scene / "left"), str(scene / "right"), "--labels", "24", "--truth", str(scene / "disparity"), "--truth-scale", "2048"]
+    left, right, truth = (str(folder / "scene" / name) for name in ("left", "right", "disparity"))
+    return [left, right, "--labels", "24", "--truth", truth, "--truth-scale", "2048"]
 
 
 def _run(*words: object) -> None:
