@@ -20,6 +20,7 @@ import numpy as np
 from click.testing import CliRunner
 from PIL import Image
 
+from mrfhw.applications.stereo.field import TUNED
 from mrfhw.applications.video import SWEEPS
 from mrfhw.cli import main as program
 from mrfhw.commands.machine_options import OneLineCommand
@@ -28,10 +29,11 @@ from studies.scene_jobs import published
 
 MANY = 500  # sweeps
 SIZE = (240, 320)
+STEP = 4  # columns from a frame to the next, of a panned picture
 
 
 def panned(data: Path, name: str, frames: int, folder: Path) -> list[str]:
-    """Words of a published pair of which each frame is a part, each a few columns farther. Raises ProblemError."""
+    """Words of a published pair of which each frame is a part, each STEP columns farther. Raises ProblemError."""
     words = published("stereo", data, name)
     for place, word in enumerate(words):
         if not Path(word).is_file():
@@ -40,7 +42,7 @@ def panned(data: Path, name: str, frames: int, folder: Path) -> list[str]:
         kept.mkdir()
         with Image.open(word) as picture:
             rows, cols = (min(have, want) for have, want in zip((picture.height, picture.width), SIZE, strict=True))
-            top, way = (picture.height - rows) // 2, picture.width - cols
+            top, way = (picture.height - rows) // 2, min(picture.width - cols, STEP * (frames - 1))
             for number in range(frames):
                 left = round(way * number / max(1, frames - 1))
                 picture.crop((left, top, left + cols, top + rows)).save(kept / f"{number + 1:04}.png")
@@ -81,9 +83,9 @@ def main(data: Path | None, scenes: str, frames: int, workers: int) -> None:
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
             words = moving(frames, folder) if data is None or name == "moving things" else panned(data, name, frames, folder)
-            for sweeps in (SWEEPS, MANY):
+            for sweeps, more in ((SWEEPS, []), (MANY, ["--first-sweeps", TUNED.first_sweeps])):
                 began = time.perf_counter()
-                _run("video", "stereo", *words, "--sweeps", sweeps, "--workers", workers, "-o", folder / "out")
+                _run("video", "stereo", *words, "--sweeps", sweeps, "--workers", workers, *more, "-o", folder / "out")
                 rate = frames / (time.perf_counter() - began)
                 bad, covered = measured(folder / "out")
                 shutil.rmtree(folder / "out")

@@ -126,8 +126,8 @@ def video_command(app: Application) -> click.Command:
         if "most_sweeps" in given_options():
             raise ProblemError(f"most-sweeps is {options['most_sweeps']}; a frame has as many sweeps as the others: give sweeps")
         asked = request_of(app, chosen_backend(backend, given_options()), chains, visit)
-        if "sweeps" not in asked.options:
-            asked = asked.with_options(sweeps=SWEEPS)
+        asked = asked.with_options(**{name: value for name, value in {"sweeps": SWEEPS, **app.of_video}.items()
+                                      if name not in asked.options})
         context = click.get_current_context()
         words = [context.params[name] for name in app.arguments[: 1 if app.in_time else None]]
         sources = _Sources(asked, app, words)

@@ -75,6 +75,7 @@ class Application:
     measures: what its truth measures, by name.
     in_time: 1 where the second picture is the one after the first in time, so that a video has one for each of its frames but the
     last; else 0.
+    of_video: options of a frame of a video by default, where they are others than a picture's.
     for_all: from the jobs of some frames of a video to the options by which one set of labels serves all of them; None where labels
     are never found from pictures.
     doubt: from measures to what makes the answer doubtful, one line; None where nothing does.
@@ -95,6 +96,7 @@ class Application:
     measures: Mapping[str, Measure] = field(default_factory=dict)
     doubt: Callable[[Mapping[str, float | None]], str | None] = _nothing
     in_time: int = 0
+    of_video: Mapping[str, Any] = field(default_factory=dict)
     for_all: Callable[[Sequence[Job]], dict[str, Any]] | None = None
     scene: SceneWriter | None = None
     scenes: Mapping[str, SceneWriter] = field(default_factory=dict)

@@ -46,6 +46,8 @@ WORTH = 200_000  # label evaluations that are done in earnest, where asked for
 
 # What is not drawn, and why.
 SKIPPED = {("batch",): "its lines are those of run, in other processes; what it refuses has test_batch.py",
+           **dict.fromkeys((("video", verb) for verb in ("stereo", "motion", "segment", "denoise")),
+                           "its frames are those of run, in other processes; what it refuses has test_video.py"),
            ("diagnose",): "all that it takes beside the machine is an address, whose faults test_mistakes.py and link's tests have",
            ("help",): "it takes words alone, which test_options.py has"}
 
@@ -75,7 +77,8 @@ WORDS = {
     "probability_floor": ["power_of_two", "integer"], "backend": ["float", "model", "rtl", "abacus"],
     "listen": ["pty", "tcp://127.0.0.1:0", "tcp://127.0.0.1:99999", "tcp://[::1", "tcp://:x", "udp://a:1"],
     "name": ["icebreaker", "ulx3s-85f", "arty-a7-35", "tang-nano-9k", "spartan"],
-    "kind": ["chip", "axi"], "application": ["stereo", "motion", "segment", "denoise"], "what": [*reproduce.FIGURES, "all"],
+    "kind": ["chip", "axi"], "application": ["stereo", "motion", "segment", "denoise", "video"],
+    "what": [*reproduce.FIGURES, "all"],
     "assignments": ["label_bits=8", "lanes=2", "mesh=1x1", "spes=2", "label_bits=" + "9" * 5000, "=", "label_bit=8", "sampler=cdf"],
     "cooling": ["1", "1:0.9", "8,4,2/2", "1e999", ":", "8,4/99999999999999999999", "0", "4" + ",4" * 300],
     "scenes": ["teddy", "venus", "none"], "data": ["here", "missing", "left.png", "\0", ""],

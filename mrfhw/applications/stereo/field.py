@@ -62,7 +62,7 @@ def stereo_problem(
 
 
 def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: int, edges: np.ndarray | None,
-              start: bool = True) -> First:
+              start: bool = True, sweeps: int | None = None) -> First:
     """Matching from left to right and from right to left, from which follows what `problem`'s final run samples.
 
     problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on start from the
@@ -70,7 +70,8 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: i
     get for their datum what the right picture shows there (no singleton where that is outside it); the others are seen in both
     pictures, and keep their own. Pixels that `problem` does not observe have no datum, whatever the right picture shows. Where
     `start` is False all pixels start from the labels that `run` says. Both keep what `run` keeps for its estimate. edges: weights
-    of the final run's field. `then` gives problem, run, doubt and the map "occluded".
+    of the final run's field. sweeps: of each way before; 0 for the paths alone, None for
+    `tuned.first_sweeps`. `then` gives problem, run, doubt and the map "occluded".
     """
     singleton1, singleton2, offsets = problem.singleton1, problem.singleton2, problem.offsets
     assert singleton1 is not None
@@ -94,9 +95,9 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: i
         last = dataclasses.replace(run, initial=labels) if start else run
         return {"problem": final, "run": last, "doubt": doubt, "maps": {"occluded": occluded}}
 
-    sweeps = tuned.first_sweeps
+    sweeps = tuned.first_sweeps if sweeps is None else sweeps
     return stage(Way(there, offsets), Way(returning, -offsets, mirror=True), 0, tuned.stiffness, then,
-                 Run(sweeps=sweeps, burn_in=sweeps // 2, seed=run.seed, estimate=run.estimate))
+                 Run(sweeps=sweeps, burn_in=sweeps // 2, seed=run.seed, estimate=run.estimate) if sweeps else None)
 
 
 def disparity_scale(labels: int, min_disparity: int) -> LabelScale:

@@ -31,7 +31,7 @@ __all__ = ["APPLICATION"]
 
 
 def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disparity: int | None, truth: Any, truth_scale: float,
-        mask: Any, data: str | None, one_way: bool, before: Any, given: Given, **others: Any) -> Job:
+        mask: Any, data: str | None, one_way: bool, first_sweeps: int | None, before: Any, given: Given, **others: Any) -> Job:
     """Check every option and read every file of a stereo problem. Raises ProblemError or ConfigError.
 
     left, right, truth, mask, before: paths or arrays. labels, min_disparity: without labels found from the pictures.
@@ -58,7 +58,8 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
     problem = stereo_problem(left_data, right_data, labels=labels, min_disparity=min_disparity, schedule=found.schedule,
                              observed=observed, shown=shown, **found.energy)
     two_ways = found.by_census and not one_way and not common.anneal
-    first = both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given) if two_ways else None
+    first = None if not two_ways else both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given,
+                                                first_sweeps)
     first = from_before(first, before, problem)
     return Job(
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
@@ -77,7 +78,7 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
         settings=found.settings("stereo", problem, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
                                 min_disparity=min_disparity, range_found=range_found,
                                 truth=None if truth is None else name_of(truth, "array"),
-                                truth_scale=truth_scale, both_ways=two_ways,
+                                truth_scale=truth_scale, both_ways=two_ways, first_sweeps=first_sweeps,
                                 before=None if before is None else name_of(before, "array"),
                                 unconfirmed=None if first is None else first.unconfirmed, **found.known.settings(mask)))
 
@@ -155,11 +156,14 @@ APPLICATION = Application(
         DATA, MASK,
         Option(name="one_way", type=bool, default=False,
                help="Do not match from right to left as well, to find what is hidden in RIGHT; nor does --anneal."),
+        Option(name="first_sweeps", type=int, rare=True, metavar="N", said=f"{stereo.TUNED.first_sweeps}",
+               help="Sweeps of each way of matching before; 0: paths alone say what is hidden."),
         BEFORE,
         Option(name="truth", file=True, metavar="DISPARITY", help="True disparities, a grey image; 0 where unknown."),
         Option(name="truth_scale", type=float, default=1.0, help="Grey value of one pixel of true disparity."),
         *READING),
-    common=common_options(stereo_problem, stereo.TUNED.found(stereo_problem)), for_all=_for_all, maps={"occluded": NOT_CONFIRMED},
+    common=common_options(stereo_problem, stereo.TUNED.found(stereo_problem)), for_all=_for_all, of_video={"first_sweeps": 20},
+    maps={"occluded": NOT_CONFIRMED},
     files={"disparity.pfm": _writes_disparity, "disparity.png": _writes_disparity_picture},
     measures={
         "bad_1": Measure("bad 1 px", "% of the pixels of known truth", 2),
