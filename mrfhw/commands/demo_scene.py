@@ -23,14 +23,14 @@ __all__ = ["command"]
 
 def _scenes() -> dict[str, SceneWriter]:
     """Of the applications that can be imported."""
-    found = {}
+    found, others = dict[str, SceneWriter](), dict[str, SceneWriter]()
     for name in names():
         with contextlib.suppress(ProblemError):
             app = application(name)
             if app.scene is not None:
                 found[name] = app.scene
-            found |= app.scenes
-    return found
+            others |= app.scenes
+    return found | others
 
 
 def _write(application: str, rows: int, cols: int, seed: int, output: Path, **options: Any) -> None:
