@@ -85,7 +85,7 @@ def check_result(found: Result, problem: Problem, run: Run, lmem: tuple[int, ...
     if found.counts is not None:
         check_array("counts", found.counts, Holds((*grid, problem.labels), 0, run.after_burn_in))
     if found.sums is not None:
-        check_array("sums", found.sums, Holds((*grid, 2), 0, top * run.after_burn_in if top else run.after_burn_in))
+        check_array("sums", found.sums, Holds((*grid, 2), 0, top * run.after_burn_in))
         check_array("sums", found.sums[..., 1], Holds(grid, 0, run.after_burn_in))
     if found.messages is not None:
         check_array("messages", found.messages, Holds((None, 3)))

@@ -233,10 +233,10 @@ class LogTiming:
 
     def holds(self) -> dict[str, Holds]:
         """What the arrays of `state` are."""
-        c, slots, most = self.config, len(self._pending), (1 << 62) - 1
+        c, slots = self.config, len(self._pending)
         return {"clock": Holds((2,), -1), "levels": Holds(self._levels.shape, 0, max(c.log_depth, c.hub_depth)),
                 "served": Holds(self._served.shape, 0, c.hub_fan_in - 1), "network": Holds(self._state.shape),
-                "stalled": Holds(self._stalled.shape, 0, 1), "pending_cycle": Holds((slots,), 0, most),
+                "stalled": Holds(self._stalled.shape, 0, 1), "pending_cycle": Holds((slots,)),
                 "pending": Holds(self._pending.shape, 0, 1),
                 "packers": Holds(self._packers.shape, 0, max(len(self._levels), c.line_messages))}
 

@@ -236,20 +236,21 @@ WINDOWS = ("--mesh", "1x1")
 
 @pytest.mark.tools
 @RUN_KILLED_RESUMED
-@pytest.mark.parametrize(("backend", "more"), [
-    ("rtl", ()), ("model", WINDOWS), *(pytest.param(*case, marks=pytest.mark.long) for case in (
-        ("tcp", ()), ("cpu", ()), ("model", SHARED), ("float", ()), ("events?cutoff=8&region=3x2", ("--estimate", "last")),
-        ("rtl", SHARED)))])
-def test_kills_of_other_backends(tmp_path, backend, more):
+@pytest.mark.parametrize(("backend", "more", "kills"), [
+    ("rtl", (), 2), ("model", WINDOWS, 2), ("tcp", (), 2), ("cpu", (), 2),
+    *(pytest.param(*case, marks=pytest.mark.long) for case in (
+        ("rtl", (), 20), ("tcp", (), 20), ("cpu", (), 20), ("model", SHARED, 2), ("float", (), 2), ("rtl", SHARED, 2),
+        ("events?cutoff=8&region=3x2", ("--estimate", "last"), 2)))])
+def test_kills_of_other_backends(tmp_path, backend, more, kills):
     """A board stays as it is when the host's program dies: it may still run, and send answers that nobody reads."""
     with board("tcp://127.0.0.1:0", *TINY_OPTIONS) if backend == "tcp" else contextlib.nullcontext() as found:
-        kills_equal_one_run(tmp_path, found.address if found else backend, 2, more)
+        kills_equal_one_run(tmp_path, found.address if found else backend, kills, more)
 
 
 def kills_equal_one_run(tmp_path: Path, backend: str, kills: int, more: tuple[str, ...] = ()) -> None:
     on_board = backend.startswith("tcp")
     problem = small_problem() if on_board else whole("table")
-    save_problem(tmp_path / "field.npz", problem, Run(sweeps=120, burn_in=50, seed=6))
+    save_problem(tmp_path / "field.npz", problem, Run(sweeps=60 * kills, burn_in=50, seed=6))
     machine = TINY_OPTIONS if on_board else ["--mesh", "2x2", "--spus", "1", "--tile-rows", "8", "--tile-cols", "8"]
     options = [*machine, "--backend", backend, "--no-report", *more]
     result = CliRunner().invoke(main, ["run", "problem", str(tmp_path / "field.npz"), *options, "-o", str(tmp_path / "whole")])
