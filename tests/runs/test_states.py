@@ -129,6 +129,7 @@ def test_numbers_are_checked(kept: Any, tmp_path: Path, names: tuple[str, ...], 
 
 def test_what_the_log_s_network_holds_goes_together(tmp_path: Path) -> None:
     """Arrays that are in their limits one by one, and would have the loop index by a cycle that is not there."""
+    from mrfhw.twin.log_timing import _COUNT, _NOW
     from mrfhw.twin.machine import Machine
 
     config, problem, run = dataclasses.replace(SMALL, counter_bits=1), whole("constant"), Run(sweeps=9)
@@ -141,3 +142,9 @@ def test_what_the_log_s_network_holds_goes_together(tmp_path: Path) -> None:
                          ("network", lambda array: array * 0 + 10**6)):
         with pytest.raises(ProblemError, match="the state of the log's network is none of this machine"):
             Machine(config, problem, run).restore(dataclasses.replace(state, more={**state.more, name: change(state.more[name])}))
+    # More that are on their way than there is room for, each of them in time.
+    network = state.more["network"].copy()
+    network[_COUNT] = len(state.more["pending_cycle"]) + 1
+    more = {**state.more, "network": network, "pending_cycle": np.full_like(state.more["pending_cycle"], network[_NOW] + 1)}
+    with pytest.raises(ProblemError, match="the state of the log's network is none of this machine"):
+        Machine(config, problem, run).restore(dataclasses.replace(state, more=more))
