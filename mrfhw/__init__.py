@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from mrfhw.system.errors import ProblemError
 
 __all__ = ["Answer", "Channel", "Client", "Config", "ConfigError", "Denoised", "Disparity", "Look", "Motion", "Problem",
-           "ProblemError", "Request", "Schedule", "Segmentation", "Session", "batch", "denoise", "motion", "run", "segment", "solve",
-           "stereo"]
+           "ProblemError", "Request", "Schedule", "Segmentation", "Session", "batch", "denoise", "motion", "run", "segment",
+           "solve", "stereo"]
 
 IMPORTED = time.time()  # seconds since 1970: modules on disk that are newer may not be those that run
 

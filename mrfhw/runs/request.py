@@ -223,8 +223,9 @@ def _encoded(value: Any, name: str, arrays: dict[str, np.ndarray], dtypes: bool 
     if isinstance(value, os.PathLike):
         return {"path": os.fspath(value)}
     if isinstance(value, Enclosed):
-        arrays[name] = value.content
-        return {"file": {"array": name, "called": value.name}}
+        part = f"{name}.content"
+        arrays[part] = value.content
+        return {"file": {"array": part, "called": value.name}}
     if isinstance(value, Config):
         return {"machine": value.to_dict()}
     if isinstance(value, Problem):

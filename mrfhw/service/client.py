@@ -84,7 +84,8 @@ class Client:
             parts, host, port = urlsplit(""), None, None
         if not self._path and (parts.scheme not in ("http", "https") or not host):
             raise ProblemError(f"server is {url!r:.80}; it is http://HOST:PORT, https://HOST:PORT or unix:PATH: give such")
-        self._scheme, self._host, self._port, self._base = parts.scheme, host or "", port, parts.path.rstrip("/")
+        self._scheme, self._host, self._port = parts.scheme, host or "", port
+        self._base = "" if self._path else parts.path.rstrip("/")  # of a proxy
         self._certificate = certificate
 
     def __repr__(self) -> str:

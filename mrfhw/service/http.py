@@ -35,7 +35,6 @@ from mrfhw.service.parcel import checked
 from mrfhw.service.queue import STATES, Ask, Job, Queue, Refused
 from mrfhw.service.tokens import Token
 from mrfhw.system.errors import ProblemError
-from mrfhw.system.files import said
 
 __all__ = ["Limits", "Service"]
 
@@ -352,7 +351,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 
 async def _disk(request: Request, error: Exception) -> Response:
-    why = said(error) if isinstance(error, OSError) and not error.filename else getattr(error, "strerror", None) or str(error)
+    why = getattr(error, "strerror", None) or str(error)
     return _error(507, f"the service cannot keep it now ({why}); what it has kept stays: send it again later")
 
 

@@ -8,6 +8,7 @@ import errno
 import fcntl
 import ipaddress
 import os
+import signal
 import socket
 import stat
 from collections.abc import Callable, Iterator
@@ -157,9 +158,11 @@ def serve(folder: Path, settings: Settings, say: Callable[[str], object]) -> Non
             port, host = listening.getsockname()[1], f"[{address.host}]" if ":" in address.host else address.host
             where = f"{'https' if settings.certificate else 'http'}://{host}:{port}"
         server = uvicorn.Server(config)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # uvicorn ends in order, and then raises the signal again
         say(f"serving {where} from {folder}, {settings.workers} workers{again}")
         try:
-            asyncio.run(server.serve(sockets=[listening]))
+            with contextlib.suppress(KeyboardInterrupt):
+                asyncio.run(server.serve(sockets=[listening]))
         finally:
             if address.path is not None:
                 address.path.unlink(missing_ok=True)
