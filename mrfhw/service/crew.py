@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _LOOK = 1.0  # seconds between two looks whether an idle worker is there
 _PAUSE = 5.0  # seconds without a new job after this computer could not do one
+_START_SECONDS = 300.0  # until a worker is ready
 _LINE = 1 << 20  # bytes of a line of a worker
 _START = "from mrfhw.service.work import main; main()"
 
@@ -119,6 +120,14 @@ class Crew:
             sys.executable, "-c", _START, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             env=environment, cwd="/", limit=_LINE)
         self._processes[place.number], place.pid = process, process.pid
+        assert process.stdout is not None
+        is_ready = b""
+        with contextlib.suppress(TimeoutError):
+            # What it imports takes long on a busy computer, and is no part of a job.
+            is_ready = await asyncio.wait_for(process.stdout.readline(), _START_SECONDS)
+        if not is_ready:
+            self._kill(place)
+            await process.wait()
         return process
 
     async def _at(self, place: Place) -> None:
@@ -128,10 +137,12 @@ class Crew:
             while True:
                 if process is None or process.returncode is not None:
                     if process is not None:
+                        await process.wait()
                         await asyncio.sleep(0.1)  # one that cannot start is not started all the time
                     process = await self._started(place)
+                    continue
                 work = self._work
-                lease = await self._asked(self._queue.lease) if self._queue.has_work() else None
+                lease = await self._asked(self._queue.lease) if await self._asked(self._queue.has_work) else None
                 if lease is None:
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(work.wait(), _LOOK)
@@ -141,9 +152,8 @@ class Crew:
                     await self._do(place, process, lease)
         finally:
             self._kill(place)
-            place.pid = None
-            if process is not None:
-                await process.wait()
+            if place.number in self._processes:
+                await self._processes[place.number].wait()
 
     async def _do(self, place: Place, process: asyncio.subprocess.Process, lease: Lease) -> None:
         place.job, place.at, place.since = lease.job.id, (0, 0), time.time()
@@ -178,7 +188,10 @@ class Crew:
                 continue
             if "done" in said:
                 made = queue.place(lease.job) / f"work-{lease.token}" / "out"
-                if await self._asked(queue.store, lease, made, said["done"]):
+                stored = await self._asked(queue.store, lease, made, said["done"])
+                if stored is None:
+                    await self._asked(queue.give_back, lease)
+                elif stored:
                     self.trouble = None
             elif "failed" in said:
                 await self._asked(queue.fail, lease, said["failed"])

@@ -1,7 +1,7 @@
 """A worker: a process that does one job after the other as it is told through its standard input, and ends when that does.
 
-It is told {"request": FILE, "work": FOLDER, "report": BOOL}, a line each, and says lines: {"at": [DONE, TOTAL]} every second
-while it works, then {"done": NAMES} of the files in FOLDER/out, which are on the disk; {"failed": LINE} for what cannot be; or
+It is told {"request": FILE, "work": FOLDER, "report": BOOL}, a line each, and says lines: {"ready": true} when it
+has begun, {"at": [DONE, TOTAL]} every second while it works, then {"done": NAMES} of the files in FOLDER/out, which are on the disk; {"failed": LINE} for what cannot be; or
 {"back": LINE} where this computer cannot do it now.
 """
 
@@ -111,6 +111,7 @@ def main() -> None:
     os.dup2(nothing, 1)
     tasks: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_told, args=(tasks,), daemon=True).start()
+    voice.say(ready=True)
     while True:
         task, progress, ended = tasks.get(), _Progress(), threading.Event()
 

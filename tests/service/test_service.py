@@ -24,7 +24,6 @@ from PIL import Image
 
 import mrfhw
 from mrfhw.cli import main
-from mrfhw.service.http import Service
 from mrfhw.service.openapi import description
 from mrfhw.service.parcel import enclosing
 from mrfhw.system.errors import ProblemError
@@ -300,6 +299,8 @@ def test_hostile_names_and_words(service: Served, tmp_path: Path) -> None:
 @REFUSED
 def test_the_description_is_whole(service: Served) -> None:
     """Its routes are those of the application, and answers have the fields that it says."""
+    from mrfhw.service.http import Service
+
     status, data = service.asked("GET", "/openapi.json")
     found = json.loads(data)
     assert status == 200
