@@ -1,8 +1,8 @@
 """A worker: a process that does one job after the other as it is told through its standard input, and ends when that does.
 
-It is told {"request": FILE, "work": FOLDER, "report": BOOL}, a line each, and says lines: {"ready": true} when it
-has begun, {"at": [DONE, TOTAL]} every second while it works, then {"done": NAMES} of the files in FOLDER/out, which are on the disk; {"failed": LINE} for what cannot be; or
-{"back": LINE} where this computer cannot do it now.
+It is told {"request": FILE, "work": FOLDER, "report": BOOL}, a line each, and says lines: {"ready": true} when it has begun;
+{"at": [DONE, TOTAL]} every second while it works; then {"done": NAMES} of the files in FOLDER/out, which are on the disk,
+{"failed": LINE} for what cannot be, or {"back": LINE} where this computer cannot do it now.
 """
 
 from __future__ import annotations
