@@ -2,7 +2,8 @@
 
 What stands here is the public interface. `mrfhw.stereo`, `motion`, `segment` and `denoise` take pictures as arrays, Pillow
 images or files; `solve` takes any field, a `Problem`; `Session` samples one some sweeps at a time; `run` and `batch` take what is
-asked as a `Request`. They give an `Answer`: labels, their uncertainty, convergence, `save(folder)`.
+asked as a `Request`. They give an `Answer`: labels, their uncertainty, convergence, `save(folder)`. A `Client` has a `Request` done
+by a service elsewhere.
 
     import mrfhw
 
@@ -52,10 +53,12 @@ if TYPE_CHECKING:
     from mrfhw.machine.config import Config, ConfigError
     from mrfhw.runs.chains import Look
     from mrfhw.runs.request import Request
+    from mrfhw.service.client import Client
     from mrfhw.system.errors import ProblemError
 
-__all__ = ["Answer", "Channel", "Config", "ConfigError", "Denoised", "Disparity", "Look", "Motion", "Problem", "ProblemError",
-           "Request", "Schedule", "Segmentation", "Session", "batch", "denoise", "motion", "run", "segment", "solve", "stereo"]
+__all__ = ["Answer", "Channel", "Client", "Config", "ConfigError", "Denoised", "Disparity", "Look", "Motion", "Problem",
+           "ProblemError", "Request", "Schedule", "Segmentation", "Session", "batch", "denoise", "motion", "run", "segment",
+           "solve", "stereo"]
 
 IMPORTED = time.time()  # seconds since 1970: modules on disk that are newer may not be those that run
 
@@ -70,6 +73,7 @@ _HOMES = {
     "Session": "mrfhw.applications.session", "ProblemError": "mrfhw.system.errors", "Problem": "mrfhw.field.problem",
     "Schedule": "mrfhw.field.schedule", "Channel": "mrfhw.field.terms", "Config": "mrfhw.machine.config",
     "ConfigError": "mrfhw.machine.config", "Look": "mrfhw.runs.chains", "Request": "mrfhw.runs.request",
+    "Client": "mrfhw.service.client",
 }
 
 

@@ -40,6 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bridges", type=int, default=1, help="Runs of random frames through a bridge, of each size.")
     parser.addoption("--every-stage", action="store_true", help="A register stage more in every part of a machine, one by one.")
     parser.addoption("--waves", type=Path, metavar="DIR", help="Where waveforms of benches go, one a test (python -m sim).")
+    parser.addoption("--chaos-jobs", type=int, default=1000, help="Jobs of the long run of a service that is killed.")
+    parser.addoption("--chaos-workers", type=int, default=50, help="Workers that are killed meanwhile.")
+    parser.addoption("--chaos-services", type=int, default=10, help="How often the service itself is.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
 
 

@@ -15,13 +15,14 @@ import mrfhw
 from mrfhw.backends.registry import AUTO, BACKENDS, backend_type
 from mrfhw.field.given import NUMBER_MAX, short, whole_number
 from mrfhw.field.problem import SEEDS, Problem, problem_of
-from mrfhw.field.records import Record, Recorded, read_record
+from mrfhw.field.records import LIMIT_BYTES, Record, Recorded, read_record
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.registry import application
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.manifest import config_from_options, split_options
 from mrfhw.runs.choice import check_useful, chosen_backend
+from mrfhw.runs.enclosed import Enclosed
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["Machine", "Request", "counted"]
@@ -132,15 +133,20 @@ class Request(Recorded):
             "options": stated, "given": sorted(machine), "machine": None if config is None else Derived.of(config).digest}, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Request:
-        """The request in a file that `save` wrote. Raises ProblemError in one line."""
-        held = read_record(path, "request", lambda record: _check_spoken_of(record, path))
+    def load(cls, path: str | os.PathLike[str], *, limit: int = LIMIT_BYTES) -> Request:
+        """The request in a file that `save` wrote. Raises ProblemError in one line.
+
+        limit: bytes that its arrays may have together; more is refused before any of them is read.
+        """
+        held = read_record(path, "request", lambda record: _check_spoken_of(record, path), limit=limit)
         try:
             found = held.scalars
             options = {name: _decoded(value, held.arrays, path) for name, value in found["options"].items()}
             return cls(found["application"], backend=found["backend"], chains=found["chains"], visit=found["visit"],
                        machine=_decoded(found["machine"], held.arrays, path), **options)
-        except (KeyError, TypeError, AttributeError) as error:
+        except ProblemError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ProblemError(f"{path} is no whole request ({type(error).__name__}: {str(error)[:60]}): give a file that "
                                "Request.save wrote") from None
 
@@ -203,6 +209,8 @@ def _content(value: Any) -> Any:
     """What a file has, in place of its path."""
     if isinstance(value, (list, tuple)):
         return [_content(one) for one in value]
+    if isinstance(value, Enclosed):
+        return value.content
     if isinstance(value, (str, os.PathLike)) and Path(value).is_file():
         return np.frombuffer(Path(value).read_bytes(), np.uint8)
     return value
@@ -219,6 +227,10 @@ def _encoded(value: Any, name: str, arrays: dict[str, np.ndarray], dtypes: bool 
         return value
     if isinstance(value, os.PathLike):
         return {"path": os.fspath(value)}
+    if isinstance(value, Enclosed):
+        part = f"{name}.content"
+        arrays[part] = value.content
+        return {"file": {"array": part, "called": value.name}}
     if isinstance(value, Config):
         return {"machine": value.to_dict()}
     if isinstance(value, Problem):
@@ -258,6 +270,8 @@ def _decoded(held: Any, arrays: Mapping[str, np.ndarray], path: object) -> Any:
     (kind, value), = held.items()
     if kind == "path":
         return Path(value)
+    if kind == "file":
+        return Enclosed(value["called"], arrays[value["array"]])
     if kind == "machine":
         return Config.from_dict(value)
     if kind == "several":

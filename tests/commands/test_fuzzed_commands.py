@@ -49,6 +49,9 @@ SKIPPED = {("batch",): "its lines are those of run, in other processes; what it 
            **dict.fromkeys((("video", verb) for verb in ("stereo", "motion", "segment", "denoise")),
                            "its frames are those of run, in other processes; what it refuses has test_video.py"),
            ("diagnose",): "all that it takes beside the machine is an address, whose faults test_mistakes.py and link's tests have",
+           ("serve",): "it goes on until it is ended; what it refuses has test_service.py",
+           **{("submit", name): "its options are those of run, which go to a service; what it refuses has test_service.py"
+              for name in ("stereo", "motion", "segment", "denoise", "problem")},
            ("help",): "it takes words alone, which test_options.py has"}
 
 INTEGERS = ["-1", "0", "1", "2", "3", "7", "8", "16", "63", "64", "255", "2147483647", "2147483648", "-2147483649", "4294967296",
