@@ -16,7 +16,8 @@ __all__ = ["LAZY", "main"]
 LAZY = {"batch": "mrfhw.commands.batch", "board": "mrfhw.commands.board", "build": "mrfhw.commands.build",
         "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose",
         "estimate": "mrfhw.commands.estimate", "export": "mrfhw.commands.export",
-        "generate": "mrfhw.generate", "help": "mrfhw.commands.help", "report": "mrfhw.commands.report",
+        "generate": "mrfhw.generate", "help": "mrfhw.commands.help", "plan": "mrfhw.commands.plan",
+        "report": "mrfhw.commands.report",
         "run": "mrfhw.commands.applications:run", "verify": "mrfhw.commands.applications:verify"}
 
 

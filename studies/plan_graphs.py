@@ -3,7 +3,7 @@
 python -m studies.plan_graphs [--seeds 11,12 --seconds 1]
 
 A line for each graph: the program's interval, whether it is proven the least, and by how many percent others are longer. The last
-ones are averages and largest values. For clusters on twelve stream programs Udupa (2009) reports 9.05 and 12.81 % on average on two
+ones are averages and largest values. Published for clusters on twelve stream programs are 9.05 and 12.81 % on average on two
 devices, at most 60.18 %.
 """
 
