@@ -126,7 +126,7 @@ def plan_command(app: Application) -> click.Command:
         click.option("--pictures", type=int, default=100, show_default=True, metavar="N",
                      help="Pictures, of which the time is told."),
         click.option("--no-report", is_flag=True, help="Without figures and pages, as of run."),
-        click.option("--json", "as_json", type=click.Path(path_type=Path), metavar="FILE", help="Write the plan as JSON as well."))))
+        click.option("--json", "as_json", type=click.Path(path_type=Path), metavar="FILE", help="Write the plan as JSON, too."))))
 
 
 def measured(request: Request, page: bool) -> Profile:
