@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import statistics
 import tempfile
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from mrfhw.analysis.answer import analyse
@@ -26,27 +27,32 @@ THEN = "then"
 
 @dataclass(frozen=True)
 class Timed:
-    """One run. seconds: of each stage that it has, and of THEN. sweeps: of each chain that was sampled. process: that did it."""
+    """One run. seconds: of each stage that it has, and of THEN. sweeps: of each chain that was sampled. process: that did it.
+    busy: its processor seconds."""
 
     seconds: dict[str, float]
     sweeps: int
     process: int
+    busy: float
 
 
 @dataclass(frozen=True)
 class Profile:
-    """seconds: medians of each stage, one processor each. runs: they are of. at_once: processes that ran side by side."""
+    """seconds: medians of each stage, one processor each. runs: they are of. at_once: processes that ran side by side. then:
+    seconds of THEN. busy: processor seconds of a run, in the median, which other programs change little."""
 
     seconds: dict[str, float]
     sweeps: int
     runs: int
     at_once: int
-    then: float = field(default=0.0)
+    then: float = 0.0
+    busy: float = 0.0
 
 
 def once(task: tuple[Request, bool]) -> Timed:
     """One run of a request, in this process, whose answer is written and thrown away. task: with whether there is a page."""
     request, page = task
+    began = time.process_time()
     with timed() as parts, tempfile.TemporaryDirectory() as folder:
         with part("read"), Runner(request, add_up=True) as runner:
             runner.prepare()
@@ -60,7 +66,7 @@ def once(task: tuple[Request, bool]) -> Timed:
     sampling = parts.pop("sampling")
     parts["sample"] = sampling - parts.get("first", 0.0)
     parts["read"] -= sampling + parts.get("range", 0.0)
-    return Timed(parts, found.job.run.sweeps, os.getpid())
+    return Timed(parts, found.job.run.sweeps, os.getpid(), time.process_time() - began)
 
 
 def profiled(request: Request, at_once: int, runs: int, page: bool = True,
@@ -82,4 +88,5 @@ def profiled(request: Request, at_once: int, runs: int, page: bool = True,
         ended(done, total)
     seconds = {name: statistics.median(one.seconds[name] for one in counted) for name in counted[0].seconds}
     then = seconds.pop(THEN, 0.0)
-    return Profile({name: seconds[name] for name in STAGES if name in seconds}, counted[0].sweeps, len(counted), at_once, then)
+    return Profile({name: seconds[name] for name in STAGES if name in seconds}, counted[0].sweeps, len(counted), at_once, then,
+                   statistics.median(one.busy for one in counted))
