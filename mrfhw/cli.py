@@ -17,8 +17,9 @@ LAZY = {"batch": "mrfhw.commands.batch", "board": "mrfhw.commands.board", "build
         "demo-scene": "mrfhw.commands.demo_scene", "diagnose": "mrfhw.commands.diagnose",
         "estimate": "mrfhw.commands.estimate", "export": "mrfhw.commands.export",
         "generate": "mrfhw.generate", "help": "mrfhw.commands.help", "report": "mrfhw.commands.report",
-        "run": "mrfhw.commands.applications:run", "serve": "mrfhw.commands.serve", "submit": "mrfhw.commands.submit",
-        "verify": "mrfhw.commands.applications:verify", "video": "mrfhw.commands.video:video"}
+        "plan": "mrfhw.commands.plan", "run": "mrfhw.commands.applications:run", "serve": "mrfhw.commands.serve",
+        "submit": "mrfhw.commands.submit", "verify": "mrfhw.commands.applications:verify",
+        "video": "mrfhw.commands.video:video"}
 
 
 class MainGroup(OneLineGroup):

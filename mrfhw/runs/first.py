@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Callable
 
 from mrfhw.backends import plan as backends
-from mrfhw.jobs.job import START_FOUND, Job, energy_settings
+from mrfhw.jobs.job import START_FOUND, First, Job, energy_settings
+from mrfhw.system.parts import part
 
 __all__ = ["prepared"]
 
@@ -16,15 +17,21 @@ def prepared(backend: str, job: Job, visit: int | None = None, progress: Callabl
     there are."""
     if job.first is None:
         return job
-    results, finished, total = [], 0, sum(run.sweeps for _, run in job.first.runs)
-    for problem, run in job.first.runs:
+    with part("first"):
+        return _prepared(backend, job, job.first, visit, progress)
+
+
+def _prepared(backend: str, job: Job, first: First, visit: int | None, progress: Callable[[int, int], object] | None) -> Job:
+    results, finished, total = [], 0, sum(run.sweeps for _, run in first.runs)
+    for problem, run in first.runs:
         def advance(done: int, before: int = finished) -> None:
             if progress is not None:
                 progress(before + done, total)
 
         results.append(backends.solve(backend, job.config, problem, run, advance, visit=visit))
         finished += run.sweeps
-    changes = job.first.then(results)
+    with part("then"):
+        changes = first.then(results)
     for result in results:
         result.counts = result.sums = None  # as large as the field's own, and not needed any more
     changed = dataclasses.replace(job, **changes, first=None, prior=tuple(results))

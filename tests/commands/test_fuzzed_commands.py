@@ -22,7 +22,7 @@ from mrfhw import generate
 from mrfhw.applications.stereo.field import stereo_problem
 from mrfhw.backends.plan import Plan
 from mrfhw.cli import MainGroup
-from mrfhw.commands import application, board, build, export
+from mrfhw.commands import application, board, build, export, plan
 from mrfhw.field.problem import Run
 from mrfhw.generation.files import manifest
 from mrfhw.machine.config import Config
@@ -66,7 +66,7 @@ PLACES = ["new", "new/below", "here", "here/deeper/down", "left.png", "left.png/
 FILES = ["left.png", "right.png", "field.npz", "machine.json", "colour.png", "wide.tiff", "floats.tiff", "flow.flo", "text.png",
          "empty.png",
          "missing.png", ".", "pipe", "/dev/null", "/dev/zero", "/proc/self/mem", "", "\0", "a\nb", "é.png", "\udcff", "x" * 300]
-FILE_NAMES = {"left", "right", "first", "second", "image", "mask", "truth", "records", "file", "machine", "resume"}
+FILE_NAMES = {"as_json", "left", "right", "first", "second", "image", "mask", "truth", "records", "file", "machine", "resume"}
 # Words that options of text take, beside wrong ones.
 WORDS = {
     "singleton": ["absolute", "squared", "potts"], "doubleton": ["absolute", "squared", "potts"], "initial": ["random", "minimum"],
@@ -79,6 +79,7 @@ WORDS = {
     "preset": ["default", "smallest", "paper-16x1", "icebreaker", "huge"], "sampler": ["race", "cdf"],
     "probability_floor": ["power_of_two", "integer"], "backend": ["float", "model", "rtl", "abacus"],
     "listen": ["pty", "tcp://127.0.0.1:0", "tcp://127.0.0.1:99999", "tcp://[::1", "tcp://:x", "udp://a:1"],
+    "boards": ["icebreaker", "ulx3s-85f", "arty-a7-35", "serial:///dev/none", "udp://", "sim://", "none"],
     "name": ["icebreaker", "ulx3s-85f", "arty-a7-35", "tang-nano-9k", "spartan"],
     "kind": ["chip", "axi"], "application": ["stereo", "motion", "segment", "denoise", "video"],
     "what": [*reproduce.FIGURES, "all"],
@@ -95,7 +96,8 @@ RIGHT = {
     ("asic",): [], ("estimate",): ["--preset", "smallest"],
     ("report",): [],
     ("reproduce",): ["table-3.2", "--scene", "teddy"], ("scaling",): [], ("statistics",): ["--draws", "1"],
-    **{(group, verb): [*given, *SHORT] for group in ("run", "verify") for verb, given in (
+    **{(group, verb): [*given, *SHORT, *(("--clock", "50") if group == "plan" else ())]
+       for group in ("plan", "run", "verify") for verb, given in (
         ("stereo", ["left.png", "right.png", "--labels", "5"]), ("motion", ["left.png", "right.png", "--vectors", "3x3"]),
         ("segment", ["left.png"]), ("denoise", ["left.png", "--levels", "8"]),
         ("problem", ["field.npz"]))},
@@ -199,6 +201,7 @@ def _stop_long_work(monkeypatch, earnest):
     monkeypatch.setattr(build.Flow, "files", stop)
     monkeypatch.setattr(generate, "generate", lambda config, top, driver: stop(top.ports(config), top.memory_port(config)))
     monkeypatch.setattr(export, "load_image", stop)
+    monkeypatch.setattr(plan, "measured", stop)
     monkeypatch.setattr(statistics_table, "rows", stop)
     monkeypatch.setattr(bench, "measured", stop)
     monkeypatch.setattr(scaling, "measure", stop)

@@ -26,6 +26,7 @@ from mrfhw.pictures.images import name_of
 from mrfhw.pictures.numbers import Known, known_disparity
 from mrfhw.report.exchange import DISPARITY_UNIT, pfm_bytes, png_bytes
 from mrfhw.system.errors import ProblemError
+from mrfhw.system.parts import part
 
 __all__ = ["APPLICATION"]
 
@@ -46,7 +47,8 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
     finest, range_found, hidden, least = None, labels is None, GivenMask.of(mask), min_disparity
     if labels is None:
         finest, one, other, masks = Matching.finest_of(files, others, hidden)
-        min_disparity, labels = find_range(one, other, least, masks)
+        with part("range"):
+            min_disparity, labels = find_range(one, other, least, masks)
     min_disparity = min_disparity or 0
     found = Matching.of(tuned, stereo_problem, files, ("left picture", "right picture"),
                         others, data, label_machine("labels", labels) | squared_machine(others["doubleton"], labels), more, given,
