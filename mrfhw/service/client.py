@@ -28,7 +28,7 @@ __all__ = ["Client"]
 _OVER = ("done", "failed", "cancelled")
 _ANSWER_BYTES = 1 << 26  # of JSON
 _BLOCK = 1 << 20
-_TIMEOUT = 60.0  # seconds without a byte; a stream of events says something in less
+_TIMEOUT = 300.0  # seconds without a byte; a stream of events says something in less
 _PAUSE = 0.5  # seconds from one attempt to the next
 
 

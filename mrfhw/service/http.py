@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 import sqlite3
-import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,7 +128,7 @@ class Service:
                  hosts: frozenset[str] | None = None):
         self._queue, self._workers, self._limits, self._tokens, self._hosts = queue, workers, limits, tokens, hosts
         self._events: dict[str, asyncio.Event] = {}
-        self._reading = threading.Semaphore(1)  # one request at a time is in memory
+        self._reading = asyncio.Semaphore(1)  # one request at a time is in memory, and no thread waits for its turn
         self._crew: Crew | None = None
 
     @property
@@ -185,7 +184,8 @@ class Service:
         path = self._queue.incoming / secrets.token_hex(16)
         try:
             await self._spool(request, path)
-            application, digest = await asyncio.to_thread(self._read, path)
+            async with self._reading:
+                application, digest = await asyncio.to_thread(self._read, path)
             ask = Ask(owner=token.name, key=key or digest + ("" if report else "-plain"), digest=digest, application=application,
                       report=report, weight=weight)
             job, new = await asyncio.to_thread(self._queue.submit, ask, path)
@@ -221,14 +221,13 @@ class Service:
 
     def _read(self, path: Path) -> tuple[str, str]:
         """The application and the digest of the request in a file. Raises ProblemError for what is none."""
-        with self._reading:
-            try:
-                found = checked(mrfhw.Request.load(path, limit=self._limits.request_bytes))
-                return found.application, found.digest
-            except (ProblemError, ConfigError) as error:
-                raise Refused(400, str(error).replace(str(path), "the request")) from None
-            except MemoryError:
-                raise Refused(413, "the request takes more memory than there is: give smaller pictures or a window") from None
+        try:
+            found = checked(mrfhw.Request.load(path, limit=self._limits.request_bytes))
+            return found.application, found.digest
+        except (ProblemError, ConfigError) as error:
+            raise Refused(400, str(error).replace(str(path), "the request")) from None
+        except MemoryError:
+            raise Refused(413, "the request takes more memory than there is: give smaller pictures or a window") from None
 
     async def jobs(self, request: Request) -> Response:
         query = request.query_params

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mrfhw.jobs.registry import application, names
 from mrfhw.service.queue import Queue, Quota
 from mrfhw.service.tokens import Token
 from mrfhw.system.errors import ProblemError
@@ -141,6 +142,9 @@ def serve(folder: Path, settings: Settings, say: Callable[[str], object]) -> Non
     with alone(folder), contextlib.closing(Queue(folder, lease_seconds=settings.lease_seconds, deaths=settings.deaths,
                                                  quota=settings.quota)) as queue, _bound(address) as listening:
         taken = queue.take_back()
+        for name in names():  # which takes seconds, and who sends first does not wait for it
+            with contextlib.suppress(ProblemError):
+                application(name)
         hosts = None if address.path is not None else frozenset({"localhost", "127.0.0.1", "::1", address.host})
         service = Service(queue, settings.workers, limits=Limits(settings.request_bytes), tokens=settings.tokens, hosts=hosts)
         config = uvicorn.Config(service.app(), log_config=None, access_log=False, lifespan="on", http="h11", ws="none",
