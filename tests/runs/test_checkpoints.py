@@ -250,7 +250,7 @@ def test_kills_of_other_backends(tmp_path, backend, more, kills):
 def kills_equal_one_run(tmp_path: Path, backend: str, kills: int, more: tuple[str, ...] = ()) -> None:
     on_board = backend.startswith("tcp")
     problem = small_problem() if on_board else whole("table")
-    save_problem(tmp_path / "field.npz", problem, Run(sweeps=60 * kills, burn_in=50, seed=6))
+    save_problem(tmp_path / "field.npz", problem, Run(sweeps=80 + 20 * kills, burn_in=50, seed=6))
     machine = TINY_OPTIONS if on_board else ["--mesh", "2x2", "--spus", "1", "--tile-rows", "8", "--tile-cols", "8"]
     options = [*machine, "--backend", backend, "--no-report", *more]
     result = CliRunner().invoke(main, ["run", "problem", str(tmp_path / "field.npz"), *options, "-o", str(tmp_path / "whole")])
