@@ -5,8 +5,7 @@ A worker prepares a frame while the one before is sampled elsewhere, and waits f
 
 from __future__ import annotations
 
-import queue
-import threading
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -22,7 +21,7 @@ from mrfhw.jobs.job import Job
 from mrfhw.runs.request import Request
 from mrfhw.runs.runner import Runner
 from mrfhw.system.errors import ProblemError
-from mrfhw.system.workers import Worker
+from mrfhw.system.workers import Worker, driven
 
 __all__ = ["SWEEPS", "Done", "Then", "in_order", "labels_for_all"]
 
@@ -91,21 +90,6 @@ def _finish(task: tuple[Then, int]) -> Done:
     return Done(what, time.perf_counter() - began, time.process_time() - busy)
 
 
-def _until_it_fails(requests: Iterable[Request]) -> Iterator[tuple[int, Request | Exception]]:
-    """The requests by their numbers; what is raised instead of the next one is the last."""
-    number, each = 0, iter(requests)
-    while True:
-        try:
-            found: Request | Exception | None = next(each, None)
-        except Exception as error:
-            yield number, error
-            return
-        if found is None:
-            return
-        yield number, found
-        number += 1
-
-
 def in_order(requests: Iterable[Request], shape: tuple[int, int], then: Then, workers: int,
              before: np.ndarray | None = None) -> Iterator[Done | Exception]:
     """What `then` makes of the answer of each frame, in their order; of a frame that fails the exception.
@@ -118,52 +102,30 @@ def in_order(requests: Iterable[Request], shape: tuple[int, int], then: Then, wo
     A frame after one that failed starts from its own paths alone. The bits are those of `mrfhw.run` with `before`, the labels of
     the frame before, whatever the number of workers. When the iterator is closed, all processes are.
     """
-    waiting, lock, closing = _until_it_fails(requests), threading.Lock(), threading.Event()
-    last: list[Future[np.ndarray | None]] = [Future()]  # the labels of the frame that was taken last
-    last[0].set_result(before)
-    ended = queue.SimpleQueue[tuple[int, Any] | None]()
-    pool = [Worker(1) for _ in range(workers)]
+    def chained() -> Iterator[tuple[int, Request, Future[Any], Future[Any]]]:
+        """Each request with what will have the labels of the frame before, and what will have its own."""
+        former: Future[np.ndarray | None] = Future()
+        former.set_result(before)
+        for number, request in enumerate(requests):
+            own: Future[np.ndarray | None] = Future()
+            yield number, request, former, own
+            former = own
 
-    def done(worker: Worker, number: int, request: Request | Exception, former: Future[Any], own: Future[Any]) -> Any:
+    def done(worker: Worker, task: tuple[int, Request, Future[Any], Future[Any]]) -> Done:
+        number, request, former, own = task
         found = None
         try:
-            if isinstance(request, Exception):
-                raise request
             needs = worker.done(_begin, (request, shape))
             found = worker.done(_sample, former.result() if needs else None)
         finally:
             own.set_result(found)
-        return worker.done(_finish, (then, number))
+        finished: Done = worker.done(_finish, (then, number))
+        return finished
 
-    def drive(worker: Worker) -> None:
-        while not closing.is_set():
-            with lock:
-                number, request = next(waiting, (-1, None))
-                if request is None:
-                    break
-                former, last[0] = last[0], Future()
-                own = last[0]
-            try:
-                ended.put((number, done(worker, number, request, former, own)))
-            except Exception as error:
-                ended.put((number, error))
-        worker.end()
-        ended.put(None)
-
-    drivers = [threading.Thread(target=drive, args=(worker,), daemon=True) for worker in pool]
-    for driver in drivers:
-        driver.start()
-    early, next_one, left = dict[int, Any](), 0, len(drivers)
-    try:
-        while left or early:
+    early, next_one = dict[int, Any](), 0
+    with contextlib.closing(driven(done, chained(), workers)) as outcomes:
+        for number, outcome in outcomes:
+            early[number] = outcome
             while next_one in early:
                 yield early.pop(next_one)
                 next_one += 1
-            if left and (found := ended.get()) is not None:
-                early[found[0]] = found[1]
-            elif left:
-                left -= 1
-    finally:
-        closing.set()
-        for worker in pool:
-            worker.end()

@@ -19,11 +19,11 @@ __all__ = ["run", "verify"]
 class Applications(OneLineGroup):
     """A group with a command for each application, which is imported when it is asked for.
 
-    made: the command of an application. only: which applications have one.
+    made: the command of an application. only: which applications have one, None for all.
     """
 
     def __init__(self, *args: Any, made: Callable[[Application], click.Command],
-                 only: Callable[[Application], bool] = lambda app: True, **more: Any):
+                 only: Callable[[Application], bool] | None = None, **more: Any):
         super().__init__(*args, **more)
         self._made, self._only = made, only
 
@@ -31,6 +31,8 @@ class Applications(OneLineGroup):
         return [name for name in names() if self._has(name)]
 
     def _has(self, name: str) -> bool:
+        if self._only is None:
+            return True
         try:
             return self._only(application(name))
         except ProblemError:  # of one that cannot be imported, which get_command says
@@ -38,15 +40,12 @@ class Applications(OneLineGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Of one that cannot be imported, a command that says so. Raises click.UsageError for one that there is not."""
+        known = self.list_commands(ctx)
+        if cmd_name not in known:
+            raise click.UsageError(f"application is {cmd_name!r}; it must be one of {', '.join(known)}: choose one", ctx)
         try:
-            app = application(cmd_name)
-            if not self._only(app):
-                others = ", ".join(self.list_commands(ctx))
-                raise click.UsageError(f"application is {cmd_name!r}; it must be one of {others}: choose one", ctx)
-            return self._made(app)
+            return self._made(application(cmd_name))
         except ProblemError as error:
-            if cmd_name not in names():
-                raise click.UsageError(str(error), ctx) from None
             return _refused(cmd_name, error)
 
 

@@ -126,20 +126,20 @@ def video_command(app: Application) -> click.Command:
         if "most_sweeps" in given_options():
             raise ProblemError(f"most-sweeps is {options['most_sweeps']}; a frame has as many sweeps as the others: give sweeps")
         asked = request_of(app, chosen_backend(backend, given_options()), chains, visit)
-        asked = asked.with_options(**{name: value for name, value in {"sweeps": SWEEPS, **app.of_video}.items()
-                                      if name not in asked.options})
+        asked = asked.with_options(**{"sweeps": SWEEPS, **asked.options})
         context = click.get_current_context()
         words = [context.params[name] for name in app.arguments[: 1 if app.in_time else None]]
         sources = _Sources(asked, app, words)
         jobs = sources.jobs()
-        sources.asked = asked.with_options(**labels_for_all(jobs))
+        before = {} if jobs[0].first is None else app.of_video
+        sources.asked = asked.with_options(**{**before, **asked.options, **labels_for_all(jobs)})
         check_writable(output)
         output = output.absolute()
         with Journal(output / JOURNAL, resume) as journal:
             failed = _run_all(sources, jobs[0].problem.shape, output, journal, workers or processors(), rate)
         click.echo(f"{sources.count - failed} of {sources.count} frames are done" + (f", {failed} failed" if failed else "")
-                   + f": {output / INDEX}\nfew sweeps a frame are too few looks for R-hat: what {SWEEPS} sweeps say of a frame is "
-                   f"checked by mrfhw run {app.verb} on it")
+                   + f": {output / INDEX}\nof {asked.options['sweeps']} sweeps a frame no convergence is computed: mrfhw run "
+                   f"{app.verb} on a frame says how many it needs")
         context.exit(1 if failed else 0)
 
     made: Any = command

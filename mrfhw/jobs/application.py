@@ -75,7 +75,7 @@ class Application:
     measures: what its truth measures, by name.
     in_time: 1 where the second picture is the one after the first in time, so that a video has one for each of its frames but the
     last; else 0.
-    of_video: options of a frame of a video by default, where they are others than a picture's.
+    of_video: options of a frame of a video by default, where they are others than a picture's and something is sampled first.
     for_all: from the jobs of some frames of a video to the options by which one set of labels serves all of them; None where labels
     are never found from pictures.
     doubt: from measures to what makes the answer doubtful, one line; None where nothing does.

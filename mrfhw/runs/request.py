@@ -63,9 +63,9 @@ class Request(Recorded):
         self.backend = chosen_backend(backend, self.given)
 
     def with_options(self, **options: Any) -> Request:
-        """The same with other options, or more of them. Raises ProblemError."""
-        return Request(self.application, backend=self.backend, machine=self.machine, chains=self.chains, visit=self.visit,
-                       **{**self.options, **options})
+        """The same with other options, or more of them, or another machine. Raises ProblemError."""
+        own = {"backend": self.backend, "machine": self.machine, "chains": self.chains, "visit": self.visit}
+        return Request(self.application, **{**own, **self.options, **options})
 
     @property
     def _app(self) -> Any:

@@ -29,9 +29,8 @@ _AS_ARRAYS = ("1", "L", "RGB", "RGBA", "I;16", "I", "F")  # modes of Pillow whos
 def _changed(request: Request, change: Callable[[str, Any], Any], machine: Any) -> Request:
     """The request with other values in the place of its files."""
     files = application(request.application).of_files
-    options = {name: change(name, value) if name in files else value for name, value in request.options.items()}
-    return Request(request.application, backend=request.backend, machine=machine, chains=request.chains, visit=request.visit,
-                   **options)
+    options = {name: change(name, value) for name, value in request.options.items() if name in files}
+    return request.with_options(machine=machine, **options)
 
 
 def _is_word(name: str, value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pickle
 import queue
@@ -10,13 +11,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
 from mrfhw.system.processors import THREADS
 
-__all__ = ["Died", "Worker", "in_workers", "serve"]
+__all__ = ["Died", "Worker", "driven", "in_workers", "serve"]
 
 _START = "from mrfhw.system.workers import serve; serve()"
 
@@ -119,18 +120,34 @@ def in_workers(function: Callable[[Any], Any], tasks: Iterable[Any], workers: in
     Died is the outcome of a task whose process is gone; the others go on in a new one. When the iterator is closed, all processes
     are.
     """
-    waiting, ended = iter(enumerate(tasks)), queue.SimpleQueue[tuple[int, Any] | None]()
-    lock, closing = threading.Lock(), threading.Event()
+    return driven(lambda worker, task: worker.done(function, task), tasks, workers, threads)
+
+
+def driven(do: Callable[[Worker, Any], Any], tasks: Iterable[Any], workers: int,
+           threads: int = 1) -> Generator[tuple[int, Any], None, None]:
+    """As of `in_workers`, where a task is several of a process.
+
+    do: what is done with a process for a task, in a thread of this one.
+    tasks: each is taken when a process is free for it, one after the other; what is raised in place of the next one is an outcome,
+    the last.
+    """
+    waiting, ended = enumerate(tasks), queue.SimpleQueue[tuple[int, Any] | None]()
+    lock, closing, taken = threading.Lock(), threading.Event(), itertools.count()
     pool = [Worker(threads) for _ in range(workers)]
 
     def drive(worker: Worker) -> None:
         while not closing.is_set():
             with lock:
-                number, task = next(waiting, (-1, None))
-            if number < 0:
-                break
+                try:
+                    number, task = next(waiting)
+                    next(taken)
+                except StopIteration:
+                    break
+                except Exception as error:  # which ends the iterator
+                    ended.put((next(taken), error))
+                    break
             try:
-                ended.put((number, worker.done(function, task)))
+                ended.put((number, do(worker, task)))
             except Exception as error:
                 ended.put((number, error))
         worker.end()

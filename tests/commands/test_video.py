@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from mrfhw.applications.stereo.scene import stereo_scene, stereo_video
 from mrfhw.cli import main
 from mrfhw.pictures.frames import Frames
 from mrfhw.system.errors import ProblemError
+from mrfhw.system.workers import driven
 
 SAME = pytest.mark.claim("batches", "a frame of a video has the bits of mrfhw run with the labels of the frame before, whatever "
                          "the number of processes; what fails is one line, and what a kill left is gone on with")
@@ -189,6 +191,8 @@ def test_things_move_and_their_truth_is_exact() -> None:
     (("video", "stereo", "scene/left", "scene/right", "--rate", "0"), "rate is 0"),
     (("video", "stereo", "scene/left", "scene/right", "--labels", "300"), "labels is 300"),
     (("video", "stereo", "scene/left", "scene/right", "--before", "scene/left/0001.png"), "scene/left/0001.png is cut off"),
+    (("video", "chess", "scene/left"), "application is 'chess'; it must be one of stereo, motion, segment, denoise: choose one"),
+    (("run", *PAIR, "--first-sweeps", "-3"), "first-sweeps is -3; the limits are 0 to"),
     (("run", *PAIR, "--before", "none.npy"), "none.npy cannot be read"),
     (("run", *PAIR, "--before", "none.npy", "--one-way"), "before is none.npy"),
     (("run", *PAIR, "--before", "small.npy"), "small.npy has 3x2 values of uint8"),
@@ -200,6 +204,30 @@ def test_one_line_each(here: Path, words: tuple[str, ...], said: str) -> None:
     assert output.startswith(f"Error: {said}")
     assert output.count("\n") == 1
     assert not Path("out").exists()
+
+
+@pytest.mark.slow
+def test_least_disparities_that_are_given_stay_where_labels_are_found(here: Path) -> None:
+    """And sweeps before are of both ways alone, which a run says where there is one way; a video has none then."""
+    invoked("video", "stereo", "scene/left", "scene/right", "--min-disparity", "-1", "--sweeps", "8", "--one-way", "-o", "out")
+    reports = [json.loads(path.read_text()) for path in sorted(Path("out").glob("*/report.json"))]
+    assert {one["settings"]["min_disparity"] for one in reports} == {-1}
+    assert len({one["settings"]["labels"] for one in reports}) == 1
+    assert not any("first-sweeps" in note for one in reports for note in one["notes"])
+    found = CliRunner().invoke(main, ["run", *PAIR, *WORDS, "--one-way", "--no-report", "-o", "alone"])
+    assert "Note: first-sweeps is 6, which says nothing here" in found.stderr
+
+
+def test_frames_that_cannot_be_gone_on_with_end_a_video() -> None:
+    """What is raised in place of the next task is an outcome, and nothing waits for ever."""
+    def tasks() -> Iterator[int]:
+        yield 1
+        raise ProblemError("the film is cut off")
+
+    found = dict(driven(lambda worker, task: task, tasks(), 3))
+    assert found.pop(0) == 1
+    assert str(found.pop(1)) == "the film is cut off"
+    assert not found
 
 
 def test_numbers_in_names_count_as_numbers(tmp_path: Path) -> None:

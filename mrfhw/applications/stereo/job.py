@@ -18,6 +18,7 @@ from mrfhw.applications.stereo.field import StereoTruth, both_ways, disparity_sc
 from mrfhw.applications.stereo.scene import write_demo, write_video
 from mrfhw.applications.two_ways import BEFORE, NOT_CONFIRMED, from_before
 from mrfhw.applications.unlike import FEW_OF_PAIR
+from mrfhw.field.given import NUMBER_MAX, whole_number
 from mrfhw.field.problem import LABELS_MAX
 from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import Job
@@ -59,6 +60,8 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
     observed, shown = found.known.cut
     problem = stereo_problem(left_data, right_data, labels=labels, min_disparity=min_disparity, schedule=found.schedule,
                              observed=observed, shown=shown, **found.energy)
+    if first_sweeps is not None:
+        whole_number("first-sweeps", first_sweeps, 0, NUMBER_MAX, "give 0 for none, or more")
     two_ways = found.by_census and not one_way and not common.anneal
     first = None if not two_ways else both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given,
                                                 first_sweeps)
@@ -67,7 +70,9 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
         annealing=common.anneal, inputs=found.shown, doubt=found.known.doubt,
         scale=disparity_scale(labels, min_disparity),
-        notes=found.notes(left, right) + (() if within is None else within.notes)
+        notes=found.notes(left, right)
+        + (() if two_ways or first_sweeps is None else (_ONE_WAY_ALONE.format(first_sweeps),))
+        + (() if within is None else within.notes)
         + (_of_other_disparities(true[0], min_disparity, labels, truth_scale) if true else ()),
         labels_found=_in_words(min_disparity, labels) if range_found else "",
         doubts=(found.unlike(first.unconfirmed, left, right).of_pair(min_disparity, labels, not range_found)
@@ -131,6 +136,9 @@ def _of_other_disparities(truth: np.ndarray, first: int, labels: int, scale: flo
     values, counts = np.unique(others, return_counts=True)
     return (f"Note: {others.size} of {known.size} true disparities, most often {values[counts.argmax()]:g} pixels, lie outside the "
             f"labels, {first} to {last}, and count as errors: make them 0 where that stands for unknown",)
+
+
+_ONE_WAY_ALONE = "Note: first-sweeps is {}, which says nothing here: only both ways of matching, by census, have sweeps before"
 
 
 def _writes_disparity(job: Job, analysis: Analysis) -> bytes:
