@@ -86,6 +86,11 @@ class _Sources:
         more = dict(zip([*self._app.arguments, *self._own], [frame.given for frame in (*shown, *own)], strict=True))
         return _One(number, self.asked.with_options(**more), tuple(frame.name for frame in shown))
 
+    @property
+    def folders(self) -> set[Path]:
+        """Where frames that are files lie."""
+        return {path.resolve().parent for frames in (*self._pictures, *self._own.values()) for path in frames.files}
+
     def jobs(self) -> list[Job]:
         """Of some frames, the first among them; of others those that can be read."""
         wanted = set(np.linspace(1, self.count, min(self.count, ASKED)).astype(int).tolist())
@@ -135,6 +140,9 @@ def video_command(app: Application) -> click.Command:
         sources.asked = asked.with_options(**{**before, **asked.options, **labels_for_all(jobs)})
         check_writable(output)
         output = output.absolute()
+        if (output / SHOWN).resolve() in sources.folders:
+            raise ProblemError(f"output is {output}, whose folder {SHOWN} has frames of the video, and would have others: give "
+                               "another folder")
         with Journal(output / JOURNAL, resume) as journal:
             failed = _run_all(sources, jobs[0].problem.shape, output, journal, workers or processors(), rate)
         click.echo(f"{sources.count - failed} of {sources.count} frames are done" + (f", {failed} failed" if failed else "")

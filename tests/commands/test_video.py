@@ -230,6 +230,15 @@ def test_frames_that_cannot_be_gone_on_with_end_a_video() -> None:
     assert not found
 
 
+def test_frames_are_not_written_over(here: Path) -> None:
+    Path("scene/left").rename("scene/shown")
+    before = {path: path.read_bytes() for path in Path("scene").rglob("*.png")}
+    said = invoked("video", "denoise", "scene/shown", "-o", "scene", code=2)
+    assert said.startswith("Error: output is ")
+    assert "give another folder" in said
+    assert before == {path: path.read_bytes() for path in Path("scene").rglob("*.png")}
+
+
 def test_numbers_in_names_count_as_numbers(tmp_path: Path) -> None:
     for name in ("f10.png", "f9.png", "f1b.png", "note.txt"):
         (tmp_path / name).write_bytes(b"")
