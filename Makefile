@@ -12,7 +12,7 @@ DEBIAN := ccache g++ iverilog make python3-tk python3-venv verilator
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: demo test verify long benchmark packages clean
+.PHONY: demo test quick verify prove long benchmark packages clean
 
 $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment: apt-get install python3-venv" >&2; exit 1; }
@@ -49,6 +49,13 @@ test: packages $(VENV)/test
 	$(YOSYS) & ready=$$!; $(BIN)/mypy && $(BIN)/lint-imports --no-cache && wait $$ready
 	$(BIN)/pytest -n 3 --dist worksteal
 
+# Style, types, and the quick tests of what was changed since the last commit, or since SINCE: below a minute.
+quick: $(VENV)/test
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	@tests="$$(cd tests && ../$(BIN)/python -m support.changed --since $(or $(SINCE),HEAD))"; \
+	if [ -n "$$tests" ]; then $(BIN)/pytest -m "not tools and not slow and not long" $$tests; else echo "no tests of what was changed"; fi
+
 # The generated 16x2 against its model on the built-in scene, every bit.
 verify: packages $(VENV)/run
 	$(BIN)/mrfhw demo-scene -o out/scene
@@ -59,10 +66,16 @@ verify: packages $(VENV)/run
 # is tested anyway, a bitstream from end to end, a register stage more in every part and 5,000 random command lines (minutes).
 long: packages $(VENV)/test
 	$(BIN)/pytest --long -m long
+	$(BIN)/python -m sim.proofs --all
+	cd tests && PYTHONPATH=.. ../$(BIN)/python -m support.differential --machines 40 --problems 20
 	$(BIN)/pytest tests/studies/test_synthesis.py tests/sim/test_netlist.py --own-machines --long
 	$(BIN)/pytest tests/gateware/test_latency.py --every-stage
 	$(BIN)/pytest tests/commands/test_fuzzed_commands.py --command-lines 5000
 	$(BIN)/pytest tests/gateware/test_random_machines.py tests/gateware/test_bridge.py --machines 48 --problems 200 --bridges 100
+
+# Parts of the gateware for every input and for ever, and that a fault put into each is found (a minute).
+prove: $(VENV)/test
+	$(BIN)/python -m sim.proofs
 
 # Speeds, and the peers beside; DATA=DIR has the published scenes.
 benchmark: packages $(VENV)/test

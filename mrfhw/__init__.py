@@ -1,9 +1,9 @@
 """Generator, models and host side of an accelerator for Gibbs sampling on Markov random fields.
 
 What stands here is the public interface. `mrfhw.stereo`, `motion`, `segment` and `denoise` take pictures as arrays, Pillow
-images or files; `solve` takes any field, a `Problem`; `Session` samples one some sweeps at a time; `run` and `batch` take what is
-asked as a `Request`. They give an `Answer`: labels, their uncertainty, convergence, `save(folder)`. A `Client` has a `Request` done
-by a service elsewhere.
+images or files; `solve` takes any field, a `Problem`, and `pack` makes one of several; `Session` samples one some sweeps at a
+time; `run` and `batch` take what is asked as a `Request`. They give an `Answer`: labels, their uncertainty, convergence,
+`save(folder)`. `smooth_probabilities` takes those of a classifier. A `Client` has a `Request` done by a service elsewhere.
 
     import mrfhw
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from mrfhw.applications.calls import batch, denoise, motion, run, segment, solve, stereo
     from mrfhw.applications.denoising.answer import Denoised
     from mrfhw.applications.motion.answer import Motion
+    from mrfhw.applications.probabilities import Smoothed, smooth_probabilities
     from mrfhw.applications.segmentation.answer import Segmentation
     from mrfhw.applications.session import Session
     from mrfhw.applications.stereo.answer import Disparity
@@ -51,14 +52,15 @@ if TYPE_CHECKING:
     from mrfhw.field.schedule import Schedule
     from mrfhw.field.terms import Channel
     from mrfhw.machine.config import Config, ConfigError
+    from mrfhw.placement.packing import pack
     from mrfhw.runs.chains import Look
     from mrfhw.runs.request import Request
     from mrfhw.service.client import Client
     from mrfhw.system.errors import ProblemError
 
 __all__ = ["Answer", "Channel", "Client", "Config", "ConfigError", "Denoised", "Disparity", "Look", "Motion", "Problem",
-           "ProblemError", "Request", "Schedule", "Segmentation", "Session", "batch", "denoise", "motion", "run", "segment",
-           "solve", "stereo"]
+           "ProblemError", "Request", "Schedule", "Segmentation", "Session", "Smoothed", "batch", "denoise", "motion", "pack",
+           "run", "segment", "smooth_probabilities", "solve", "stereo"]
 
 IMPORTED = time.time()  # seconds since 1970: modules on disk that are newer may not be those that run
 
@@ -70,10 +72,11 @@ _HOMES = {
     "Disparity": "mrfhw.applications.stereo.answer", "Motion": "mrfhw.applications.motion.answer",
     "Segmentation": "mrfhw.applications.segmentation.answer",
     **dict.fromkeys(("batch", "denoise", "motion", "run", "segment", "solve", "stereo"), "mrfhw.applications.calls"),
+    **dict.fromkeys(("Smoothed", "smooth_probabilities"), "mrfhw.applications.probabilities"),
     "Session": "mrfhw.applications.session", "ProblemError": "mrfhw.system.errors", "Problem": "mrfhw.field.problem",
     "Schedule": "mrfhw.field.schedule", "Channel": "mrfhw.field.terms", "Config": "mrfhw.machine.config",
     "ConfigError": "mrfhw.machine.config", "Look": "mrfhw.runs.chains", "Request": "mrfhw.runs.request",
-    "Client": "mrfhw.service.client",
+    "Client": "mrfhw.service.client", "pack": "mrfhw.placement.packing",
 }
 
 

@@ -68,7 +68,8 @@ def command(output: Path | None, kind: str, axi_data_bits: int | None, axi_addre
     for path in former:
         path.unlink(missing_ok=True)
     remember(config, circuit_digest(config))
-    click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{config.all_lanes} lane{'s' * (config.all_lanes > 1)}, "
+    several = f"{config.clusters} clusters of " if config.clusters > 1 else ""
+    click.echo(f"wrote {', '.join(sorted(files))} to {directory}\n{several}{config.all_lanes} lane{'s' * (config.all_lanes > 1)}, "
                f"{config.sites} sites, circuit {circuit_digest(config)[:16]}")
 
 

@@ -1,77 +1,116 @@
-"""Which number of a pixel's histogram is the answer of stereo: how `Uncertainty.halves` was chosen.
+"""Answers of stereo beside the truth, and beside what OpenCV has: a table of errors, ranks and intervals.
 
-python -m studies.answers [--data DIR --scenes art,poster,1 [--held-back teddy,art-348x278,2]]
+    python -m studies.answers [--data DIR --scenes art,art-348x278,1 [--held-back poster,teddy,2]]
 
-A whole number is the built-in scene of that seed. Each is solved as `mrfhw run stereo` does. Of every candidate are printed the
-percentages of the pixels of known truth that are off by more than 0.5, 1 and 2 pixels, and the mean error, once with the truth as
-it is and once rounded to whole pixels, as old benchmarks have it. Last are geometric means of the ratios to the mode's numbers,
-and of those four; the candidate of the least one on the scenes that are chosen on is the choice.
+A whole number is the built-in scene of that seed, of 288x384 pixels. Each is solved as `mrfhw run stereo` does, with the range of
+the truth. Rows are the answer, the answer of the pixels' own samples (--alone) and, where OpenCV is installed, semi-global matching
+of eight paths; with opencv-contrib-python-headless, which is no part of an extra, filtered by weighted least squares, which has a
+confidence.
+
+bad_0.5, bad_1, bad_2: percent of the pixels off by more, first of those of known truth, then (seen_) of those of them that both
+pictures show, by the matches of both ways. error: mean, pixels. auroc, ause: how well confidence (of own samples the entropy) ranks
+errors above 1 pixel, and all errors (`mrfhw.analysis.calibration`). held_50, held_90: percent of the pixels of known truth in the
+intervals. seconds: by the clock, compiling included where it is the first.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import numpy as np
 
-from mrfhw.analysis.uncertainty import Uncertainty, quantify
+from mrfhw.analysis.answer import answered, quantified
+from mrfhw.analysis.calibration import auroc, coverage, sparsification
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.jobs.job import Job
+from studies.eight_paths import eight_paths, opencv
 from studies.scene_jobs import choice_options, chosen_on_and_held_back, job_of, solved
 
 LIMITS = (0.5, 1, 2)  # pixels
-REFERENCE = "mode"
+SIZE = (288, 384)  # rows and columns of built-in scenes
+COLUMNS = ("scene", "part", "method", *(f"{where}bad_{limit}" for where in ("", "seen_") for limit in LIMITS), "error", "auroc",
+           "ause", "held_50", "held_90", "seconds")
 
 
-def candidates(found: Uncertainty, counts: np.ndarray, job: Job) -> dict[str, np.ndarray]:
-    """Disparities (H, W) by what they are. counts: (H, W, L)."""
-    assert found.median is not None
-    assert found.mean is not None
-    values = job.scale.values[:, 0]
-    mode = values[found.mode]
-    share = counts * (np.abs(values - mode[..., None]) <= 1)
-    near = np.where(share.any(-1), (share * values).sum(-1) / np.maximum(share.sum(-1), 1), mode)
-    assert found.halves is not None
-    return {REFERENCE: mode, "median": found.median, "median, rounded": np.rint(found.median),
-            "median, to halves": np.rint(2 * found.median) / 2, "mean": found.mean[..., 0], "mean near the mode": near,
-            "the same, to quarters": np.rint(4 * near) / 4, "the same, to halves": found.halves}
+@dataclass(frozen=True)
+class Row:
+    """disparity: (H, W). doubt: (H, W), larger where it is less sure, or None. intervals: (H, W, 2) of 50 and 90 %, or None."""
+
+    method: str
+    disparity: np.ndarray
+    doubt: np.ndarray | None
+    intervals: Sequence[np.ndarray | None]
+    seconds: float
+
+    def numbers(self, truth: np.ndarray, seen: np.ndarray, values: np.ndarray) -> list[float | None]:
+        """Those of COLUMNS. truth: (H, W), NaN where unknown. seen: (H, W) bool. values: (L,)."""
+        known = np.isfinite(truth)
+        error = np.abs(self.disparity - truth)
+        bad = [100 * float(np.mean(error[where] > limit)) for where in (known, known & seen) for limit in LIMITS]
+        curve = None if self.doubt is None else sparsification(self.doubt[known], error[known])
+        ranks = [None if self.doubt is None else auroc(self.doubt[known], error[known] > 1), None if curve is None else curve.ause]
+        held = [None if interval is None else coverage(interval[known], truth[known], values, between=True)
+                for interval in self.intervals]
+        return [*bad, float(error[known].mean()), *ranks, *(None if share is None else 100 * share for share in held), self.seconds]
 
 
-def measured(disparity: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """(4,): percent off by more than each of LIMITS, and the mean error in pixels. truth: (H, W), NaN where unknown."""
-    error = np.abs(disparity - truth)[np.isfinite(truth)]
-    return np.array([*(100 * np.mean(error > limit) for limit in LIMITS), error.mean()])
+def rows_of(words: list[str], backend: str) -> Iterator[tuple[Row, np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows of a scene, each with `Row.numbers`' arguments. words: after `mrfhw run stereo`."""
+    began = time.perf_counter()
+    job, solution = solved(job_of("stereo", words), backend=backend, to_agree=True)
+    sampled = time.perf_counter() - began
+    assert job.truth is not None
+    truth, values = job.truth.picture[..., 0], job.scale.values[:, 0]
+    hidden = job.maps.get("occluded")
+    seen = np.ones(truth.shape, bool) if hidden is None else ~hidden
+    for name, one in (("mrfhw", job), ("mrfhw, alone", dataclasses.replace(job, shared=None))):
+        yield _ours(name, one, solution.counts, solution.last, sampled), truth, seen, values
+    cv2 = opencv()
+    if cv2 is not None:
+        left, right = (cv2.imread(path) for path in words[:2])
+        began = time.perf_counter()
+        name, found, confidence = eight_paths(cv2, left, right, len(values), int(values[0]))
+        doubt = None if confidence is None else -confidence
+        yield Row(name, found, doubt, (None, None), time.perf_counter() - began), truth, seen, values
+
+
+def _ours(name: str, job: Job, counts: np.ndarray | None, last: np.ndarray, sampled: float) -> Row:
+    assert counts is not None
+    began = time.perf_counter()
+    found, finer = quantified(job, counts, last)
+    disparity, _ = answered(job, job.scale.at(found.mode), found, finer)
+    doubt = found.entropy if found.between is None or found.confidence is None else -found.confidence
+    intervals = [None if ends is None else ends[:, :, 0] for ends in (found.inner, found.interval)]
+    return Row(name, disparity[..., 0], doubt, intervals, sampled + time.perf_counter() - began)
+
+
+def _text(number: float | None) -> str:
+    return "" if number is None else f"{number:.3f}"
 
 
 @click.command(cls=OneLineCommand)
 @choice_options
 def main(data: Path | None, scenes: str, held_back: str, backend: str) -> None:
-    """Compare numbers of histograms with the truth."""
-    ratios: dict[str, dict[str, list[np.ndarray]]] = {}
+    """Compare answers with the truth."""
+    every: dict[tuple[str, str], list[list[float | None]]] = {}
     with tempfile.TemporaryDirectory() as directory:
-        parts = chosen_on_and_held_back("stereo", data, scenes, held_back, Path(directory))
-        click.echo("scene,part,truth,answer," + ",".join(f"bad_{limit}" for limit in LIMITS) + ",epe")
+        parts = chosen_on_and_held_back("stereo", data, scenes, held_back, Path(directory), SIZE)
+        click.echo(",".join(COLUMNS))
         for part, words in parts.items():
             for name, given in words.items():
-                job, solution = solved(job_of("stereo", given), backend=backend, to_agree=True)
-                assert job.truth is not None
-                assert solution.counts is not None
-                found = candidates(quantify(solution.counts, solution.last, job.scale, doubt=job.doubt), solution.counts, job)
-                for kind, truth in (("as it is", job.truth.picture[..., 0]), ("whole", np.rint(job.truth.picture[..., 0]))):
-                    judged = {what: measured(disparity, truth) for what, disparity in found.items()}
-                    for what, four in judged.items():
-                        click.echo(f"{name},{part},{kind},\"{what}\"," + ",".join(f"{number:.3f}" for number in four))
-                        with np.errstate(divide="ignore", invalid="ignore"):
-                            ratio = four / judged[REFERENCE]
-                        ratio = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1)
-                        ratios.setdefault(part, {}).setdefault(what, []).append(ratio)
-    for part, of_part in ratios.items():
-        for what, several in of_part.items():
-            each = np.exp(np.log(several).mean(0))
-            numbers = [*each, np.exp(np.log(each).mean())]
-            click.echo(f"together,{part},,\"{what}\"," + ",".join(f"{number:.3f}" for number in numbers))
+                for row, *truth in rows_of(given, backend):
+                    numbers = row.numbers(*truth)
+                    every.setdefault((part, row.method), []).append(numbers)
+                    click.echo(",".join([name, part, f'"{row.method}"', *map(_text, numbers)]))
+    for (part, method), several in every.items():
+        means = [None if None in column else float(np.mean(column)) for column in zip(*several, strict=True)]
+        click.echo(",".join(["mean", part, f'"{method}"', *map(_text, means)]))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@
 
 Draws are seeded: the same tree, rooms and seed give the same faults. Each is put into a copy of the tree, and the room's quick
 tests run there (those that are marked neither `tools` nor `slow`), the files that import the faulty module first, up to the first
-failure; where none fails, the others of the room but those of `make long`. Tests that fail without any fault are left out, and so
-is what a fault cannot change: docstrings, messages of errors, annotations, `__all__`, asserts. A run that was ended goes on with
-the same command: faults whose outcome the file has are not put in again.
+failure; where none fails, the others of the room but those of `make long`. A test that fails without the fault as well is left
+out, and so is what a fault cannot change: docstrings, messages of errors, annotations, `__all__`, asserts. Limits are seconds of a
+processor, so that a busy computer changes no outcome; tests that wait for each other for ever are given up after SLOWNESS times as
+long. A run that was ended goes on with the same command: faults whose outcome the file has are not put in again.
 """
 
 from __future__ import annotations
@@ -16,17 +17,20 @@ import argparse
 import ast
 import concurrent.futures
 import difflib
+import itertools
 import json
 import os
 import queue
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +38,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 QUICK, OTHERS = "not tools and not slow", "(tools or slow) and not long"
 FOUND, SURVIVED, TIMED_OUT = "found", "survived", "timed out"
+SLOWNESS = 6  # seconds for each of a processor's, at most
 
 COMPARISONS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn,
@@ -214,25 +219,42 @@ def changes(fault: Fault, root: Path = ROOT) -> bool:
 
 
 def drawn(rooms: list[str], number: int, seed: int, root: Path = ROOT) -> list[Fault]:
-    """`number` faults, room by room in turn; of a room each place is as likely as another, and each line has one fault at most."""
-    rng, chosen = random.Random(seed), list[Fault]()
-    can = {}
+    """`number` faults of the modules of rooms, room by room in turn; see `drawn_of`."""
+    files = {room: sorted((root / "mrfhw" / room).rglob("*.py")) for room in rooms}
     for room in rooms:
-        files = sorted((root / "mrfhw" / room).rglob("*.py"))
-        if not files:
+        if not files[room]:
             sys.exit(f"{room} is no room: give folders of mrfhw/")
+    return drawn_of(files, number, seed, root)
+
+
+def drawn_of(files: Mapping[str, Sequence[Path]], number: int, seed: int, root: Path = ROOT) -> list[Fault]:
+    """`number` faults, of each group of files in turn: fewer where a group has no more. Each line has one fault at most.
+
+    The first of a larger number are those of a smaller one, and a group's do not depend on the others. A fault's `room` is the
+    group's name.
+    """
+    chosen, lines = list[Fault](), set[tuple[str, int]]()
+    can, draws = {}, {group: random.Random(f"{seed} {group}") for group in files}
+    for group, paths in files.items():
         by_kind: dict[str, list[Fault]] = {}
-        for path in files:
-            for fault in faults_of(room, path, root):
+        for path in paths:
+            for fault in faults_of(group, path, root):
                 by_kind.setdefault(fault.kind, []).append(fault)
-        can[room] = by_kind
+        can[group] = by_kind
+    groups = itertools.cycle(list(can))
     while len(chosen) < number and any(can.values()):
-        room = rooms[len(chosen) % len(rooms)]
-        kinds = sorted(can[room])
-        # The kind first, as most of all places are numbers.
-        fault = rng.choice(can[room][rng.choice(kinds)])
-        if changes(fault, root) and not any((one.path, one.line) == (fault.path, fault.line) for one in chosen):
-            chosen.append(fault)
+        group = next(groups)
+        of, rng = can[group], draws[group]
+        while of:
+            # The kind first, as most of all places are numbers.
+            kind = rng.choice(sorted(of))
+            fault = of[kind].pop(rng.randrange(len(of[kind])))
+            if not of[kind]:
+                del of[kind]
+            if (fault.path, fault.line) not in lines and changes(fault, root):
+                lines.add((fault.path, fault.line))
+                chosen.append(fault)
+                break
     return chosen
 
 
@@ -245,6 +267,24 @@ def files_of_tests(fault: Fault, root: Path) -> list[str]:
     files = sorted((root / "tests" / fault.room).glob("test_*.py"))
     files.sort(key=lambda path: imports.search(path.read_text()) is None)
     return [str(path.relative_to(root)) for path in files]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Tests that are run together, up to the first that fails.
+
+    words: files for pytest, in order, and its options. marks: those of the tests. seconds: of a processor, for each process.
+    """
+
+    words: tuple[str, ...]
+    marks: str
+    seconds: float
+
+
+def first_failed(said: str) -> str:
+    """The name of the first failed test of which pytest's summary says, with the words of its parameters; "" for none."""
+    found = re.search(r"^(?:FAILED|ERROR) ([^\s[]+(?:\[.*?\])?)(?: - |$)", said, re.M)
+    return found[1] if found else ""
 
 
 class Tree:
@@ -261,29 +301,34 @@ class Tree:
         (self.root / "conftest.py").touch()
         self.place, self.turn = place, 0
 
-    def pytest(self, files: list[str], marks: str, seconds: float, without: list[str], fresh: bool) -> tuple[str, str]:
-        """(outcome, the first failure or the end of what was said) of these tests. fresh: loops are compiled anew."""
+    def pytest(self, stage: Stage, without: list[str], fresh: bool) -> tuple[str, str]:
+        """(outcome, the first failure or the end of what was said). without: tests left out. fresh: loops are compiled anew."""
+        seconds = stage.seconds
         self.turn += fresh
         cache = self.place / (f"loops-{self.turn}" if fresh else "loops")
-        words = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--tb=line", "-m", marks,
-                 *(f"--deselect={name}" for name in without), *files]
+        words = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--tb=line", "-m", stage.marks,
+                 *(f"--deselect={name}" for name in without), *stage.words]
         process = subprocess.Popen(words, cwd=self.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   start_new_session=True, env={
+                                   start_new_session=True,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (round(seconds), round(seconds) + 5)),
+                                   env={
                                        **os.environ, "PYTHONPATH": str(self.root), "NUMBA_CACHE_DIR": str(cache),
                                        "MRFHW_CACHE": str(self.place / "circuits")})
         try:
-            said, _ = process.communicate(timeout=seconds)
+            said, _ = process.communicate(timeout=SLOWNESS * seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.communicate()
-            return TIMED_OUT, f"after {seconds:.0f} s"
+            return TIMED_OUT, f"after {SLOWNESS * seconds:.0f} s"
         finally:
             if fresh:
                 shutil.rmtree(cache, ignore_errors=True)
+        if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return TIMED_OUT, f"after {seconds:.0f} s of a processor"
         if process.returncode in (0, 5):  # passed, or nothing to run
             return SURVIVED, ""
-        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", said, re.M)
-        return FOUND, failed[0] if failed else said.strip()[-300:]
+        failed = first_failed(said)
+        return FOUND, failed or said.strip()[-300:]
 
     def write(self, path: str, text: bytes) -> None:
         """Writes a module; what Python compiled of it is gone, as sizes and seconds may be the same."""
@@ -292,31 +337,77 @@ class Tree:
             compiled.unlink()
 
 
-def failing(tree: Tree, room: str, seconds: float) -> list[str]:
-    """Quick tests of the room that fail without a fault."""
-    found: list[str] = []
-    while True:
-        outcome, name = tree.pytest([f"tests/{room}"], QUICK, seconds, found, False)
-        if outcome != FOUND or name in found or "::" not in name:
-            return found
-        found.append(name)
-
-
-def outcome_of(fault: Fault, tree: Tree, seconds: float, without: list[str], deep: bool) -> dict[str, Any]:
-    """What becomes of a fault: outcome, by which test, and how long it took."""
+def outcome_of(fault: Fault, tree: Tree, stages: Sequence[Stage], without: list[str]) -> dict[str, Any]:
+    """What becomes of a fault: outcome, by which test, and how long it took. without: tests that fail without it are added."""
     began, source = time.monotonic(), (tree.root / fault.path).read_bytes()
     # A loop keeps what it was compiled to while its own file is the same, whatever becomes of the loops that it calls.
     fresh = b"njit" in source or b"numba" in source
-    tree.write(fault.path, fault.put_into(source))
-    try:
-        files = files_of_tests(fault, tree.root)
-        outcome, by = tree.pytest(files, QUICK, seconds, without, fresh) if files else (SURVIVED, "")
-        quick = outcome == FOUND
-        if outcome == SURVIVED and deep:
-            outcome, by = tree.pytest(files, OTHERS, 3 * seconds, without, fresh)
-    finally:
-        tree.write(fault.path, source)
+    by, outcome, quick = "", SURVIVED, False
+    for stage in stages:
+        while True:
+            tree.write(fault.path, fault.put_into(source))
+            try:
+                outcome, by = tree.pytest(stage, without, fresh)
+            finally:
+                tree.write(fault.path, source)
+            alone = replace(stage, words=(by, *(word for word in stage.words if word.startswith("--"))))
+            if outcome != FOUND or "::" not in by or tree.pytest(alone, [], False)[0] == SURVIVED:
+                break
+            without.append(by)
+        if outcome != SURVIVED:
+            quick = outcome == FOUND and stage is stages[0]
+            break
     return {"outcome": outcome, "by": by, "quick": quick, "seconds": round(time.monotonic() - began, 1)}
+
+
+def stages_of(fault: Fault, seconds: float, deep: bool) -> list[Stage]:
+    """The quick tests of a fault's room; deep: and its others."""
+    files = tuple(files_of_tests(fault, ROOT))
+    stages = [Stage(files, QUICK, seconds), Stage(files, OTHERS, 3 * seconds)]
+    return stages[:1 + deep] if files else []
+
+
+def measured(faults: Sequence[Fault], stages: Callable[[Fault], Sequence[Stage]], output: Path, jobs: int,
+             minutes: float | None = None) -> list[tuple[Fault, dict[str, Any]]]:
+    """What becomes of faults, each of which is put in unless `output` has its outcome; those whose outcome is known.
+
+    jobs: faults at a time. minutes: begin with none after these.
+    """
+    # An outcome is that of the same change of the same lines, wherever they have moved to.
+    kept: dict[str, dict[str, Any]] = json.loads(output.read_text()) if output.exists() else {}
+    names = {fault: f"{fault.path}: {fault.kind}: {fault.difference()}" for fault in faults}
+    began, trees = time.monotonic(), queue.SimpleQueue[Tree]()
+    with tempfile.TemporaryDirectory(prefix="mrfhw-faults-") as folder:
+        for number in range(jobs):
+            trees.put(Tree(Path(folder) / str(number)))
+        without: dict[str, list[str]] = {fault.room: [] for fault in faults}
+
+        def work(fault: Fault) -> None:
+            if names[fault] in kept or (minutes is not None and time.monotonic() - began > 60 * minutes):
+                return
+            tree = trees.get()
+            try:
+                of = outcome_of(fault, tree, stages(fault), without[fault.room])
+            finally:
+                trees.put(tree)
+            kept[names[fault]] = {**asdict(fault), "difference": fault.difference(), **of}
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.write_text(json.dumps(kept, indent=1))
+            print(f"{of['outcome']:<10}{fault.path}:{fault.line} {fault.kind} ({of['seconds']:.0f} s) {of['by']}", flush=True)
+
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(work, faults))
+        for room, names_of_tests in without.items():
+            if names_of_tests:
+                print(f"{room}: left out, as they fail without a fault: {', '.join(names_of_tests)}", flush=True)
+    return [(fault, kept[names[fault]]) for fault in faults if names[fault] in kept]
+
+
+def print_missed(done: Sequence[tuple[Fault, dict[str, Any]]]) -> None:
+    """Each fault that no test found, with its lines."""
+    for fault, one in done:
+        if one["outcome"] != FOUND:
+            print(f"\n{one['outcome']}: {fault.path}:{fault.line} {fault.kind}\n{one['difference']}")
 
 
 def main() -> None:
@@ -325,7 +416,7 @@ def main() -> None:
     parser.add_argument("--rooms", required=True, help="rooms of mrfhw/, with commas between")
     parser.add_argument("--number", type=int, default=40, help="faults in all [40]")
     parser.add_argument("--seed", type=int, default=1, help="of the draws [1]")
-    parser.add_argument("--timeout", type=float, default=240, help="seconds for quick tests, thrice for others [240]")
+    parser.add_argument("--timeout", type=float, default=240, help="a processor's seconds for quick tests, thrice for others [240]")
     parser.add_argument("--minutes", type=float, help="begin with no fault after these")
     parser.add_argument("--jobs", type=int, default=2, help="faults at a time [2]")
     parser.add_argument("--quick", action="store_true", help="the quick tests alone")
@@ -337,46 +428,11 @@ def main() -> None:
         for number, fault in enumerate(faults, 1):
             print(f"{number}. {fault.path}:{fault.line} {fault.kind}\n{fault.difference()}")
         return
-    # An outcome is that of the same change of the same lines, wherever they have moved to.
-    kept: dict[str, dict[str, Any]] = json.loads(options.output.read_text()) if options.output.exists() else {}
-    names = {fault: f"{fault.path}: {fault.kind}: {fault.difference()}" for fault in faults}
-    began, trees = time.monotonic(), queue.SimpleQueue[Tree]()
-    with tempfile.TemporaryDirectory(prefix="mrfhw-faults-") as folder:
-        for number in range(options.jobs):
-            trees.put(Tree(Path(folder) / str(number)))
-        without: dict[str, list[str]] = {}
-
-        def before(room: str) -> None:
-            tree = trees.get()
-            without[room] = failing(tree, room, 2 * options.timeout)
-            trees.put(tree)
-
-        def work(fault: Fault) -> None:
-            if names[fault] in kept or (options.minutes and time.monotonic() - began > 60 * options.minutes):
-                return
-            tree = trees.get()
-            try:
-                of = outcome_of(fault, tree, options.timeout, without[fault.room], not options.quick)
-            finally:
-                trees.put(tree)
-            kept[names[fault]] = {**asdict(replace(fault)), "difference": fault.difference(), **of}
-            options.output.parent.mkdir(parents=True, exist_ok=True)
-            options.output.write_text(json.dumps(kept, indent=1))
-            print(f"{of['outcome']:<10}{fault.path}:{fault.line} {fault.kind} ({of['seconds']:.0f} s) {of['by']}", flush=True)
-
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            rooms = sorted({fault.room for fault in faults if names[fault] not in kept})
-            list(pool.map(before, rooms))
-            for room in rooms:
-                if without[room]:
-                    print(f"{room}: left out, as they fail without a fault: {', '.join(without[room])}", flush=True)
-            list(pool.map(work, faults))
-    done = [kept[names[fault]] for fault in faults if names[fault] in kept]
+    done = measured(faults, lambda fault: stages_of(fault, options.timeout, not options.quick), options.output, options.jobs,
+                    options.minutes)
     print(f"{len(done)} of {len(faults)} faults: " + ", ".join(
-        f"{sum(one['outcome'] == outcome for one in done)} {outcome}" for outcome in (FOUND, SURVIVED, TIMED_OUT)))
-    for one in done:
-        if one["outcome"] != FOUND:
-            print(f"\n{one['outcome']}: {one['path']}:{one['line']} {one['kind']}\n{one['difference']}")
+        f"{sum(one['outcome'] == outcome for _, one in done)} {outcome}" for outcome in (FOUND, SURVIVED, TIMED_OUT)))
+    print_missed(done)
 
 
 if __name__ == "__main__":

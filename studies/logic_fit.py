@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,17 @@ import click
 import numpy as np
 
 from mrfhw.cost.logic import GROUPS, MODEL, group_of
+from mrfhw.fpga.tools import find_tool
+from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config, ConfigError
+from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.system.progress import working
+from mrfhw.tuning.points import Point, add_point, points_of
 from studies.synthesis import COUNTED, PACKERS, SCRIPTS, packed, synthesized
 
-__all__ = ["EXAMPLES", "SAMPLES", "fit"]
+__all__ = ["EXAMPLES", "fit", "machines"]
 
-SAMPLES = Path(__file__).with_name("logic_samples.json")
 KINDS = ("lut", "ff", "carry")
 LEAST_MACHINES = 12  # of a family and group, from which a model is made
 EXAMPLES = {"plain": Config(), "lanes": Config.preset("census")}
@@ -79,15 +83,17 @@ def _measure(number: int, seed: int, families: tuple[str, ...], lanes: bool) -> 
     from mrfhw.generation.verilog import TOP, verilog_text
 
     rng = np.random.default_rng(seed)
-    held = json.loads(SAMPLES.read_text()) if SAMPLES.exists() else []
     for n in range(number):
         config = _random_of_lanes(rng) if lanes else _random(rng)
         for family in families:
+            began = time.monotonic()
             with tempfile.TemporaryDirectory() as folder:
                 cells = (packed if family in (*PACKERS, *COUNTED) else synthesized)(verilog_text(config), TOP, family, Path(folder))
-            held.append({"family": family, "parameters": config.to_dict(), "cells": cells})
+            used = ("yosys", *(PACKERS[family][:1] if family in PACKERS else ()))
+            tools = {tool.name: tool.version for tool in map(find_tool, used)}
+            add_point(Point("synthesized", family, config.to_dict(), circuit=circuit_digest(config), interface=INTERFACE_VERSION,
+                            tools=tools, cells=cells, seconds=round(time.monotonic() - began, 1)))
             click.echo(f"{n + 1}/{number} {family} {config.mesh_rows * config.mesh_cols}x{config.spus}x{config.lanes}: {cells}")
-            SAMPLES.write_text("[\n" + ",\n".join(json.dumps(one) for one in held) + "\n]\n")
 
 
 def _fitted(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
@@ -109,10 +115,10 @@ class _Sample:
     cells: dict[str, int]
 
     @classmethod
-    def of(cls, one: dict[str, Any]) -> _Sample:
-        config = Config.from_dict(one["parameters"])
+    def of(cls, one: Point) -> _Sample:
+        config = one.config
         group = group_of(config)
-        return cls(one["family"], group, np.array(list(GROUPS[group](config).values()), float), one["cells"])
+        return cls(one.family, group, np.array(list(GROUPS[group](config).values()), float), one.cells)
 
     def kinds(self, names: tuple[str, ...] = KINDS) -> np.ndarray:
         return np.array([self.cells[kind] for kind in names], float)
@@ -154,7 +160,13 @@ def _fit_group(samples: list[_Sample], packed_ones: list[_Sample]) -> dict[str, 
     return model
 
 
-def fit(held: list[dict[str, Any]]) -> dict[str, Any]:
+def machines() -> list[Point]:
+    """The machines that were synthesized alone, of the families that are fitted."""
+    return [one for family in SCRIPTS for one in points_of(families=[family])
+            if one.truth == "synthesized" and one.board is None and not one.failure]
+
+
+def fit(held: list[Point]) -> dict[str, Any]:
     """The model of machines that were synthesized: by group and family, of each kind the coefficients of the features and the
     errors; and by family how the kinds are packed."""
     samples = [_Sample.of(one) for one in held]
@@ -181,7 +193,7 @@ def main(number: int, lanes: bool, seed: int, families: tuple[str, ...]) -> None
     if number:
         _measure(number, seed, families, lanes)
     with working("fitting"):
-        model = fit(json.loads(SAMPLES.read_text()))
+        model = fit(machines())
     MODEL.write_text(json.dumps(model, indent=1) + "\n")
     for group, of_group in model["groups"].items():
         for family, found in of_group["families"].items():

@@ -133,11 +133,11 @@ def choice_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def chosen_on_and_held_back(verb: str, data: Path | None, scenes: str, held_back: str,
-                            directory: Path) -> dict[str, dict[str, list[str]]]:
+def chosen_on_and_held_back(verb: str, data: Path | None, scenes: str, held_back: str, directory: Path,
+                            size: tuple[int, int] = (144, 192)) -> dict[str, dict[str, list[str]]]:
     """The words after `mrfhw run VERB` by scene, of those that a choice is made on and of those that are held back from it.
 
-    scenes, held_back: names with commas between them; a whole number is a built-in scene, written into `directory`.
+    scenes, held_back: names with commas between them; a whole number is a built-in scene of `size`, written into `directory`.
     Raises ProblemError for no scene to choose on, one in both, or a name without `data`.
     """
     names = {part: [name for name in given.split(",") if name] for part, given in (("chosen on", scenes), ("held back", held_back))}
@@ -151,7 +151,7 @@ def chosen_on_and_held_back(verb: str, data: Path | None, scenes: str, held_back
 
     def words(name: str) -> list[str]:
         if data is None or name.isdecimal():
-            return built_in(verb, directory / name, int(name))
+            return built_in(verb, directory / name, int(name), *size)
         if verb == "motion" and not (data / "flow" / name).is_dir() and (data / "stereo" / name.partition(":")[0]).is_dir():
             return pair_as_frames(data, name, directory / name)
         return published(verb, data, name)

@@ -44,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--chaos-workers", type=int, default=50, help="Workers that are killed meanwhile.")
     parser.addoption("--chaos-services", type=int, default=10, help="How often the service itself is.")
     parser.addoption("--faults", type=int, default=50, help="Runs over links that damage bytes.")
+    parser.addoption("--hostile-boards", type=int, default=200, help="Hostile boards of the long run of requests in counted time.")
 
 
 @contextlib.contextmanager

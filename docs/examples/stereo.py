@@ -14,8 +14,8 @@ answer = mrfhw.stereo(scene.left, scene.right, labels=16, sweeps=400)
 wrong = np.abs(answer.disparity - scene.disparity) > 1  # by more than a pixel
 print(f"wrong by more than 1 pixel: {100 * wrong.mean():.1f} % of all pixels")
 
-sure = answer.entropy < np.median(answer.entropy)
-print(f"  of the half with the lower entropy: {100 * wrong[sure].mean():.1f} %")
+sure = answer.confidence > np.median(answer.confidence)
+print(f"  of the half with the greater confidence: {100 * wrong[sure].mean():.1f} %")
 print(f"  of the other half: {100 * wrong[~sure].mean():.1f} %")
 
 low, high = answer.interval[..., 0], answer.interval[..., 1]

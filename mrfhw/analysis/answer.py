@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.analysis.alike import shared
+from mrfhw.analysis.between import quantiles_and_confidence
 from mrfhw.analysis.calibration import Calibration, calibrate
 from mrfhw.analysis.convergence import diagnose, least_agreement, undiagnosed
 from mrfhw.analysis.fields import quantify_fields
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
-from mrfhw.analysis.uncertainty import Uncertainty, quantify
-from mrfhw.jobs.job import Job, Measured, Truth
-from mrfhw.jobs.label_scale import LabelScale
+from mrfhw.analysis.uncertainty import INNER, Uncertainty, modes, quantify
+from mrfhw.jobs.job import Job, Measured, Shared, Truth
+from mrfhw.jobs.label_scale import LEVEL, LabelScale
 from mrfhw.system.second_process import Begin, Outcome, here
 
 __all__ = ["Analysis", "analyse", "answered", "measures", "quantified"]
@@ -26,14 +28,15 @@ class Analysis:
     """What is made of a solution.
 
     labels: (H, W) uint8, the estimate, of a mean the nearest label. values: (H, W, D) float64, the estimate in the units of
-    LabelScale.values, of a mean between them. uncertainty: None without a histogram; its intervals are those of `Job.finer`, where
-    there is one. mean: (H, W, D) float64, the posterior mean; None of classes, and where no labels were counted. maps: as
-    `Job.maps`. answer: (H, W, D) float64, the one answer of files, pictures and measures: `Job.finer`'s, or of a histogram the
-    mean of greys, `Uncertainty.halves` of others of one component; without one, or of cooling, the estimate's; of classes the
-    labels' values. between: what the answer is, in words, where it is another than the estimate, else "". error: (H, W) float64, of
-    the answer, NaN where the truth is unknown; None without one. metrics, calibration: of the answer; metrics_of_labels: what
-    `Measured` measures of the estimate, where that is another. diagnosed: what gives `convergence`,
-    which may be on its way in another process; beside: of the further fields of a job that has several.
+    LabelScale.values, of a mean between them. Both are of what was drawn. uncertainty: None without a histogram; its intervals are
+    those of `Job.finer`, where there is one, and all its numbers those of `Job.shared`. mean: (H, W, D) float64, the posterior
+    mean; None of classes, and where no labels were counted. maps: as `Job.maps`. answer: (H, W, D) float64, the one answer of
+    files, pictures and measures: `Job.finer`'s, or of a histogram `Job.shared`'s, the mean of greys, `Uncertainty.halves` of others
+    of one component; without one, or of cooling, the estimate's; of classes the labels' values. between: what the answer is, in
+    words, where it is another than the estimate, else "". error: (H, W) float64, of the answer, NaN where the truth is unknown;
+    None without one. metrics, calibration: of the answer; metrics_of_labels: what `Measured` measures of the estimate, where that
+    is another. diagnosed: what gives `convergence`, which may be on its way in another process; beside: of the further fields of a
+    job that has several.
     Of several fields (`mrfhw.jobs.fields.Fields`) labels are (H, W, F).
     """
 
@@ -69,14 +72,30 @@ class Analysis:
 
 def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertainty, np.ndarray | None]:
     """The uncertainty of histograms (H, W, L), and the estimate between values, (H, W, D) float64 or None: of `Job.finer`, whose
-    intervals the uncertainty then has, or the interpolated median. last: (H, W), a last sample."""
+    intervals the uncertainty then has, or the interpolated median. Of `Job.shared` all numbers are of what is shared. last: (H, W),
+    a last sample."""
+    if job.shared is not None and not job.cooled:
+        return _of_shared(job, job.shared, shared(counts, last, job.shared.guide), last)
     found = quantify(counts, last, job.scale, doubt=job.doubt, within=None if job.truth is None else job.truth.wrong_above)
     if job.finer is None:
         return found, None if found.median is None else found.median[..., None]
     assert found.mean is not None
     mode = job.scale.at(found.mode)
     near = job.finer(mode, mode if job.cooled else found.mean, found.interval)
-    return dataclasses.replace(found, interval=near.interval), near.values
+    return dataclasses.replace(found, interval=near.interval, inner=near.inner), near.values
+
+
+def _of_shared(job: Job, sharing: Shared, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertainty, np.ndarray | None]:
+    """`quantified`, of shares (H, W, L) of labels that like pixels have together."""
+    found = quantify(counts, last, job.scale, doubt=job.doubt)
+    assert found.near is not None
+    assert found.median is not None
+    values = job.scale.values[:, 0]
+    between, deviation = sharing.fitted(values[found.mode], found.near)
+    (interval, inner), confidence = quantiles_and_confidence(
+        counts, last, job.doubt, found.mode, values, between, deviation, (LEVEL, INNER), sharing.within)
+    return dataclasses.replace(found, interval=interval[:, :, None], inner=inner[:, :, None], confidence=confidence,
+                               between=between[..., None]), found.median[..., None]
 
 
 def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
@@ -88,6 +107,8 @@ def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     found = solution.all_last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
     if (means := solution.all_mean) is not None:
         found = means
+    elif uncertainty is not None and uncertainty.between is not None and solution.counts is not None:
+        found = modes(solution.counts, solution.last)  # those that were drawn
     labels, values = np.rint(found).astype(np.uint8), job.scale.at(found) if fields is None else fields.at(found)
     mean = None if uncertainty is None else uncertainty.mean
     if uncertainty is None and job.finer is not None:
@@ -115,7 +136,12 @@ def _quantified(job: Job, solution: Solution) -> tuple[Uncertainty | None, np.nd
         return None, None
     if job.fields is None:
         return quantified(job, counts[0], solution.last)
-    return quantify_fields(job.fields, counts, solution.all_last), None
+    found = quantify_fields(job.fields, counts, solution.all_last)
+    if job.finer is None:
+        return found, None
+    assert found.mean is not None
+    near = job.finer(job.fields.at(found.mode) if job.cooled else found.mean, found.mean, found.interval)
+    return dataclasses.replace(found, interval=near.interval, inner=near.inner), near.values
 
 
 def _diagnosed(job: Job, trace: Trace | None, scale: LabelScale, begin: Begin) -> Outcome:
@@ -145,11 +171,13 @@ def answered(job: Job, values: np.ndarray, uncertainty: Uncertainty | None, fine
     if job.finer is not None:
         assert finer is not None
         return finer, job.finer.name
+    if job.shared is not None and uncertainty is not None and uncertainty.between is not None:
+        return uncertainty.between, job.shared.name
     if not job.scale.ordered or job.cooled or uncertainty is None or uncertainty.mean is None:
         return values, ""
-    # Of greys the mean has the least squared error, by which they are judged. Of disparities (studies/answers.py) halves have the
-    # fewest pixels that are off by more than half a pixel, as few as the mode that are off by more than one, and the least mean
-    # error but for the median's and the mean's, which are more often off.
+    # Of greys the mean has the least squared error, by which they are judged. Of disparities (studies/candidates.py) halves have
+    # the fewest pixels that are off by more than half a pixel, as few as the mode that are off by more than one, and the least
+    # mean error but for the median's and the mean's, which are more often off.
     if uncertainty.halves is not None:
         return uncertainty.halves[..., None], "the most frequent value, to half a step"
     return uncertainty.mean, "the posterior mean"

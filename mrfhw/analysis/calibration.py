@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.analysis.uncertainty import Uncertainty
+from mrfhw.analysis.uncertainty import INNER, Uncertainty
 from mrfhw.jobs.job import Truth
 from mrfhw.jobs.label_scale import LabelScale
 
@@ -114,9 +114,10 @@ class Calibration:
     """How well uncertainty tells of error over the pixels of known truth that were counted.
 
     pixels: how many. wrong: share whose error is above `wrong_above`. auroc, sparsification: by the name of the measure of
-    uncertainty, "entropy" and, of ordered labels, "std". coverage: of the intervals of level `level` of ordered labels, one for
-    each component of their values, else None. calibration_error: the expected calibration error, `expected_calibration_error` of
-    `Uncertainty.confidence`, None without that.
+    uncertainty, "entropy" and, of ordered labels, "std"; of what is shared, "confidence"; of other answers with inner intervals,
+    "width", of the outer ones. coverage: of the intervals of level `level` of ordered labels, one for each component of their
+    values, else None. inner: as coverage, of the inner intervals, None without these. calibration_error: the expected calibration
+    error, `expected_calibration_error` of `Uncertainty.confidence`, None without that.
     """
 
     pixels: int
@@ -127,6 +128,7 @@ class Calibration:
     sparsification: dict[str, Sparsification | None]
     coverage: tuple[float | None, ...] | None
     calibration_error: float | None = None
+    inner: tuple[float | None, ...] | None = None
 
     def summary(self) -> dict[str, Any]:
         """For the report: numbers without the curves."""
@@ -135,6 +137,8 @@ class Calibration:
             "ause": {name: None if curve is None else curve.ause for name, curve in self.sparsification.items()},
             "level": self.level, "coverage": self.coverage[0] if self.coverage and len(self.coverage) == 1 else self.coverage,
             "calibration_error": self.calibration_error,
+            **({} if self.inner is None else {
+                "inner_level": INNER, "inner_coverage": self.inner[0] if len(self.inner) == 1 else self.inner}),
         }
 
 
@@ -151,15 +155,23 @@ def calibrate(uncertainty: Uncertainty, labels: np.ndarray, truth: Truth, scale:
     scores = {"entropy": uncertainty.site_entropy[known]}
     if uncertainty.site_std is not None:
         scores["std"] = uncertainty.site_std[known]
-    covered = None
-    if uncertainty.interval is not None:
-        inside = known & np.isfinite(truth.picture).all(-1)
-        values = np.tile([[0.0], [255]], 3) if scale.kind == "colour" else scale.values  # of a colour's channels
-        covered = tuple(coverage(uncertainty.interval[inside][:, d], truth.picture[inside][:, d], values[:, d], scale.between)
-                        for d in range(values.shape[1]))
+    if uncertainty.between is not None and uncertainty.confidence is not None:
+        scores["confidence"] = -uncertainty.confidence[known]
+    if uncertainty.inner is not None and uncertainty.between is None and uncertainty.width is not None:
+        scores["width"] = uncertainty.width[known]
+    inside = known & np.isfinite(truth.picture).all(-1)
+    values = np.tile([[0.0], [255]], 3) if scale.kind == "colour" else scale.values  # of a colour's channels
+    between = scale.between or uncertainty.inner is not None  # inner intervals are of answers between labels
+
+    def covered(interval: np.ndarray | None) -> tuple[float | None, ...] | None:
+        return None if interval is None else tuple(
+            coverage(interval[inside][:, d], truth.picture[inside][:, d], values[:, d], between)
+            for d in range(values.shape[1]))
+
     believed = None if uncertainty.confidence is None else uncertainty.confidence[known]
     return Calibration(
         pixels=int(known.sum()), wrong=float(wrong.mean()) if wrong.size else None, wrong_above=float(truth.wrong_above),
         level=uncertainty.level, auroc={name: auroc(score, wrong) for name, score in scores.items()},
-        sparsification={name: sparsification(score, error[known]) for name, score in scores.items()}, coverage=covered,
+        sparsification={name: sparsification(score, error[known]) for name, score in scores.items()},
+        coverage=covered(uncertainty.interval), inner=covered(uncertainty.inner),
         calibration_error=None if believed is None else expected_calibration_error(believed, ~wrong))

@@ -15,9 +15,10 @@ import numpy as np
 from mrfhw.jobs.label_scale import LEVEL, LabelScale
 from mrfhw.system.threads import in_shares, threads_of
 
-__all__ = ["Uncertainty", "entropy", "quantify"]
+__all__ = ["INNER", "Uncertainty", "entropy", "modes", "quantify"]
 
 DOUBT_UNIT = 1 << 12  # shares of doubt are whole multiples of its inverse
+INNER = 0.5  # level of inner intervals
 BLOCK = 1 << 20  # histogram bins at a time: some temporary float64 arrays of 8 MB
 
 
@@ -40,9 +41,11 @@ class Uncertainty:
     median: (H, W) float64, of D = 1 with values in even steps, else None: the median of the histogram as a density, each label's
     samples spread evenly over a step around its value, so that it lies between values.
     halves: (H, W) float64, of the same with values between (`LabelScale.between`), else None: the mode's value, or half a step
-    from it where the samples within a step of it have a mean that is nearer to there.
+    from it where the samples within a step of it have a mean that is nearer to there. near: (H, W) float64, that mean.
+    inner: (H, W, D, 2) float64, the intervals of level INNER, of what is shared (`mrfhw.jobs.job.Shared`) or of `Job.finer`; else
+    None. between: (H, W, D) float64, the answer that is made of what is shared; else None.
     confidence: (H, W) float64, the probability of all labels whose value is at most so far from the mode's as is asked for (of
-    classes, of the mode); None where nothing is asked for.
+    classes, of the mode); None where nothing is asked for. Of what is shared, that the value is so far from the answer.
     """
 
     level: float
@@ -55,6 +58,9 @@ class Uncertainty:
     interval: np.ndarray | None = None
     median: np.ndarray | None = None
     halves: np.ndarray | None = None
+    near: np.ndarray | None = None
+    inner: np.ndarray | None = None
+    between: np.ndarray | None = None
     confidence: np.ndarray | None = None
 
     @property
@@ -150,12 +156,13 @@ def _quantile(counts: np.ndarray, values: np.ndarray, share: float) -> np.ndarra
     return np.asarray((values[0] + (values[1] - values[0]) * (at - 0.5 + (wanted - before) / here))[..., 0])
 
 
-def _halves(counts: np.ndarray, mode: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """(...): `Uncertainty.halves`; counts: (..., L), mode: (...) labels, values: (L,) in even steps."""
+def _halves(counts: np.ndarray, mode: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(...) each: `Uncertainty.halves` and `near`; counts: (..., L), mode: (...) labels, values: (L,) in even steps."""
     beside = np.pad(counts.astype(np.int64), [(0, 0)] * (counts.ndim - 1) + [(1, 1)])
     below, here, above = (np.take_along_axis(beside, mode[..., None].astype(np.int64) + place, -1)[..., 0] for place in range(3))
-    away = np.sign(above - below) * (4 * np.abs(above - below) > below + here + above)
-    return np.asarray(values[mode] + (values[1] - values[0]) / 2 * away)
+    all_three, step, mean = below + here + above, values[1] - values[0], values[mode]
+    away = np.sign(above - below) * (4 * np.abs(above - below) > all_three)
+    return mean + step / 2 * away, mean + step * (above - below) / all_three
 
 
 def _dense_interval(counts: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
@@ -171,6 +178,14 @@ def _set_size(counts: np.ndarray, level: float) -> np.ndarray:
     falling = np.cumsum(np.sort(counts, -1)[..., ::-1], -1, dtype=np.int64)
     needed = np.ceil(falling[..., -1:] * level - 1e-6)
     return (np.argmax(falling >= needed, -1) + 1).astype(np.uint16)
+
+
+def modes(counts: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """(H, W) uint8: `Uncertainty.mode` of histograms (H, W, L). last: (H, W), the label of sites that were not counted."""
+    found = np.empty(last.shape, np.uint8)
+    for rows in _row_blocks(counts.shape[0], counts[:1].size):
+        found[rows] = np.where(counts[rows].any(-1), counts[rows].argmax(-1), last[rows])
+    return found
 
 
 def _near(scale: LabelScale, within: float) -> np.ndarray:
@@ -206,6 +221,7 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     mode, set_size, confidence = np.empty((rows, cols), np.uint8), np.empty((rows, cols), np.uint16), np.empty((rows, cols))
     median = np.empty((rows, cols)) if _even(scale) else None
     halves = np.empty((rows, cols)) if _even(scale) and scale.between else None
+    beside = None if halves is None else np.empty((rows, cols))
     near = None if within is None else _near(scale, within)
     bits, std = np.empty((rows, cols)), np.empty((rows, cols))
     mean, interval = np.empty((rows, cols, dims)), np.empty((rows, cols, dims, 2))
@@ -231,8 +247,8 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
                 mean[part] = _moments(drawn / drawn.sum(-1, keepdims=True), values)[0]
             if median is not None:
                 median[part] = _quantile(block, values[:, 0], 0.5)
-            if halves is not None:
-                halves[part] = _halves(drawn, mode[part], values[:, 0])
+            if halves is not None and beside is not None:
+                halves[part], beside[part] = _halves(drawn, mode[part], values[:, 0])
             for d in range(dims):
                 interval[part][:, :, d] = (_dense_interval if scale.between else _interval)(block, values[:, d], level)
 
@@ -245,4 +261,4 @@ def quantify(counts: np.ndarray, last: np.ndarray, scale: LabelScale, level: flo
     in_shares(share_of, len(parts), len(parts), threads_of(None))
     ordered = {"mean": mean, "std": std, "interval": interval} if scale.ordered else {}
     return Uncertainty(level=level, counted=counted, mode=mode, entropy=bits, set_size=set_size, **ordered, median=median,
-                       halves=halves, confidence=None if near is None else confidence)
+                       halves=halves, near=beside, confidence=None if near is None else confidence)

@@ -17,10 +17,11 @@ from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.jobs.job import Job
 from mrfhw.report.numbers import plain, report
+from mrfhw.runs.runner import Solved
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import output_path
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "Measured", "answer_of"]
 
 
 class Answer:
@@ -199,3 +200,30 @@ class Answer:
                        for name, value in self._facts().items())
         data = base64.b64encode(self.picture()).decode("ascii")
         return f"<div><img alt='estimate' style='max-width:40rem' src='data:image/png;base64,{data}'><table>{rows}</table></div>"
+
+
+class Measured(Answer):
+    """An answer whose labels are numbers, so that std, mean and interval are there; see Answer."""
+
+    @property
+    def std(self) -> np.ndarray:
+        return _there(super().std)
+
+    @property
+    def mean(self) -> np.ndarray:
+        return _there(super().mean)
+
+    @property
+    def interval(self) -> np.ndarray:
+        return _there(super().interval)
+
+
+def _there(found: np.ndarray | None) -> np.ndarray:
+    assert found is not None
+    return found
+
+
+def answer_of(solved: Solved) -> Answer:
+    """The answer of what a request has come to, of its application's class."""
+    kind: type[Answer] = solved.job.application.answer or Answer
+    return kind(solved.job, solved.solution)

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
-from mrfhw.applications.answer import Answer
+from mrfhw.applications.answer import Answer, answer_of
 from mrfhw.applications.denoising.answer import Denoised
 from mrfhw.applications.motion.answer import Motion
+from mrfhw.applications.parcel import enclosing, unpacked
 from mrfhw.applications.segmentation.answer import Segmentation
 from mrfhw.applications.stereo.answer import Disparity
+from mrfhw.applications.typed import DenoiseOptions, MachineOptions, MotionOptions, SegmentOptions, StereoOptions
 from mrfhw.backends.registry import AUTO
 from mrfhw.field.given import short
 from mrfhw.field.problem import Problem
 from mrfhw.pictures.images import is_path
 from mrfhw.runs.chains import Callback
+from mrfhw.runs.choice import board_of
 from mrfhw.runs.request import Machine, Request, counted
-from mrfhw.runs.runner import EVERY, Runner, Solved
+from mrfhw.runs.runner import EVERY, Runner
+from mrfhw.system.cluster import on_cluster
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.processors import processors
 from mrfhw.system.workers import in_workers
 
-__all__ = ["answer_of", "batch", "denoise", "motion", "run", "segment", "solve", "stereo"]
+__all__ = ["batch", "denoise", "motion", "run", "segment", "solve", "stereo"]
 
 
 @overload
@@ -49,13 +53,9 @@ def run(request: Request | Sequence[Request], *, callback: Callback | None = Non
     return answers[0] if isinstance(request, Request) else answers
 
 
-def answer_of(solved: Solved) -> Answer:
-    """The answer of what a request has come to, of its application's class."""
-    kind: type[Answer] = solved.job.application.answer or Answer
-    return kind(solved.job, solved.solution)
-
-
-def batch(requests: Sequence[Request], *, workers: int | None = None) -> Iterator[tuple[int, Answer | Exception]]:
+def batch(requests: Sequence[Request], *, workers: int | None = None, cluster: str | None = None,
+          plan: str | os.PathLike[str] | None = None, boards: Sequence[str] = (),
+          machine: Machine = None) -> Iterator[tuple[int, Answer | Exception]]:
     """The answers of many requests as they end, several at a time in processes that stay warm: (place in `requests`, answer).
 
         for number, answer in mrfhw.batch([mrfhw.Request("stereo", left=left, right=right) for left, right in pairs]):
@@ -63,13 +63,41 @@ def batch(requests: Sequence[Request], *, workers: int | None = None) -> Iterato
 
     requests: what is asked; each answer has the bits of `mrfhw.run`.
     workers: how many are done at a time, of one thread each; None for one for each processor.
-    What fails is there as the exception that it raised, and the others go on. Raises ProblemError for what is no request.
+    cluster: the address of a Dask scheduler whose workers do it, tls://HOST:PORT, or tcp://127.0.0.1:PORT of this computer. Files
+        go there as bytes, and answers come back whole, with their histograms.
+    plan: a file that `mrfhw plan --json` wrote, which is followed in their place: so many pictures at once, sampled by processors
+        or on boards; the requests are of its application and for "cpu".
+    boards: addresses of the plan's boards; none for those that it has itself.
+    machine: of the boards, as a Config or the path of a manifest.json; None where it was generated on this computer.
+    What fails is there as the exception that it raised, and the others go on. Raises ProblemError for what is no request, and for a
+    cluster, a plan or a board that cannot be had.
     """
     wrong = next((one for one in requests if not isinstance(one, Request)), None)
     if wrong is not None:
         raise ProblemError(f"requests has {short(repr(wrong))}; each is a mrfhw.Request: give these")
+    if cluster is not None:
+        if workers is not None:
+            raise ProblemError(f"workers is {workers}, and a cluster has its own: drop one of the two")
+        if plan is not None:
+            raise ProblemError(f"plan is {os.fspath(plan)}, and a cluster has its own workers: drop one of the two")
+        return on_cluster(_run_unpacked, requests, cluster, packed=enclosing, needs=_board)
+    if plan is not None:
+        from mrfhw.applications.planned import by_plan
+
+        if workers is not None:
+            raise ProblemError(f"workers is {workers}, and a plan has its own: drop one of the two")
+        return by_plan(requests, plan, boards, machine)
     number = processors() if workers is None else counted("workers", workers)
     return in_workers(run, requests, min(number, max(1, len(requests))))
+
+
+def _run_unpacked(request: Request) -> Answer:
+    """In a folder of its own."""
+    return run(unpacked(request))
+
+
+def _board(request: Request) -> str | None:
+    return board_of(request.backend)
 
 
 def _several(given: Any) -> tuple[Any, ...]:
@@ -95,14 +123,16 @@ def _is_map(given: Any) -> bool:
 
 def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: int | None = None, sweeps: int | None = None,
            seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None,
-           mask: Any = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY, **options: Any) -> Disparity:
+           mask: Any = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY,
+           **options: Unpack[StereoOptions]) -> Disparity:
     """Match a rectified pair: a disparity for each pixel of the left picture, and how sure it is.
 
-        answer = mrfhw.stereo(cv2.imread("left.png"), cv2.imread("right.png"))
+        answer = mrfhw.stereo("left.png", "right.png")
+        answer = mrfhw.stereo(cv2.imread("left.png")[..., ::-1], cv2.imread("right.png")[..., ::-1])
         answer.disparity, answer.std, answer.occluded, answer.converged
 
     left, right: (H, W) or (H, W, 3) arrays of uint8, uint16 or floats (0 to 1 or 0 to 255), Pillow images, or paths of files. The
-        order of colours does not matter much: they become grey.
+        colours are red, green and blue, in this order; OpenCV's pictures have blue first, so give them with [..., ::-1].
     labels: disparities told apart, 2 to 256, from min_disparity on, in pixels; by default found from the pictures, and with labels
         alone from 0.
     sweeps: of each chain, half of them burn-in; None for the default, from which chains that do not agree go on to as many as
@@ -134,7 +164,7 @@ def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: i
 def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, centre: tuple[int, int] | None = None,
            sweeps: int | None = None, seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = AUTO,
            visit: int | None = None, mask: Any = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY,
-           **options: Any) -> Motion:
+           **options: Unpack[MotionOptions]) -> Motion:
     """Follow one frame into the next: a motion for each pixel of the first, and how sure it is.
 
         answer = mrfhw.motion(frame0, frame1)
@@ -155,18 +185,27 @@ def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, c
     return answer
 
 
-def segment(image: Any, *, classes: int | None = None, sweeps: int | None = None, seed: int = 0, chains: int | None = None,
-            machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
-            callback: Callback | None = None, every: int = EVERY, **options: Any) -> Segmentation:
-    """Divide a picture into classes of grey or colour: one for each pixel, and how sure it is.
+def segment(image: Any, *, scribbles: Any = None, classes: int | None = None, sweeps: int | None = None, seed: int = 0,
+            chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
+            callback: Callback | None = None, every: int = EVERY, **options: Unpack[SegmentOptions]) -> Segmentation:
+    """Divide a picture by strokes that are drawn into it: a label for each pixel, and how sure it is.
+
+        scribbles = np.zeros(picture.shape[:2], np.uint8)
+        scribbles[40:43, 10:90], scribbles[200:203, 50:80] = 1, 2     # what is label 0, and what is label 1
+        answer = mrfhw.segment(picture, scribbles=scribbles)
+        answer.labels, answer.entropy, answer.converged
+
+    Without strokes the labels are classes of grey or colour, found by k-means, which say nothing of objects: a demonstration.
 
     image: a picture, as of `mrfhw.stereo`.
-    classes: 2 to 256, found by k-means; three by default.
-    means: their greys of 0 to 255, such as (50, 100, 200), in their place.
+    scribbles: (H, W) whole numbers, 0 for no stroke and k on pixels of label k - 1, or the path of such a picture, grey or with a
+        palette. Each label has a stroke, there are at least two, and stroked pixels keep their labels in every draw.
+    classes: 2 to 256; three by default, and with strokes as many as their largest number.
+    means: greys of 0 to 255, such as (50, 100, 200), in place of those of k-means.
     truth: (H, W) numbers of segments, 0 where unknown, or a path, or a list of them.
     The other arguments are those of `mrfhw.stereo`.
     """
-    given = dict(image=image, classes=classes, sweeps=sweeps, seed=seed, truth=_several(truth))
+    given = dict(image=image, scribbles=scribbles, classes=classes, sweeps=sweeps, seed=seed, truth=_several(truth))
     request = Request("segment", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
     answer = run(request, callback=callback, every=every)
     assert isinstance(answer, Segmentation)
@@ -175,7 +214,7 @@ def segment(image: Any, *, classes: int | None = None, sweeps: int | None = None
 
 def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels: int = 64, sweeps: int | None = None, seed: int = 0,
             chains: int | None = None, machine: Machine = None, backend: str = AUTO, visit: int | None = None, truth: Any = None,
-            callback: Callback | None = None, every: int = EVERY, **options: Any) -> Denoised:
+            callback: Callback | None = None, every: int = EVERY, **options: Unpack[DenoiseOptions]) -> Denoised:
     """Free a picture of noise and fill what a mask hides: a grey or a colour for each pixel, and how sure it is.
 
         answer = mrfhw.denoise(picture, mask=~scratches)
@@ -199,7 +238,7 @@ def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels:
 def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = None, burn_in: int | None = None,
           seed: int | None = None, chains: int | None = None, initial: str | np.ndarray | None = None, machine: Machine = None,
           backend: str = AUTO, visit: int | None = None, callback: Callback | None = None, every: int = EVERY,
-          **options: Any) -> Answer:
+          **options: Unpack[MachineOptions]) -> Answer:
     """Sample any first-order field on a grid with up to 256 labels.
 
         problem = mrfhw.Problem(labels=3, unary=costs, doubleton="potts", beta=8, schedule=mrfhw.Schedule.constant(10.0))

@@ -9,7 +9,7 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["CENSUS", "census", "edge_weights", "takes_census"]
+__all__ = ["CENSUS", "census", "edge_weights", "graded_weights", "takes_census"]
 
 # (row, column) from the pixel to those that it is compared with; a bit each.
 CENSUS = ((-2, -1), (2, 1), (-1, 2), (1, -2), (-1, 0), (1, 0), (0, 1), (0, -1))
@@ -55,4 +55,19 @@ def edge_weights(picture: np.ndarray, smooth: int, edge: int, threshold: float) 
     right, below = (np.abs(np.diff(channels, axis=axis)).max(-1) for axis in (1, 0))
     found[:, :-1, 0][right > threshold] = edge
     found[:-1, :, 1][below > threshold] = edge
+    return found
+
+
+def graded_weights(colours: np.ndarray, most: int = 15, least: int = 1) -> np.ndarray:
+    """Weights of a grid's edges that fall with the contrast, uint8 (H, W, 2): to the right and below.
+
+    colours: (H, W, C) float64. The weight is `most` times exp(-d^2 / 2m), d the distance of the two pixels' colours and m the mean
+    of d^2 in the picture (Boykov and Jolly 2001), rounded, and at least `least`.
+    """
+    squares = [(np.diff(colours, axis=axis)**2).sum(-1) for axis in (1, 0)]
+    count = sum(one.size for one in squares)
+    mean = sum(float(one.sum()) for one in squares) / count if count else 0.0
+    found = np.full((*colours.shape[:2], 2), most, np.uint8)
+    for part, square in zip((found[:, :-1, 0], found[:-1, :, 1]), squares, strict=True):
+        part[...] = np.maximum(least, np.rint(most * np.exp(-square / (2 * mean)))) if mean else most
     return found

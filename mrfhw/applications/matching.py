@@ -18,6 +18,7 @@ from mrfhw.jobs.job import START_FOUND, Cooling
 from mrfhw.jobs.options import Given, Option
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.pictures.borders import filled_beside
+from mrfhw.pictures.greys import LUMA
 from mrfhw.pictures.images import Inputs, crop, load_inputs, name_of
 from mrfhw.system.errors import ProblemError
 
@@ -148,6 +149,13 @@ class Matching:
         one, other = (crop(grey, self.common.window) for grey in self.known.filled(*self.inputs.data))
         names = [name_of(given, name) for given, name in zip(pictures, self.pictures, strict=True)]
         return Unlike(share, names, one, other, self.known.cut)
+
+    @property
+    def greys(self) -> tuple[np.ndarray, np.ndarray]:
+        """(H, W) float64, greys of 0..255 of both pictures, filled from beside where nothing is known."""
+        one, other = (filled_beside(np.asarray(picture @ LUMA if picture.ndim == 3 else picture, np.float64), known)
+                      for picture, known in zip(self.pictures.values(), self.known.cut, strict=True))
+        return one, other
 
     @property
     def shown(self) -> dict[str, np.ndarray]:

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mrfhw.applications.answer import Answer
-from mrfhw.applications.calls import answer_of
+from mrfhw.applications.answer import Answer, answer_of
 from mrfhw.applications.two_ways import hidden_from
 from mrfhw.jobs.job import Job
+from mrfhw.planning.lanes import Lanes, held
+from mrfhw.runs.first import Turn
 from mrfhw.runs.request import Request
 from mrfhw.runs.runner import Runner
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.workers import Worker, driven
 
-__all__ = ["SWEEPS", "Done", "Then", "in_order", "labels_for_all"]
+__all__ = ["SWEEPS", "Done", "Link", "Then", "at_once", "in_order", "labels_for_all"]
 
 SWEEPS = 40  # of a frame by default, of which half are counted (docs/measured.md)
 
@@ -58,11 +59,12 @@ class _Held:
 _frame = _Held()
 
 
-def _begin(what: tuple[Request, tuple[int, int]]) -> bool:
-    """Read and prepare a frame of so many rows and columns; whether it has use for the labels of the frame before."""
-    request, shape = what
+def _begin(what: tuple[Request, tuple[int, int], bool]) -> bool:
+    """Read and prepare a frame of so many rows and columns, which may take a board by turns; whether it has use for the labels of
+    the frame before."""
+    request, shape, by_turns = what
     _frame.begun = time.perf_counter(), time.process_time()
-    _frame.runner = Runner(request, traced=False)
+    _frame.runner = Runner(request, traced=False, turn=held if by_turns else contextlib.nullcontext)
     found = _frame.runner.prepare().problem.shape
     if found != shape:
         raise ProblemError(f"the frame has {found[1]}x{found[0]} pixels; the first one has {shape[1]}x{shape[0]}: give frames of "
@@ -90,42 +92,80 @@ def _finish(task: tuple[Then, int]) -> Done:
     return Done(what, time.perf_counter() - began, time.process_time() - busy)
 
 
-def in_order(requests: Iterable[Request], shape: tuple[int, int], then: Then, workers: int,
-             before: np.ndarray | None = None) -> Iterator[Done | Exception]:
-    """What `then` makes of the answer of each frame, in their order; of a frame that fails the exception.
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A frame in its place.
 
-    requests: of the frames, with labels that serve all of them; each is taken when one of so many processes is free for it.
+    number: of the frame, from 1.
+    request: of it, with labels that serve all frames.
+    opens: whether it does not follow the frame before, but starts from `before`: labels (H, W), None for its own pictures alone.
+    """
+
+    number: int
+    request: Request
+    opens: bool = False
+    before: np.ndarray | None = None
+
+
+def in_order(links: Iterable[Link], shape: tuple[int, int], then: Then, workers: int,
+             lanes: Lanes | None = None) -> Generator[tuple[int, Done | Exception], None, None]:
+    """(number, what `then` makes of its answer) of each frame, in their order; of a frame that fails the exception.
+
+    links: each is taken when one of so many processes is free for it.
     shape: rows and columns of every frame.
-    then: done in the frame's process, with the number of the frame, from 0; it and what it gives can be pickled.
-    before: labels (H, W) of a frame before the first one.
+    then: done in the frame's process, with the number of the frame; it and what it gives can be pickled.
+    lanes: boards that sample the frames; None for the requests' own backends.
 
     A frame after one that failed starts from its own paths alone. The bits are those of `mrfhw.run` with `before`, the labels of
     the frame before, whatever the number of workers. When the iterator is closed, all processes are.
     """
-    def chained() -> Iterator[tuple[int, Request, Future[Any], Future[Any]]]:
-        """Each request with what will have the labels of the frame before, and what will have its own."""
+    numbers: list[int] = []
+
+    def chained() -> Iterator[tuple[Link, Future[Any], Future[Any]]]:
+        """Each frame with what will have the labels of the frame before, and what will have its own."""
         former: Future[np.ndarray | None] = Future()
-        former.set_result(before)
-        for number, request in enumerate(requests):
+        former.set_result(None)
+        for link in links:
+            if link.opens:
+                former = Future()
+                former.set_result(link.before)
             own: Future[np.ndarray | None] = Future()
-            yield number, request, former, own
+            numbers.append(link.number)
+            yield link, former, own
             former = own
 
-    def done(worker: Worker, task: tuple[int, Request, Future[Any], Future[Any]]) -> Done:
-        number, request, former, own = task
+    def done(worker: Worker, task: tuple[Link, Future[Any], Future[Any]]) -> Done:
+        link, former, own = task
         found = None
+
+        def sampled(request: Request, working: Turn, told: Callable[[Any], Any] | None) -> Any:
+            with working():
+                needs = worker.done(_begin, (request, shape, told is not None), told)
+            before = former.result() if needs else None
+            with working():
+                return worker.done(_sample, before, told)
+
         try:
-            needs = worker.done(_begin, (request, shape))
-            found = worker.done(_sample, former.result() if needs else None)
+            found = (sampled(link.request, contextlib.nullcontext, None) if lanes is None else
+                     lanes.done(lambda board, turns: sampled(lanes.request(link.request, board), turns.working, turns.told)))
         finally:
             own.set_result(found)
-        finished: Done = worker.done(_finish, (then, number))
+        with contextlib.nullcontext() if lanes is None else lanes.working():
+            finished: Done = worker.done(_finish, (then, link.number))
         return finished
 
     early, next_one = dict[int, Any](), 0
     with contextlib.closing(driven(done, chained(), workers)) as outcomes:
-        for number, outcome in outcomes:
-            early[number] = outcome
+        for place, outcome in outcomes:
+            early[place] = outcome
             while next_one in early:
-                yield early.pop(next_one)
+                # What cannot be read any more is no link.
+                yield (numbers[next_one] if next_one < len(numbers) else sum(numbers[-1:]) + 1), early.pop(next_one)
                 next_one += 1
+
+
+def at_once(link: Link, shape: tuple[int, int], then: Then) -> tuple[np.ndarray, Done]:
+    """Labels (H, W) of a frame, and what `then` makes of its answer, in this process; it starts from `link.before`."""
+    needs = _begin((link.request, shape, False))
+    labels = _sample(link.before if needs else None)
+    return labels, _finish((then, link.number))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -15,10 +15,23 @@ from mrfhw.field.state import RunState
 from mrfhw.placement.placement import Placement
 from mrfhw.samplers.chain import Observe
 
-__all__ = ["ActiveRun", "Backend", "Fresh", "Observe", "Pauses", "Progress"]
+__all__ = ["ActiveRun", "Backend", "Fresh", "Observe", "Pauses", "Progress", "Steps", "advance_together", "at_once"]
+
+T = TypeVar("T")
 
 Fresh = bool | np.ndarray  # where a run's generators start
 Progress = Callable[[int], object]  # called with the number of finished sweeps
+Steps = Generator[None, None, T]  # what is done bit by bit, and what it comes to
+
+
+def at_once(steps: Steps[T]) -> T:
+    """All steps, one after the other."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: T = end.value
+            return found
 
 
 class Pauses:
@@ -65,12 +78,22 @@ class ActiveRun(Protocol):
     def advance(self) -> None:
         """Go on to the next pause or the end."""
 
+    def steps(self) -> Iterator[None]:
+        """`advance`, bit by bit: gives whenever it waits for a machine, which may hold other runs beside this one."""
+
     def state(self, counted: bool = True) -> RunState:
         """The state of a run that has been advanced, as a copy; without what it counted, `RunState.uncounted`. Also of a finished
         run, until its backend prepares another one."""
 
     def result(self) -> Result:
         """The result of a finished run; waits for log that has not arrived yet. Results are fetched in the order of the runs."""
+
+
+def advance_together(runs: Iterable[ActiveRun]) -> None:
+    """Each run to its next pause or end, side by side as far as their machines are beside each other (`Backend.places`)."""
+    under_way = [run.steps() for run in runs]
+    while under_way:
+        under_way = [steps for steps in under_way if next(steps, under_way) is not under_way]
 
 
 class Backend:
@@ -95,6 +118,11 @@ class Backend:
 
     def close(self) -> None:
         """Let the machine go."""
+
+    @property
+    def places(self) -> Sequence[Backend]:
+        """Sessions with the machine's clusters, each of which holds a run of its own: this one first. They end with this one."""
+        return [self]
 
     @classmethod
     def open(cls, backend: str, config: Any, cycles: int) -> Self:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 
-from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress
+from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress, Steps
 from mrfhw.driver.driver import Driver
 from mrfhw.driver.readout import Done, carried, read_result
 from mrfhw.field.problem import Problem, Run
@@ -33,8 +34,9 @@ class DrivenBackend(Backend):
         """End a run that an earlier program left running, and drop its log."""
         raise NotImplementedError
 
-    def run_out(self, before: int, progress: Progress | None, pauses: Pauses | None) -> tuple[bytes, int | None]:
-        """Run to the end, or to the next pause. Returns the log up to there, and the cycles that a simulation took.
+    def run_out(self, before: int, progress: Progress | None, pauses: Pauses | None) -> Steps[tuple[bytes, int | None]]:
+        """Run to the end, or to the next pause; gives whenever it has waited for a while. Returns the log up to there, and the
+        cycles that a simulation took.
 
         before: lines that the chip had counted when the run started or continued.
         """
@@ -80,13 +82,13 @@ class ChipRun:
     def last(self) -> np.ndarray:
         return self._read().last
 
-    def _load(self) -> None:
+    def _load(self) -> Iterator[None]:
         session, driver, state = self.session, self.session.driver, self.before
         driver.check()
         session.settle()
         if self.sweeps:
             driver.forward(self.placement, self.sweeps)
-            session.run_out(0, None, None)
+            yield from session.run_out(0, None, None)
             self._baseline = driver.counters()
             session.settle()
         began, cycles = time.perf_counter(), session.bus_cycles()
@@ -100,12 +102,12 @@ class ChipRun:
         self._loading_seconds, self._loading_cycles = time.perf_counter() - began, stated if measured is None else measured
         self._loaded = True
 
-    def _go(self) -> None:
+    def _go(self) -> Iterator[None]:
         """To the next pause or the end, with a stop where the sums are cleared."""
         while True:
             self._clear()
             end = self.placement.piece_end(self.sweeps)
-            self._run_to(end if self._pauses is None else self._pauses.limit(end))
+            yield from self._run_to(end if self._pauses is None else self._pauses.limit(end))
             if self.finished or self.sweeps < end or (self._pauses is not None and self._pauses.now(end)):
                 break
         if self._progress and self.finished:
@@ -120,7 +122,7 @@ class ChipRun:
                 self._past = self._past + sums_of_entries(p.config, lmem)
                 driver.clear(p, lmem[..., 0])
 
-    def _run_to(self, end: int) -> None:
+    def _run_to(self, end: int) -> Iterator[None]:
         """Sweep to `end`, or until a pause is due."""
         driver, run, resume = self.session.driver, self.placement.run, self.sweeps > 0
         lines = driver.get("lines")[0] if resume else 0
@@ -129,7 +131,7 @@ class ChipRun:
         began = time.perf_counter()
         driver.start(resume)
         self._pieces += 1
-        log, simulated = self.session.run_out(lines, self._progress, self._pauses)
+        log, simulated = yield from self.session.run_out(lines, self._progress, self._pauses)
         self._wall += time.perf_counter() - began
         self._log += log
         self._simulated += simulated or 0
@@ -137,10 +139,14 @@ class ChipRun:
         self.sweeps = end if self._pauses is None else driver.get("sweep")[0]
 
     def advance(self) -> None:
+        for _ in self.steps():
+            pass
+
+    def steps(self) -> Iterator[None]:
         self._outcome = None
         if not self._loaded:
-            self._load()
-        self._go()
+            yield from self._load()
+        yield from self._go()
 
     def _read(self) -> Result:
         """The result of the chip so far."""

@@ -14,10 +14,9 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.placement import Placement
+from mrfhw.placement.windows import VISIT
 
 __all__ = ["BACKENDS", "VISIT", "Plan", "solve"]
-
-VISIT = 20  # sweeps of a window at a time, at most, where none are given
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from mrfhw.backends.backend import Backend
 from mrfhw.field.problem import ProblemError
 from mrfhw.samplers.chain import CHAINS, chain_type
 
-__all__ = ["AUTO", "BACKENDS", "SCHEMES", "backend_type", "in_software"]
+__all__ = ["AUTO", "BACKENDS", "SCHEMES", "WAVE_CYCLES", "backend_type", "in_software"]
 
 AUTO = "auto"  # the choice is `mrfhw.runs.choice.chosen_backend`'s
 _NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.software:SoftwareBackend"),
@@ -20,6 +20,7 @@ _NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.software:SoftwareBackend"),
 _BOARDS = "mrfhw.host.remote:RemoteBackend"
 SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
 BACKENDS = tuple(_NAMES)
+WAVE_CYCLES = 50_000  # of a compiled chip's signals, from the first one on
 
 
 def in_software(backend: str) -> bool:
@@ -34,8 +35,9 @@ def backend_type(backend: str) -> type[Backend]:
     """
     scheme, separator, _ = backend.partition("://")
     # An invalid board address is refused by the host's own code, which states the valid forms.
-    name, more, _ = backend.partition("?")
-    place = SCHEMES.get(scheme, _BOARDS) if separator else _NAMES.get(name if not more or name in CHAINS else backend)
+    name, more, options = backend.partition("?")
+    own = not more or name in CHAINS or (name == "rtl" and options.startswith("waves=") and options != "waves=")
+    place = _NAMES.get(name if own else backend) if not separator or name == "rtl" else SCHEMES.get(scheme, _BOARDS)
     if place is None:
         raise ProblemError(f"backend is {backend!r}; it must be {AUTO}, or one of {', '.join(BACKENDS)}: choose one")
     if name in CHAINS:

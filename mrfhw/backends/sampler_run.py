@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -39,6 +40,10 @@ class SamplerRun(Generic[S]):
         began = time.perf_counter()
         advance(self.sampler, self._progress, self._observe, None if self._pauses is None else self._pauses.now)
         self._wall += time.perf_counter() - began
+
+    def steps(self) -> Iterator[None]:
+        self.advance()
+        yield from ()
 
     def state(self, counted: bool = True) -> RunState:
         return self.sampler.state(self._wall, counted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from mrfhw.analysis.convergence import mixed, more_helps
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
 from mrfhw.backends import plan as backends
-from mrfhw.backends.registry import AUTO
+from mrfhw.backends.registry import AUTO, WAVE_CYCLES
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import (
     OneLineCommand,
@@ -34,16 +34,30 @@ from mrfhw.jobs.job import Job
 from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.report import outputs
 from mrfhw.report.figures import MIXING
-from mrfhw.report.targets import check_folder, check_records
+from mrfhw.report.targets import check_apart, check_folder, check_records
 from mrfhw.runs.chains import Watch
 from mrfhw.runs.checkpoint import EVERY, Keeping, pauses_of
 from mrfhw.runs.choice import check_useful, chosen_backend
-from mrfhw.runs.first import prepared
+from mrfhw.runs.first import Turn, prepared
 from mrfhw.runs.request import Request
 from mrfhw.runs.runner import Runner, Solved
 from mrfhw.system.second_process import Begin, SecondProcess, here
 
-__all__ = ["options_on", "request_of", "run_command", "solved", "verify_command"]
+__all__ = ["Elsewhere", "options_on", "request_of", "run_command", "solved", "verify_command"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Elsewhere:
+    """In a context's `obj`, of a run that is done in another folder than it was asked for. words: as they were given, by what
+    stands for them there."""
+
+    words: Mapping[str, str]
+
+    def said(self, text: str) -> str:
+        """What is said there as it is to be read."""
+        for there, word in sorted(self.words.items(), key=lambda pair: -len(pair[0])):
+            text = text.replace(there, word)
+        return text
 
 
 def request_of(app: Application, backend: str, chains: int | None = None, visit: int | None = None) -> Request:
@@ -156,7 +170,7 @@ def _command_line() -> str:
             words += [word for one in value for word in (*option, str(one))]
         else:
             words += [*option, "x".join(map(str, value)) if isinstance(value, tuple) else str(value)]
-    return shlex.join(words)
+    return shlex.join(words if not isinstance(context.obj, Elsewhere) else [context.obj.words.get(word, word) for word in words])
 
 
 def _sources(job: Job, *others: Path | None) -> list[Path]:
@@ -169,6 +183,12 @@ def _begin() -> Begin:
     """How this command's diagnostics and figures are made."""
     beside = click.get_current_context().obj
     return beside.begin if isinstance(beside, SecondProcess) else here
+
+
+def _turn() -> Turn:
+    """Within which this command samples."""
+    found: Turn = getattr(click.get_current_context().obj, "turn", contextlib.nullcontext)
+    return found
 
 
 def _keeping(checkpoint: Path | None, every: str | None, resume: Path | None) -> Keeping:
@@ -188,7 +208,7 @@ def run_command(app: Application) -> click.Command:
         request = request_of(app, chosen_backend(backend, given_options()), chains, visit)
         check_useful(request.backend, given_options(), visit, clock)
         with Bars(request.backend) as bars, Runner(request, keeping=_keeping(checkpoint, checkpoint_every, resume), add_up=True,
-                                                   watch=bars, judge=_judge) as runner:
+                                                   watch=bars, judge=_judge, turn=_turn()) as runner:
             job = runner.prepare()
             sources, names = _sources(job, resume), outputs.may_write(job)
             check_folder(output, names, sources)
@@ -236,26 +256,38 @@ def run_command(app: Application) -> click.Command:
 def verify_command(app: Application) -> click.Command:
     """`mrfhw verify VERB`: the same problem by the generated hardware and by its model."""
 
-    def command(visit: int | None, output: Path | None, **options: Any) -> None:
+    def command(backend: str, visit: int | None, output: Path | None, waves: Path | None, **options: Any) -> None:
+        if backend != "rtl" and "://" not in backend:
+            raise ProblemError(f"backend is {backend!r}; hardware that is compared with the model is rtl, or a board at an "
+                               "address: give one of them")
         if "most_sweeps" in given_options():
             raise ProblemError(f"most-sweeps is {options['most_sweeps']}; verify compares runs of the sweeps they have: give "
                                "sweeps")
-        request = request_of(app, "model", visit=visit)
+        request = request_of(app, "model" if backend == "rtl" else backend, visit=visit)
         job = request.job()
         if output is not None:
             check_folder(output, outputs.may_write(job), _sources(job))
+        if waves is not None:
+            if backend != "rtl":
+                raise ProblemError(f"waves is {waves}; only a compiled chip's signals are followed: leave --backend or --waves out")
+            if waves.suffix.lower() != ".vcd":
+                raise ProblemError(f"waves is {waves}; the signals are written as VCD: give a name that ends in .vcd")
+            check_apart("waves", waves, _sources(job))
         with Bars("model") as bars:
             job = prepared("model", job, visit, bars.first)
         by_rtl, differences = [], []
         for number, problem in enumerate(job.problems):
             field = dataclasses.replace(job, problem=problem)
-            rtl, model = (one_with_bar(backend, field, visit) for backend in ("rtl", "model"))
+            by = backend if waves is None or number else f"rtl?waves={waves}"
+            rtl, model = (one_with_bar(one, field, visit) for one in (by, "model"))
             by_rtl.append(rtl)
-            differences.append(first_difference(rtl, model))
+            # A link that is slower than the log stalls a board, and windows of one may be visited otherwise.
+            differences.append(first_difference(rtl if backend == "rtl" else dataclasses.replace(
+                rtl, **{name: getattr(model, name) for name in ("cycles", "stall_cycles", "gap_cycles")}), model))
             if job.fields is not None:
                 click.echo(f"{job.fields.names[number]}:")
             if differences[-1] is None:
-                _say_equal(field, rtl)
+                _say_equal(field, rtl, "rtl" if backend == "rtl" else f"the board at {backend}")
             else:
                 click.echo(f"different: {differences[-1]}")
         if output is not None:
@@ -267,8 +299,12 @@ def verify_command(app: Application) -> click.Command:
 
     kept = click.option("-o", "--output", type=Folder(), metavar="DIR",
                         help="Where to write the hardware's answer, should it be kept.")
+    hardware = click.option("--backend", default="rtl", show_default=True, metavar="rtl|ADDRESS",
+                            help="The hardware: rtl, the compiled chip, or a board's address, of which cycles are not compared.")
+    waves = click.option("--waves", cls=Rare, type=click.Path(path_type=Path), metavar="FILE.vcd",
+                         help=f"Write each signal of the compiled chip in its first {WAVE_CYCLES:,} cycles, for GTKWave or Surfer.")
     summary = f"{app.summary} By rtl and by model; exit code 1 where they differ."
-    made = click.command(app.verb, cls=OneLineCommand, help=summary)(options_on(app, command, (VISIT, kept)))
+    made = click.command(app.verb, cls=OneLineCommand, help=summary)(options_on(app, command, (hardware, VISIT, kept, waves)))
     for option in made.params:
         if isinstance(option, click.Option) and option.name == "most_sweeps":
             option.hidden = True  # understood, and refused
@@ -281,7 +317,7 @@ def _say_notes(job: Job) -> None:
         click.echo(note, err=True)
 
 
-def _say_equal(job: Job, rtl: Result) -> None:
+def _say_equal(job: Job, rtl: Result, by: str) -> None:
     lmem = "the same LMem, " if rtl.lmem is not None else ""  # of windows, only the histogram is kept
     kept, whole = "", ""
     if rtl.counts is not None:
@@ -291,6 +327,7 @@ def _say_equal(job: Job, rtl: Result) -> None:
                  "counted sweeps")
     if rtl.sums is not None:
         kept = f"the same sums of {int(rtl.sums[..., 1].sum())} samples, "
-    click.echo(f"equal: rtl and model have the same labels at {job.problem.sites} sites, {kept}{lmem}{rtl.log_messages} log "
-               f"messages and {rtl.cycles} cycles")
+    click.echo(f"equal: {by} and model have the same labels at {job.problem.sites} sites, {kept}{lmem}"
+               + (f"{rtl.log_messages} log messages and {rtl.cycles} cycles" if by == "rtl" else
+                  f"and {rtl.log_messages} log messages; the board took {rtl.cycles} cycles"))
     click.echo(f"utilization {rtl.utilization or 0:.4f}, {rtl.stall_cycles} stall cycles{whole}")

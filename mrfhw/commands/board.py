@@ -13,12 +13,13 @@ from typing import Any
 
 import click
 
-from mrfhw.commands.machine_options import OneLineCommand, is_given, machine_options
+from mrfhw.commands.machine_options import OneLineCommand, Rare, is_given, machine_options
 from mrfhw.field.problem import ProblemError
 from mrfhw.gateware.link.uart import check_divisor
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.host.links import host_and_port, written_host
 from mrfhw.machine.known import remember
+from mrfhw.machine.link_protocol import MOST_OUTSTANDING, OUTSTANDING, is_outstanding
 from mrfhw.machine.manifest import config_from_options
 from mrfhw.simulation.board import DIVISOR, CompiledBoard
 from mrfhw.simulation.ethernet_board import CompiledEthernetBoard
@@ -111,9 +112,11 @@ def _ended(number: int, frame: object) -> None:
 @click.option("--divisor", type=int, default=DIVISOR, show_default=True, help="Clock cycles of a bit on its wires.")
 @click.option("--log-memory", "memory_bytes", type=int, default=0, metavar="BYTES",
               help="Size of a memory that the log passes through, as a board's SDRAM.  [default: none]")
+@click.option("--outstanding", type=int, default=OUTSTANDING, show_default=True, metavar="N", cls=Rare,
+              help="Requests that a host may have outstanding, a power of two.")
 @click.option("--quick", is_flag=True, help="Compile in a fifth of the time; simulates at a third of the speed.")
 @machine_options
-def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options: Any) -> None:
+def command(listen: str, divisor: int, memory_bytes: int, outstanding: int, quick: bool, **options: Any) -> None:
     """Run a simulated board: the generated machine with its link and UART or Ethernet, compiled, behind a pseudo-terminal or port.
 
     Prints the address that `mrfhw run ... --backend ADDRESS` and `mrfhw diagnose ADDRESS` take. A field larger than the machine
@@ -128,16 +131,19 @@ def command(listen: str, divisor: int, memory_bytes: int, quick: bool, **options
         check_divisor(divisor)
     except ValueError as error:
         raise ProblemError(str(error)) from None
+    if not is_outstanding(outstanding):
+        raise ProblemError(f"outstanding is {outstanding}; a board has 1 to {MOST_OUTSTANDING} requests outstanding, a power of "
+                           "two: give one of them")
     config = config_from_options(**options)
     with contextlib.suppress(ValueError):  # only the main thread of a program may
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _ended)
     if scheme == "udp":
-        with CompiledEthernetBoard(config, quick=quick) as wired, contextlib.suppress(KeyboardInterrupt):
+        with CompiledEthernetBoard(config, quick=quick, outstanding=outstanding) as wired, contextlib.suppress(KeyboardInterrupt):
             remember(config, circuit_digest(config))
             _serve_datagrams(wired, host, port)
     else:
-        made = CompiledBoard(config, divisor, quick=quick, memory_bytes=memory_bytes)
+        made = CompiledBoard(config, divisor, quick=quick, memory_bytes=memory_bytes, outstanding=outstanding)
         with made as serial, contextlib.suppress(KeyboardInterrupt):
             remember(config, circuit_digest(config))
             if scheme == "pty":

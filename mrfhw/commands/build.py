@@ -13,21 +13,23 @@ import click
 from mrfhw.applications.stereo.field import stereo_problem
 from mrfhw.applications.stereo.scene import stereo_scene
 from mrfhw.commands.folder import Folder
-from mrfhw.commands.machine_options import OneLineCommand, clock_hz, machine_options, of_board
+from mrfhw.commands.machine_options import OneLineCommand, Rare, clock_hz, machine_options, of_board
 from mrfhw.cost.cost import Cost
 from mrfhw.cost.devices import device_of
+from mrfhw.cost.picture import PICTURE
 from mrfhw.cost.rates import Workload
 from mrfhw.cost.workload import workload
 from mrfhw.fpga.boards import BOARDS, Board, board_named
 from mrfhw.fpga.errors import BuildError
 from mrfhw.fpga.flow import BITSTREAMS, Flow
 from mrfhw.fpga.records import RECORD, record_of
-from mrfhw.fpga.report import critical_path, seed_range
+from mrfhw.fpga.report import critical_path, picture_of, seed_range
 from mrfhw.generation.files import MANIFEST, beside, check_folder, left_by_another
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.known import remember
+from mrfhw.machine.link_protocol import MEMORY_WORDS
 from mrfhw.machine.manifest import config_from_options
 from mrfhw.system.files import check_writable, staged, write_files
 from mrfhw.system.progress import working
@@ -93,7 +95,8 @@ def stereo_workload(config: Config) -> Workload:
     return workload(config, problem)
 
 
-def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | None) -> Board:
+def _with_link(board: Board, baud: int | None, ip: str | None, words: int | None, response_words: int | None,
+               log_bytes: int | None, outstanding: int | None) -> Board:
     """The board with its end of the link as asked for."""
     if board.ethernet is None and ip is not None:
         raise BuildError(f"ip is {ip}; {board.name} has {'USB' if board.usb else 'a serial port'} and no Ethernet: leave it out")
@@ -101,8 +104,17 @@ def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | 
         raise BuildError(f"baud is {baud}; {board.name} has Ethernet: leave it out, or give --ip")
     if board.usb and baud is not None:
         raise BuildError(f"baud is {baud}; {board.name} has USB, which is as fast as it is: leave it out")
+    if words is not None:
+        board = replace(board, words=words, response_words=None)
+    if response_words is not None:
+        board = replace(board, response_words=response_words)
     if log_bytes is not None:
         board = replace(board, log_bytes=log_bytes)
+    if outstanding is not None:
+        board = replace(board, outstanding=outstanding)
+        if board.at_once != outstanding:
+            raise BuildError(f"outstanding is {outstanding}; {board.name} has one request outstanding with these memories: give 1, "
+                             f"or {MEMORY_WORDS[0]} --words or more on a board of short elements")
     return board if board.ethernet is None or ip is None else replace(board, ethernet=replace(board.ethernet, ip=ip))
 
 
@@ -112,6 +124,12 @@ def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | 
 @click.option("--clock", type=float, metavar="MHZ", help="Clock of the machine.  [default: the board's]")
 @click.option("--baud", type=int, metavar="N", help="Rate of the serial port.  [default: the board's]")
 @click.option("--ip", metavar="ADDRESS", help="IPv4 address of a board with Ethernet.  [default: the board's]")
+@click.option("--words", type=int, metavar="N", cls=Rare,
+              help="Words of the link's memories for requests and for responses, a power of two.  [default: the board's]")
+@click.option("--response-words", type=int, metavar="N", cls=Rare,
+              help="Words of the memory for responses alone, where it is to have others than --words.")
+@click.option("--outstanding", type=int, metavar="N", cls=Rare,
+              help="Requests that the host may have outstanding, a power of two.  [default: the board's]")
 @click.option("--log-bytes", type=int, metavar="N",
               help="Bytes of log that wait for the link in block RAM, a power of two.  [default: the board's]")
 @click.option("--seeds", type=int, default=3, show_default=True, metavar="N",
@@ -125,14 +143,15 @@ def _with_link(board: Board, baud: int | None, ip: str | None, log_bytes: int | 
 @click.option("-o", "--output", type=Folder(), default=None, metavar="DIR",
               help="Directory for project and bitstream.  [default: build/NAME, and a digest of a machine that is not its own]")
 @partial(machine_options, preset="the board's own")
-def command(name: str, clock: float | None, baud: int | None, ip: str | None, log_bytes: int | None, seeds: int, every_seed: bool,
-            minutes: float, force: bool, no_build: bool, output: Path | None, **options: Any) -> None:
+def command(name: str, clock: float | None, baud: int | None, ip: str | None, words: int | None, response_words: int | None,
+            outstanding: int | None, log_bytes: int | None, seeds: int, every_seed: bool, minutes: float, force: bool,
+            no_build: bool, output: Path | None, **options: Any) -> None:
     """Build a board's bitstream with the open tools and record what it came to in build.json.
 
     Without options of the machine it is the board's own. For boards of Intel and AMD the vendor's project is written
     (--no-build).
     """
-    board = _with_link(board_named(name), baud, ip, log_bytes)
+    board = _with_link(board_named(name), baud, ip, words, response_words, log_bytes, outstanding)
     config = Derived.of(config_from_options(**of_board(options, board.preset)))
     if not 1 <= seeds <= 100:
         raise BuildError(f"seeds is {seeds}; place and route is tried with 1 to 100: give a number between them")
@@ -184,6 +203,8 @@ def _folder(board: Board, config: Derived) -> str:
 def _summary(record: dict[str, Any], directory: Path) -> None:
     click.echo(f"fmax {record['machine_fmax_hz'] / 1e6:.1f} MHz, {record['labels_per_s'] / 1e6:.1f} M labels/s at it, "
                f"{record['log']['labels_per_s'] / 1e6:.1f} M with the log ({record['log']['binds']} binds)")
+    picture = picture_of(record)
+    click.echo(f"no picture of {PICTURE}: {picture}" if isinstance(picture, str) else picture.said(record["clock_hz"]))
     for line in filter(None, (critical_path(record), seed_range(record))):
         click.echo(line)
     used = sorted(record["resources"].items(), key=lambda item: -item[1]["share"])

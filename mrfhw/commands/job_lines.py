@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mrfhw.jobs.registry import application
+from mrfhw.runs.choice import board_of
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.input_files import read_plain
 
@@ -35,14 +36,26 @@ class JobLine:
     base: Path
 
     @property
+    def given(self) -> list[tuple[str, str]]:
+        """What may name a file in each word behind the application, and what stands before it in that word, --mask= or nothing."""
+        parts = [re.match(r"(?s)(--[\w-]+=|)(.*)", word) for word in self.words[1:]]
+        return [(part[1], part[2]) for part in parts if part is not None]
+
+    @property
     def files(self) -> list[Path]:
-        """The words that name files."""
-        return [path for word in self.words[1:] if not word.startswith("-") and (path := self.base / word).is_file()]
+        """The files that the words name."""
+        return [path for _, word in self.given if not word.startswith("-") and (path := self.base / word).is_file()]
+
+    @property
+    def board(self) -> str | None:
+        """The Dask resource that a board is, `board_of`, if one does it."""
+        return next((board_of(word) for _, word in self.given if "://" in word), None)
 
     @property
     def name(self) -> str:
         """The job's folder: its number, and the name of its first file."""
-        stems = [re.sub(r"[^\w.-]+", "_", path.stem)[:40] for path in self.files[:1]]
+        words = (self.base / word for word in self.words[1:] if not word.startswith("-"))
+        stems = [re.sub(r"[^\w.-]+", "_", path.stem)[:40] for path in words if path.is_file()][:1]
         return "-".join([f"{self.number:04}", *stems])
 
     @property

@@ -72,6 +72,11 @@ class Device:
     ram: int
     dsp: int
 
+    @property
+    def dsp_most(self) -> int:
+        """Multipliers of a machine at most: those that are too many become logic."""
+        return 4 * max(1, self.dsp)
+
 
 _LIST = (
     Device("LFE5U-12F", "ecp5", 24_288, 24_288, 56, 28), Device("LFE5U-25F", "ecp5", 24_288, 24_288, 56, 28),
@@ -167,6 +172,6 @@ class Needs:
             needed, there = self.shares[kind]
             if needed > there * most:
                 return f"about {needed} {name}, and {device.name} has {there}"
-        if self.dsp > 4 * max(1, device.dsp):
+        if self.dsp > device.dsp_most:
             return f"{self.dsp} multipliers, and {device.name} has {device.dsp}"
         return None

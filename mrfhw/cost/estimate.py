@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
-from mrfhw.driver.driver import transfer_cycles
+from mrfhw.driver.driver import transfer_bytes, transfer_cycles, transfer_words
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
@@ -66,9 +67,28 @@ class Cycles:
     def _transfers(self) -> tuple[int, int]:
         return transfer_cycles(self.placement)
 
+    @cached_property
+    def _words(self) -> tuple[int, int]:
+        return transfer_words(self.placement)
+
+    @property
+    def loaded_words(self) -> int:
+        """Words over the bus to load the problem."""
+        return self._words[0]
+
+    @property
+    def read_words(self) -> int:
+        """Words over the bus to read the answer back."""
+        return self._words[1]
+
+    @cached_property
+    def link_bytes(self) -> tuple[int, int]:
+        """Bytes that a link carries to load the problem, and to read the answer back; those of heads of frames are not in it."""
+        return transfer_bytes(self.placement)
+
     @property
     def loading(self) -> int:
-        """Of the bus to load the problem, one access after the other."""
+        """Of the bus to load the problem."""
         return self._transfers[0]
 
     @property
@@ -100,7 +120,12 @@ class Memory:
 
 
 def memories(config: Config) -> list[Memory]:
-    """Every memory of the machine, all copies of it."""
+    """Every memory of the machine, all copies of it, of all clusters."""
+    of_one = _of_cluster(config)
+    return [dataclasses.replace(memory, count=config.clusters * memory.count) for memory in of_one]
+
+
+def _of_cluster(config: Config) -> list[Memory]:
     c = Derived.of(config)
     datum, vector, message = c.datum_bits + 1, 2 * c.vector_bits, c.offset_bits + c.label_bits + c.counter_bits + 1
     found = [
@@ -146,7 +171,8 @@ def memories(config: Config) -> list[Memory]:
 def multipliers(config: Config) -> Multipliers:
     """(how many, bits of one factor, bits of the other) by use. What a device makes of them depends on its blocks."""
     c = Derived.of(config)
-    sampler, n = c.sampler, c.all_lanes
+    units, n = c.clusters * c.units, c.clusters * c.all_lanes
+    sampler = c.sampler
     drawing = {"noise": (n, sampler.gumbel_bits, c.temperature_bits)} if isinstance(sampler, Race) else {
         "exponent": (n, c.energy_bits, c.temperature_bits),
         "threshold": (n, sampler.total_bits(c.label_bits), sampler.uniform_bits)}
@@ -160,7 +186,7 @@ def multipliers(config: Config) -> Multipliers:
     least = SMALL_FACTOR_BITS if c.lanes > 1 else 0
     edge = {"weight of an edge": (n * NEIGHBOURS, c.doubleton_bits, c.edge_bits)} if c.edge_bits else {}
     if c.subset_slots:
-        drawing |= {"weight of a slot": (c.units, c.subset_weight_bits, c.temperature_bits),
-                    "window": (c.units, c.window_bits, c.label_bits + 1)}
+        drawing |= {"weight of a slot": (units, c.subset_weight_bits, c.temperature_bits),
+                    "window": (units, c.window_bits, c.label_bits + 1)}
     found = {**singles, **edge, "weight of the doubletons": (n, c.doubleton_bits + c.edge_bits + 2, c.weight_bits), **drawing}
     return {use: factors for use, factors in found.items() if min(factors[1:]) > least}

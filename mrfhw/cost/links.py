@@ -13,10 +13,14 @@ from mrfhw.machine.link_protocol import (
     HEAD_WORDS,
     LOG_BYTES,
     LOG_CHUNK,
+    OUTSTANDING,
     PACKET_BYTES,
+    PEER_BITS,
+    STATUS_BITS,
     UDP_BYTES,
     WIRE_BYTES,
     WORDS,
+    frame_words,
     log_unit,
 )
 
@@ -48,6 +52,7 @@ class BoardLink:
     response_words: of that for responses; None: as many.
     log_bytes: of the ring of log that waits for it.
     memory: outside the FPGA, that holds the log; None: there is none.
+    outstanding: requests that it has at once.
     """
 
     kind: str = "serial"
@@ -56,6 +61,17 @@ class BoardLink:
     response_words: int | None = None
     log_bytes: int = LOG_BYTES
     memory: LogMemory | None = None
+    outstanding: int = OUTSTANDING
+
+    @property
+    def response_memory(self) -> int:
+        """Words of its memory for responses."""
+        return self.words if self.response_words is None else self.response_words
+
+    @property
+    def largest(self) -> tuple[int, int]:
+        """Words of its largest request, and of the body of its largest response."""
+        return frame_words(self.words, self.outstanding), frame_words(self.response_memory, self.outstanding)
 
     @property
     def bytes_per_s(self) -> float:
@@ -71,6 +87,19 @@ class BoardLink:
     def memories(self) -> tuple[Memory, ...]:
         """Its frames', and the ring of log. Those of Ethernet's or USB's own core are not among them."""
         unit = log_unit(self.kind == "ethernet")
-        responses = self.words if self.response_words is None else self.response_words
-        return (Memory("requests", 1, self.words, 32), Memory("responses", 1, responses, 32),
+        return (Memory("requests", 1, self.words, 32), Memory("responses", 1, self.response_memory, 32), *self._heads,
                 Memory("log ring", 1, self.log_bytes // unit, 8 * unit))
+
+    @property
+    def _heads(self) -> tuple[Memory, ...]:
+        """Of several requests and kept responses, beside their words. Wide ones are counted in parts, as logic that is cheaper than
+        blocks for each part is so for all."""
+        if self.outstanding == 1:
+            return ()
+        request, response = self.largest
+        place = self.response_memory.bit_length()
+        peer = PEER_BITS if self.kind == "ethernet" else 0
+        wide = {"request sizes": (request - 1).bit_length() + peer, "response places": place,
+                "response heads": STATUS_BITS + 32 + response.bit_length() + place}
+        return tuple(Memory(use, 1, self.outstanding, min(32, bits - low))
+                     for use, bits in wide.items() for low in range(0, bits, 32))

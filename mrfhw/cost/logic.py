@@ -94,7 +94,10 @@ def _coefficients(group: str, family: str) -> tuple[tuple[str, ...], np.ndarray]
 
 
 def logic_of(config: Config, family: str) -> Logic:
-    """The machine's logic on a family of boards, without link and ports around it."""
+    """The machine's logic on a family of boards, without link and ports around it.
+
+    Of several clusters: as many times one's. What joins them is less than the model's error.
+    """
     group, family = group_of(config), ALIKE.get(family, family)
     found = _model()["groups"][group]["families"][family]
     kinds, coefficients = _coefficients(group, family)
@@ -103,4 +106,5 @@ def logic_of(config: Config, family: str) -> Logic:
     if "logic" in found:
         cells["logic"] = sum(of * cells[kind] for kind, of in _model()["packing"][family].items())
         errors = found["logic"]
-    return Logic({kind: round(number) for kind, number in cells.items()}, errors["median_error"], errors["largest_error"])
+    of_all = {kind: round(config.clusters * number) for kind, number in cells.items()}
+    return Logic(of_all, errors["median_error"], errors["largest_error"])

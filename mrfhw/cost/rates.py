@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from mrfhw.cost.links import BoardLink, LogMemory
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.numbers import BUS_BITS
-from mrfhw.machine.words import LMEM_WORDS
 
-__all__ = ["RUN_SWEEPS", "MemoryRate", "Rate", "Workload", "read_out"]
-
-RUN_SWEEPS = 200  # of a run whose answer is read out
+__all__ = ["MemoryRate", "Rate", "Workload"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ class Rate:
     def of(cls, config: Config, clock_hz: float, work: Workload, link: BoardLink) -> Rate:
         """Of a machine's clock, a workload and the link of its log."""
         config = Derived.of(config)
-        peak = config.all_lanes * clock_hz * work.utilization
+        peak = config.clusters * config.all_lanes * clock_hz * work.utilization
         needed = peak * work.log_bytes_per_evaluation
         through = link.bytes_per_s / work.log_bytes_per_evaluation if work.log_bytes_per_evaluation else float("inf")
         every = peak * work.labels / work.evaluated if config.subset_slots else None
@@ -89,15 +85,3 @@ def _into(memory: LogMemory, link: float, peak: float, needed: float) -> MemoryR
     rate = min(needed, takes)
     return MemoryRate(memory.bytes, takes, peak * rate / needed if needed else peak, "memory" if takes < needed else "machine",
                       memory.bytes / (rate - link) if rate > link else None)
-
-
-def read_out(labels_per_s: float, sites: int, labels: float, bytes_per_s: float) -> float:
-    """Label evaluations a second of a run of `RUN_SWEEPS` sweeps for the mean, the time to read LMem over the link included.
-
-    labels_per_s: of the machine alone.
-    sites: of the field.
-    labels: evaluated at a visit to a site.
-    bytes_per_s: of the link, of the answers to reads as of the log.
-    """
-    made = RUN_SWEEPS * sites * labels
-    return made / (made / labels_per_s + sites * LMEM_WORDS * BUS_BITS / 8 / bytes_per_s)

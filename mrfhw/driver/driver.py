@@ -5,8 +5,9 @@ The same steps for every chip: one that is simulated and one on a board differ o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.link_protocol import element_bits, kinds_of, narrowest
 from mrfhw.machine.registers import (
     CONTROL_BITS,
     DIGEST_REGISTERS,
@@ -33,13 +35,15 @@ from mrfhw.machine.registers import (
     Temperature,
     register,
 )
-from mrfhw.machine.words import LMEM_WORDS, LabelWord, entry_words, label_entry, log_message
+from mrfhw.machine.words import LMEM_WORDS, LabelWord, entry_words, label_entry, log_message, row_entry, whole_entry
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficient, geometric_registers
 from mrfhw.samplers.random import lane_states
 
-__all__ = ["COUNTERS", "Chip", "ChipError", "Driver", "NoChip", "is_busy", "transfer_cycles", "unpack_lines"]
+__all__ = ["COUNTERS", "Chip", "ChipError", "Driver", "MemoryChip", "NoChip", "PostingChip", "is_busy", "transfer_bytes",
+           "transfer_cycles", "transfer_words", "unpack_lines"]
 
+SHAPES = 64  # of windows in a memory whose addresses are kept
 GAP = 3  # unchanged words between two changed ones that take less time to send than the head of another segment
 COUNTERS = ("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages", "lines")  # registers of 64 bits
 
@@ -56,6 +60,31 @@ class Chip(Protocol):
     def read(self, addresses: np.ndarray) -> np.ndarray: ...
 
 
+@runtime_checkable
+class MemoryChip(Chip, Protocol):
+    """A bus that is faster where the words are those of memories: each address once, in any order; and where they are short, so
+    that words which hold several of a memory's gain nothing."""
+
+    def write_memory(self, addresses: np.ndarray, data: np.ndarray) -> None: ...
+
+    def read_memory(self, addresses: np.ndarray, mask: int) -> np.ndarray:
+        """Bits outside `mask` may be 0."""
+        ...
+
+
+@runtime_checkable
+class PostingChip(Chip, Protocol):
+    """A bus that is faster where writes need not wait for those before."""
+
+    def post(self, addresses: np.ndarray, data: np.ndarray, memory: bool) -> None:
+        """Write in turn, but perhaps later. memory: each address comes once, and their order does not matter."""
+        ...
+
+    def settle(self) -> None:
+        """Wait until all is written. Raises the error of the first write that failed, if `post` has not."""
+        ...
+
+
 class NoChip:
     """A `Chip` that accepts every write and reads as 0, used to count the accesses that a real chip would get."""
 
@@ -70,6 +99,44 @@ def transfer_cycles(placement: Placement, generators: bool = True) -> tuple[int,
     """(loading, reading): bus cycles to load a placed problem completely, and to read its LMem back."""
     driver = Driver(placement.config, NoChip())
     return driver.load(placement, generators), driver.reading_cycles(placement)
+
+
+def transfer_words(placement: Placement) -> tuple[int, int]:
+    """(loaded, read): the same in words."""
+    driver = Driver(placement.config, NoChip())
+    driver.load(placement)
+    return driver.written, driver.reading_words(placement)
+
+
+class _Counting(NoChip):
+    """A `MemoryChip` that counts the bytes of a link's elements. sent, received: without heads of segments and frames."""
+
+    def __init__(self) -> None:
+        self.sent = self.received = 0
+
+    def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
+        kinds, counts = np.unique(kinds_of(data), return_counts=True)
+        self.sent += sum(int(count) * element_bits(int(kind)) for kind, count in zip(kinds, counts, strict=True)) // 8
+
+    write_memory = write
+
+    def read_memory(self, addresses: np.ndarray, mask: int) -> np.ndarray:
+        self.received += len(addresses) * element_bits(narrowest(mask)) // 8
+        return self.read(addresses)
+
+
+def transfer_bytes(placement: Placement) -> tuple[int, int]:
+    """(loaded, read): the bytes of these words on a link (docs/link.md), without heads of segments and frames."""
+    counting = _Counting()
+    driver = Driver(placement.config, counting)
+    driver.load(placement)
+    driver.lmem(placement)
+    return counting.sent, counting.received
+
+
+def _places(tiles: int, p: Placement) -> list[np.ndarray]:
+    """Tile, row and column of each site, (tile, row, column) each."""
+    return list(np.meshgrid(np.arange(tiles), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij"))
 
 
 def _with_short_gaps(chosen: np.ndarray) -> np.ndarray:
@@ -104,6 +171,24 @@ def is_busy(status: int) -> bool:
     return bool(status)
 
 
+def _rows(bank: np.ndarray, address: np.ndarray, words: np.ndarray, many: int, bits: int,
+          depth: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(tile, first bank, address, word) of words of `many` banks side by side, `bits` each; 0 where a bank has none.
+
+    bank, address, words: (tiles, n). depth: banks, and words of each.
+    """
+    groups = -(-depth[0] // many)
+    place = (np.arange(len(words))[:, None] * groups + bank // many) * depth[1] + address
+    found, there = np.zeros((2, len(words) * groups * depth[1]), np.uint32)
+    for number in range(many):
+        mine = bank % many == number
+        found[place[mine]] |= words[mine].astype(np.uint32) << np.uint32(number * bits)
+        there[place[mine]] = 1
+    at = np.flatnonzero(there)
+    tile, group = np.divmod(at // depth[1], groups)
+    return tile, group * many, at % depth[1], found[at]
+
+
 class Driver:
     """Loads, starts and reads one chip of `config`.
 
@@ -114,16 +199,22 @@ class Driver:
     config: the machine that the chip is.
     chip: its bus.
     digest: of its circuit, hexadecimal, the first DIGITS digits or more (manifest.json, build.json); needed by `check` alone.
+    label_rows: labels of several sites are loaded in a word, where the machine has such words.
     """
 
-    def __init__(self, config: Config, chip: Chip, digest: str | None = None):
+    def __init__(self, config: Config, chip: Chip, digest: str | None = None, label_rows: bool = True):
         config = Derived.of(config)
         self.config, self.chip, self.map = config, chip, AddressMap(config)
+        self._memory = chip if isinstance(chip, MemoryChip) else None
+        self._posting = chip if isinstance(chip, PostingChip) else None
+        self._short = self._memory is not None
+        self._rows = label_rows and not self._short
         self.digest = None if digest is None else digest[:DIGITS]  # what the digest registers must read
         # By word address; pages that are never written take no memory.
         self._held = np.zeros(1 << self.map.address_bits, np.uint32)
         self._known = np.zeros(1 << self.map.address_bits, np.bool_)
-        self._written = 0  # words of the load under way
+        self._sites: dict[tuple[int, int, Region], np.ndarray] = {}  # their addresses, by rows, columns and region
+        self.written, self._cycles = 0, 0  # words, and cycles of the bus, of the last load
 
     def forget(self) -> None:
         """Discard the record of written words: another program used the chip, it was switched off, or its link was reconnected."""
@@ -178,17 +269,32 @@ class Driver:
         """
         if generators is not False:
             self.forget()
-        self._written = 0
-        self._load_registers(placement)
-        self._load_tables(placement)
-        self._load_sites(placement, lmem)
-        if generators is not False:
-            states = lane_states(placement.run.seed, self.config.generators) if generators is True else generators
-            self._write(np.repeat(self.map.generators(), 4), np.asarray(states).ravel(), stays=False)
-        return self._written * self.config.bus_write_cycles
+        self.written, self._cycles = 0, 0
+        with self._settled():
+            self._load_registers(placement)
+            self._load_tables(placement)
+            self._load_sites(placement, lmem)
+            if generators is not False:
+                states = lane_states(placement.run.seed, self.config.generators) if generators is True else generators
+                self._write(np.repeat(self.map.generators(), 4), np.asarray(states).ravel(), stays=False)
+        return self._cycles
 
-    def _write(self, addresses: np.ndarray, data: np.ndarray, stays: bool = True) -> None:
-        """Write the words that the chip does not hold already. stays: a run does not change them."""
+    @contextlib.contextmanager
+    def _settled(self) -> Iterator[None]:
+        """At its end all is written; else nothing is known of what the chip holds."""
+        try:
+            yield
+            if self._posting:
+                self._posting.settle()
+        except BaseException:
+            self.forget()
+            raise
+
+    def _write(self, addresses: np.ndarray, data: np.ndarray, stays: bool = True, memory: bool = False) -> None:
+        """Write the words that the chip does not hold already.
+
+        stays: a run does not change them. memory: each address comes once, and their order does not matter.
+        """
         where, words = (np.ascontiguousarray(values, np.uint32).ravel() for values in (addresses, data))
         if stays:
             needed = _with_short_gaps(~self._known[where] | (self._held[where] != words))
@@ -196,8 +302,13 @@ class Driver:
             # After a failed write the chip's content is unknown.
             self._known[where] = False
         if len(where):
-            self.chip.write(where, words)
-            self._written += len(where)
+            if self._posting:
+                self._posting.post(where, words, memory)
+            else:
+                write = self._memory.write_memory if memory and self._memory else self.chip.write
+                write(where, words)
+            self.written += len(where)
+            self._cycles += self.config.bus_write_cycles(len(where))
         if stays:
             self._held[where], self._known[where] = words, True
 
@@ -289,38 +400,83 @@ class Driver:
 
     def _load_sites(self, p: Placement, lmem: np.ndarray | None) -> None:
         c = self.config
-        tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
-        self._write(self.map.tile(tile, Region.S1, p.site_address(row, col)), p.s1_words)
-        if c.edge_bits:
-            self._write(self.map.tile(tile, Region.EDGES, p.site_address(row, col)), p.edge_words)
-        for bank, address, words in p.s2_loads():
-            of_tile = np.broadcast_to(np.arange(c.spes)[:, None, None], words.shape)
-            self._write(self.map.tile(of_tile, Region.S2, (bank << c.s2_address_bits) + address), words)
+        if c.s1_has_edges and not self._short:
+            self._write(self._site_addresses(p, Region.SITE), p.s1_words | p.edge_words << np.uint32(c.datum_bits + 1))
+        else:
+            self._write(self._site_addresses(p, Region.S1), p.s1_words, memory=True)
+            if c.edge_bits:
+                self._write(self._site_addresses(p, Region.EDGES), p.edge_words, memory=True)
+        self._load_s2(p)
         self._load_lmem(p, p.initial if lmem is None else lmem[..., 0], lmem)
+
+    def _load_s2(self, p: Placement) -> None:
+        c = self.config
+        loads = list(p.s2_loads())
+        if not loads:
+            return
+        bank, address, words = (np.concatenate([np.broadcast_to(load[n], load[2].shape).reshape(c.spes, -1) for load in loads], 1)
+                                for n in range(3))
+        region = Region.S2
+        if c.s2_row_words > 1 and not self._short:
+            region = Region.S2_ROW
+            tile, bank, address, words = _rows(bank, address, words, c.s2_row_words, c.datum_bits + 1,
+                                               (c.s2_banks, c.s2_bank_depth))
+        else:
+            tile = np.broadcast_to(np.arange(c.spes)[:, None], words.shape)
+        self._write(self.map.tile(tile, region, (bank << c.s2_address_bits) + address), words, memory=True)
 
     def clear(self, p: Placement, labels: np.ndarray) -> None:
         """Write the sites' labels (H, W), with empty counts or sums, between two sweeps. A `Chip`'s errors."""
-        self._load_lmem(p, labels, None)
+        with self._settled():
+            self._load_lmem(p, labels, None)
 
     def _load_lmem(self, p: Placement, labels: np.ndarray, lmem: np.ndarray | None) -> None:
-        tile, row, col = np.meshgrid(np.arange(self.config.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
         current, before = entry_words(self.config)
         word = (p.tiles(p.pad(labels)).astype(np.uint32) << current["label"].low
                 | p.tiles(p.exists).astype(np.uint32) << current["exists"].low
                 | p.tiles(p.clamped).astype(np.uint32) << current["clamped"].low)
-        first = self._label_addresses(p, tile, row, col)
+        if lmem is None and self._rows and self.config.lmem_row_entries > 1:
+            return self._load_label_rows(p, labels)
+        first = self._site_addresses(p, Region.LMEM)
         if lmem is None:
-            return self._write(first, word, stays=False)
+            return self._write(first, word, stays=False, memory=True)
         count, other, others = (p.tiles(p.pad(lmem[..., n])).astype(np.uint32) for n in (1, 2, 3))
         # The chip holds an entry's second word until the first is written, and then stores both.
         self._write(np.stack([first + 1, first], -1),
                     np.stack([other << before["label"].low | others << before["count"].low, word | count << current["count"].low],
                              -1), stays=False)
 
-    def _label_addresses(self, p: Placement, tile: np.ndarray, row: np.ndarray, col: np.ndarray) -> np.ndarray:
-        """Bus addresses of the first word of sites' LMem entries."""
-        bank, address = p.label_address(row, col)
-        return self.map.tile(tile, Region.LMEM, ((bank << self.config.lmem_address_bits) + address) << 1)
+    def _load_label_rows(self, p: Placement, labels: np.ndarray) -> None:
+        """Labels with empty counts, those of several banks in a word."""
+        _, row, col = _places(self.config.spes, p)
+        c, fields = self.config, row_entry(self.config)
+        word = (p.tiles(p.pad(labels)).astype(np.uint32) << fields["label"].low
+                | p.tiles(p.exists).astype(np.uint32) << fields["exists"].low
+                | p.tiles(p.clamped).astype(np.uint32) << fields["clamped"].low)
+        bank, address = (values.reshape(c.spes, -1) for values in p.label_address(row, col))
+        tile, bank, address, word = _rows(bank, address, word.reshape(c.spes, -1), c.lmem_row_entries, c.lmem_row_bits,
+                                          (c.lmem_banks, 1 << c.lmem_address_bits))
+        where = self.map.tile(tile, Region.LMEM_ROW, ((bank << c.lmem_address_bits) + address) << 1)
+        self._write(where, word, stays=False, memory=True)
+
+    def _site_addresses(self, p: Placement, region: Region) -> np.ndarray:
+        """(tile, row, column) uint32, bus addresses of sites' words in a memory; in LMem of the first words of their entries.
+
+        Kept for the next load of as many rows and columns.
+        """
+        key = p.tile_rows, p.tile_cols, region
+        if key not in self._sites:
+            if len(self._sites) >= SHAPES:
+                self._sites.clear()
+            tile, row, col = _places(self.config.spes, p)
+            if region == Region.LMEM:
+                bank, address = p.label_address(row, col)
+                offset = ((bank << self.config.lmem_address_bits) + address) << 1
+            else:
+                offset = p.site_address(row, col)
+            self._sites[key] = self.map.tile(tile, region, offset).astype(np.uint32)
+            self._sites[key].setflags(write=False)
+        return self._sites[key]
 
     # -- run
 
@@ -330,7 +486,8 @@ class Driver:
         It advances the order of the rows and the temperature schedule, guard bits included, to their state after so many sweeps
         of `p`. When it has ended and the problem has been loaded, `start` with `resume` continues with sweep `sweeps`.
         """
-        self._load_registers(p)
+        with self._settled():
+            self._load_registers(p)
         self.set(slots=self.config.min_slots, tile_groups=1, overlap=0, sweeps=sweeps, burn_in=sweeps)
         self.start()
 
@@ -347,18 +504,33 @@ class Driver:
     def lmem(self, p: Placement) -> np.ndarray:
         """(H, W, 4) int32, LMem of the image's sites, as of `mrfhw.field.result.Result`."""
         c = self.config
-        tile, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
-        first = self._label_addresses(p, tile, row, col)
-        wanted = np.arange(p.entry_words)
-        words = self.chip.read(np.ascontiguousarray(first[..., None] + wanted, np.uint32).ravel())
+        first = self._site_addresses(p, Region.LMEM)
+        if c.lmem_row_reads and not self._short:
+            at = (first + np.uint32(Region.LMEM_ROW - Region.LMEM << self.map.offset_bits)).ravel()
+            entries = self._read(at, (1 << sum(field.bits for fields in whole_entry(c) for field in fields.values())) - 1)
+            entries = entries.reshape(first.shape)
+            return np.stack([p.untile(fields[name].of(entries)).astype(np.int32) for fields in whole_entry(c)
+                             for name in ("label", "count")], -1)
+        wanted = np.arange(p.entry_words, dtype=np.uint32)
+        kept = [sum(word[name].mask << word[name].low for name in ("label", "count")) for word in entry_words(c)]
+        words = self._read((first[..., None] + wanted).ravel(), kept[0] | kept[1])
         words = np.pad(words.reshape(-1, p.entry_words), ((0, 0), (0, LMEM_WORDS - p.entry_words))).astype(np.int32)
         words = words.reshape(*first.shape, LMEM_WORDS)
         return np.stack([p.untile(fields[name].of(words[..., word])) for word, fields in enumerate(entry_words(c))
                          for name in ("label", "count")], -1)
 
+    def _read(self, addresses: np.ndarray, mask: int) -> np.ndarray:
+        """Words of memories, of which the bits of `mask` are wanted."""
+        return self._memory.read_memory(addresses, mask) if self._memory else self.chip.read(addresses)
+
     def reading_cycles(self, p: Placement) -> int:
-        """Bus cycles that `lmem` takes, one access after the other."""
-        return p.entry_words * self.config.spes * p.tile_rows * p.tile_cols * self.config.bus_read_cycles
+        """Bus cycles that `lmem` takes."""
+        return self.config.bus_read_cycles(self.reading_words(p))
+
+    def reading_words(self, p: Placement) -> int:
+        """Words that `lmem` reads."""
+        words = 1 if self.config.lmem_row_reads and not self._short else p.entry_words
+        return words * self.config.spes * p.tile_rows * p.tile_cols
 
     def generators(self) -> np.ndarray:
         """(generators, 4) uint32, their states. Four reads rotate a state once completely, so it does not change."""

@@ -74,7 +74,7 @@ def _pairs(placement: Placement) -> tuple[np.ndarray, np.ndarray]:
     """
     config = placement.config
     recorder = _Recorder()
-    Driver(config, recorder).load(placement)
+    Driver(config, recorder, label_rows=False).load(placement)
     pairs = recorder.pairs
     of_lmem = np.flatnonzero(_of_lmem(AddressMap(config), pairs[:, 0].astype(np.int64)))
     # The driver writes LMem once, by tile, row and column, padding included.

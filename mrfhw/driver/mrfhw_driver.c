@@ -466,3 +466,30 @@ int32_t mrfhw_ring_log(void *ring, uint8_t *bytes, uint32_t size) {
     return (int32_t)count;
 }
 #endif
+
+#ifdef MRFHW_CLUSTERS
+/* -- the log of several clusters */
+
+int32_t mrfhw_cluster_log(void *cluster, uint8_t *bytes, uint32_t size) {
+    const mrfhw_cluster *one = cluster;
+    mrfhw_split *s = one->split;
+    uint32_t i;
+
+    while (s->filled < MRFHW_LINE_BYTES) {
+        const int32_t found = s->log(s->log_context, s->line + s->filled, MRFHW_LINE_BYTES - s->filled);
+        if (found <= 0) return found;
+        if ((uint32_t)found > MRFHW_LINE_BYTES - s->filled) return -(int32_t)MRFHW_ERROR_LOG_SOURCE;
+        s->filled += (uint32_t)found;
+        if (s->filled == MRFHW_LINE_BYTES && bits(s->line, MRFHW_MESSAGE_COUNT_BIT, MRFHW_COUNTER_WIDTH) == 0 &&
+            bits(s->line, MRFHW_MESSAGE_LABEL_BIT, MRFHW_LABEL_WIDTH) == MRFHW_SWITCH_LABEL) {
+            s->cluster = bits(s->line, MRFHW_MESSAGE_ADDRESS_BIT, MRFHW_RASTER_WIDTH);
+            if (s->cluster >= MRFHW_CLUSTERS) return -(int32_t)MRFHW_ERROR_LOG;
+            s->filled = 0; /* it names whose lines follow */
+        }
+    }
+    if (s->cluster != one->cluster) return 0;
+    for (i = 0; i < size && s->given < MRFHW_LINE_BYTES; i++) bytes[i] = s->line[s->given++];
+    if (s->given == MRFHW_LINE_BYTES) s->filled = s->given = 0;
+    return (int32_t)i;
+}
+#endif

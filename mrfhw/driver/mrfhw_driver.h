@@ -188,6 +188,28 @@ mrfhw_error mrfhw_ring_open(mrfhw_ring *ring, const mrfhw_bus *bus, const volati
 int32_t mrfhw_ring_log(void *ring, uint8_t *bytes, uint32_t size);
 #endif
 
+#ifdef MRFHW_CLUSTERS
+/* A machine of several clusters: each is a machine of its own, with a mrfhw_machine and a mrfhw_bus. Its write and read add
+ * MRFHW_CLUSTER_STRIDE times the cluster's number to the address; its log is mrfhw_cluster_log, and its log_context a mrfhw_cluster.
+ *
+ * mrfhw_split: the log of all. log, log_context: what brings it, as of mrfhw_bus. The other fields are the driver's: 0 at first, and
+ *     again after what an earlier program left has been dropped.
+ * A line waits until the machine of its cluster is polled, and the others' wait behind it: poll all that run, or settle them. */
+typedef struct {
+    int32_t (*log)(void *log_context, uint8_t *bytes, uint32_t size);
+    void *log_context;
+    uint32_t filled, given, cluster;
+    uint8_t line[MRFHW_LINE_BYTES];
+} mrfhw_split;
+typedef struct {
+    mrfhw_split *split;
+    uint32_t cluster;
+} mrfhw_cluster;
+
+/* `log` of a mrfhw_bus whose log_context is a mrfhw_cluster. Errors, negative: those of the split's log, LOG. */
+int32_t mrfhw_cluster_log(void *cluster, uint8_t *bytes, uint32_t size);
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import LABEL_TABLE_WORDS
+from mrfhw.machine.cluster_registers import CLUSTER_REGISTERS, SWITCH_LABEL
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYTES, WORD_BYTES_LOG2, LogTarget
@@ -24,18 +26,26 @@ from mrfhw.machine.registers import (
     TEMPERATURE_TABLE,
     TILE_BASE_TABLE,
     Region,
+    Register,
     Temperature,
 )
 from mrfhw.machine.words import LABEL_WORD_TEXT, SUM, LabelWord, entry_words, label_entry, log_message
 
-__all__ = ["as_json", "c_header", "markdown", "register_map"]
+__all__ = ["as_json", "c_header", "markdown", "port_table", "register_map"]
 
 
 REGION_TEXT = {
+    Region.SITE: "Singleton 1 and the weights of the site's edges, where the machine has them and both fit: the word of S1, and "
+                 "that of EDGES above it; only written. Offset: the site's address.",
     Region.S1: "Singleton 1, a word a site: datum, observed flag above it. Offset: the site's address; its top bit is the colour.",
     Region.S2: "Singleton 2: datum, valid flag above it. Offset: (bank << s2_address) + address.",
     Region.LMEM: "LMem, two words an entry: write word 1 (optional), then word 0. Offset: 2 x ((bank << lmem_address) + address) "
                  "+ word.",
+    Region.S2_ROW: "Singleton 2 of as many banks as a word has room for, from the bank of the offset on, which is a multiple of "
+                   "that number: their words of S2 side by side; only written. Offset: as of S2.",
+    Region.LMEM_ROW: "LMem of as many banks as a word has room for, two or four: of each label, exists and clamped side by side, "
+                     "`label` + 2 bits; their counts become 0. Offset: as of LMem, word 0 of the first bank. Read, where an entry "
+                     "fits a word: that of the offset as it lies in the memory.",
     Region.RANDOM: "Generators, a word address each, of a unit its lanes' and then that of its subsets, if it has one: four writes "
                    "set x, y, z, w; four reads give and restore them.",
     Region.VECTORS: "Label vectors: u in bits 15:0, v in bits 31:16.",
@@ -56,11 +66,34 @@ def register_map(config: Config, digest: str, port: MemoryPort | None = None) ->
     port: of a machine with AXI ports, which has log registers too.
     """
     a = AddressMap(config)
-    return _chip_map(config, a, digest) | ({} if port is None else {
+    return _chip_map(config, a, digest) | _clusters(config, a) | ({} if port is None else {
         "byte_address_bits": a.address_bits + WORD_BYTES_LOG2, "log_block_bytes": port.block_bytes,
-        "log_registers": [{"name": r.name, "address": r.index, "access": r.access, "text": r.text} for r in LOG_REGISTERS.values()],
+        "log_registers": _rows(LOG_REGISTERS, {"log_block": port.block_bytes, "log_status": 1 << LOG_STATUS_BITS["empty"]}),
         "log_status_bits": LOG_STATUS_BITS, "log_targets": {t.name.lower(): t.value for t in LogTarget},
     })
+
+
+def _rows(registers: Mapping[str, Register], constants: Mapping[str, int]) -> list[dict[str, Any]]:
+    """constants: of those that never change, and what others read of a machine at rest."""
+    return [{"name": r.name, "address": r.index, "access": r.access, "reset": constants.get(r.name, r.reset), "text": r.text}
+            for r in registers.values()]
+
+
+def _reset(row: dict[str, Any]) -> str:
+    value = row["reset"]
+    return "" if "r" not in row["access"] else f"{value:#010x}" if value > 1 << 16 else str(value)
+
+
+def _clusters(config: Config, a: AddressMap) -> dict[str, Any]:
+    """What a machine of several clusters has beside; of one, nothing."""
+    if config.clusters == 1:
+        return {}
+    label, address = (log_message(Derived.of(config))[name] for name in ("label", "address"))
+    return {"clusters": {
+        "count": config.clusters, "stride": a.cluster(1), "bus_bits": a.bus_bits,
+        "registers": _rows(CLUSTER_REGISTERS, {}),
+        "switch_line": {"label": SWITCH_LABEL, "label_bit": label.low, "cluster_bit": address.low},
+    }}
 
 
 def _chip_map(config: Config, a: AddressMap, digest: str) -> dict[str, Any]:
@@ -68,7 +101,8 @@ def _chip_map(config: Config, a: AddressMap, digest: str) -> dict[str, Any]:
     label, entry = label_entry(config), entry_words(config)
     return {
         "address_bits": a.address_bits, "identity": IDENTITY, "version": INTERFACE_VERSION, "digest": digest,
-        "registers": [{"name": r.name, "address": r.index, "access": r.access, "text": r.text} for r in REGISTERS.values()],
+        "registers": _rows(REGISTERS, {"identity": IDENTITY, "version": INTERFACE_VERSION, **{
+            f"digest_{word}": int(digest[8 * word:8 * word + 8], 16) for word in range(DIGITS // 8)}}),
         "control_bits": CONTROL_BITS, "status_bits": STATUS_BITS, "mode_bits": MODE_BITS, "doubletons": DOUBLETON_CODES,
         "temperature_modes": {t.name.lower(): t.value for t in Temperature},
         "tables": {
@@ -96,14 +130,15 @@ def _chip_map(config: Config, a: AddressMap, digest: str) -> dict[str, Any]:
     }
 
 
-def markdown(config: Config, digest: str, port: MemoryPort | None = None) -> str:
-    """The map as a document. The arguments: as of `register_map`."""
+def markdown(config: Config, digest: str, port: MemoryPort | None = None, ports: Sequence[Mapping[str, Any]] = ()) -> str:
+    """The map as a document. ports: of the top module, as a manifest has them. The others: as of `register_map`."""
     config = Derived.of(config)
     m = register_map(config, digest, port)
     lines = [f"# Register map of {config.name}", "",
              f"Addresses count 32-bit words ({m['address_bits']} bits). Circuit `{m['digest']}`.", "",
-             "| word | register | access | meaning |", "| --- | --- | --- | --- |"]
-    lines += [f"| {r['address']:#05x} | `{r['name']}` | {r['access']} | {r['text'] or 'Upper half.'} |" for r in m["registers"]]
+             "| word | register | access | after reset | meaning |", "| --- | --- | --- | --- | --- |"]
+    lines += [f"| {r['address']:#05x} | `{r['name']}` | {r['access']} | {_reset(r)} | {r['text'] or 'Upper half.'} |"
+              for r in m["registers"]]
     lines += ["", "Widths, in bits: " + ", ".join(f"{n} {w}" for n, w in m["widths"].items()) + "."]
     lines += ["", "## Tables (write only)", "", "| word | table | entries | words an entry |", "| --- | --- | --- | --- |"]
     lines += [f"| {t['address']:#06x} | {name} | {t['entries']} | {t['words']} |" for name, t in m["tables"].items()]
@@ -125,18 +160,41 @@ def markdown(config: Config, digest: str, port: MemoryPort | None = None) -> str
               + ", ".join(f"{n} {b}" for n, b in m["lmem_bits"].items()) + ".",
               "", "Of a run of sums a site's is, from its lowest bits on, "
               + ", ".join(f"bits {p['bit'] + p['width'] - 1}:{p['bit']} of word {p['word']}" for p in m["lmem_sum"]) + "."]
+    if config.clusters > 1:
+        lines += _cluster_page(m["clusters"])
     if port is not None:
         lines += _log_page(m, port)
+    if ports:
+        lines += ["", "## Ports", "", *port_table(ports)]
     return "\n".join(lines) + "\n"
+
+
+def port_table(ports: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Lines of Markdown, of the ports of a top module as a manifest has them."""
+    return ["| port | direction | bits | protocol |", "| --- | --- | --- | --- |",
+            *(f"| `{p['name']}` | {p['direction']} | {p['width']} | {p['protocol']} |" for p in ports)]
+
+
+def _cluster_page(m: dict[str, Any]) -> list[str]:
+    lines = ["", "## Clusters", "", f"The machine has {m['count']} clusters, each with all of the above, the first at word 0 and "
+             f"each {m['stride']:#x} words from the one before, so that the bus has addresses of {m['bus_bits']} bits. Digest and "
+             "interface read the same in all. Accesses to one are answered in order; one to another cluster waits for them.", "",
+             "| word | register | access | after reset | meaning |", "| --- | --- | --- | --- | --- |"]
+    lines += [f"| {r['address']:#05x} | `{r['name']}` | {r['access']} | {_reset(r)} | {r['text']} |" for r in m["registers"]]
+    at = m["switch_line"]
+    return [*lines, "", "The log is one. Before the first line of a cluster's run, and wherever another cluster's lines go on, a "
+            f"line names the cluster: its first message has no count, the label {at['label']} (from bit {at['label_bit']} on) and "
+            f"the cluster's number for an address (from bit {at['cluster_bit']} on). No other line has that; it is counted in no "
+            "`lines`. All lines behind it are the named cluster's, up to the next such line."]
 
 
 def _log_page(m: dict[str, Any], port: MemoryPort) -> list[str]:
     lines = ["", "## Log registers", "", "This machine has AXI ports: `s_axi` takes byte addresses, four times the word's "
              f"({m['byte_address_bits']} bits). Its memory port `m_axi` has {port.data_bits} bits of data and "
              f"{port.address_bits} of address; a block has {port.block_bytes} bytes.", "",
-             "| word | byte | register | access | meaning |", "| --- | --- | --- | --- | --- |"]
-    return lines + [f"| {r['address']:#05x} | {WORD_BYTES * r['address']:#05x} | `{r['name']}` | {r['access']} | {r['text']} |"
-                    for r in m["log_registers"]]
+             "| word | byte | register | access | after reset | meaning |", "| --- | --- | --- | --- | --- | --- |"]
+    return lines + [f"| {r['address']:#05x} | {WORD_BYTES * r['address']:#05x} | `{r['name']}` | {r['access']} | {_reset(r)} | "
+                    f"{r['text']} |" for r in m["log_registers"]]
 
 
 def c_header(config: Config, digest: str, port: MemoryPort | None = None, prefix: str = "MRFHW") -> str:
@@ -161,6 +219,12 @@ def c_header(config: Config, digest: str, port: MemoryPort | None = None, prefix
             define(f"log_status_{name}_bit", bit)
         for name, value in m["log_targets"].items():
             define(f"log_target_{name}", value)
+    if config.clusters > 1:
+        define("clusters", m["clusters"]["count"])
+        define("cluster_stride", f"{m['clusters']['stride']:#x}u")
+        for r in m["clusters"]["registers"]:
+            define(r["name"], f"{r['address']:#x}u")
+        define("switch_label", m["clusters"]["switch_line"]["label"])
     for name, width in m["widths"].items():
         define(f"{name}_width", width)
     for group in ("control_bits", "status_bits", "mode_bits", "lmem_bits"):

@@ -11,7 +11,7 @@ from mrfhw.cost.links import BoardLink, LogMemory
 from mrfhw.fpga.errors import BuildError
 from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
 from mrfhw.generation.ethernet_core import Ethernet
-from mrfhw.machine.link_protocol import BAUD, LOG_BYTES, WORDS
+from mrfhw.machine.link_protocol import BAUD, LOG_BYTES, MEMORY_WORDS, OUTSTANDING, WORDS
 
 __all__ = ["FLOW_OPTION", "Board"]
 
@@ -35,7 +35,10 @@ class Board:
         machine's.
     words: of the link's memory for requests (`mrfhw.gateware.link.bridge.Bridge`).
     response_words: of that for responses; None: as many.
+    outstanding: requests that it has at once where its memories hold so many and it has short elements (`at_once`); a power of two.
     log_bytes: of the ring of log that waits for the link.
+    short_elements: a serial link packs data of fewer bits than a word's (docs/link.md); without it the
+        iCEBreaker has 225 cells more.
     sdram: it has one that holds the log.
     seed: of place and route, that is tried first.
     open_flow: a bitstream can be made with open tools; else the vendor's project is written.
@@ -59,7 +62,9 @@ class Board:
     link_hz: int | None = None
     words: int = WORDS
     response_words: int | None = None
+    outstanding: int = OUTSTANDING
     log_bytes: int = LOG_BYTES
+    short_elements: bool = True
     sdram: bool = False
     seed: int = 1
     open_flow: bool = True
@@ -73,6 +78,12 @@ class Board:
         """The link is a UART's, which has a baud rate."""
         return self.ethernet is None and not self.usb
 
+    @property
+    def at_once(self) -> int:
+        """Requests that it has at once: `outstanding`, or one where a memory is of less than MEMORY_WORDS."""
+        least = min(self.words, self.words if self.response_words is None else self.response_words)
+        return self.outstanding if self.short_elements and least >= MEMORY_WORDS[0] else 1
+
     def link(self, baud: int | None = None, memory_hz: float | None = None) -> BoardLink:
         """What carries the log.
 
@@ -83,7 +94,8 @@ class Board:
         if self.sdram and memory_hz is not None:
             memory = LogMemory(1 << timing.address_bits, timing.beats_per_cycle(round(memory_hz)) * memory_hz * DATA_BITS / 8)
         kind = "ethernet" if self.ethernet else "usb" if self.usb else "serial"
-        return BoardLink(kind, self.baud if baud is None else baud, self.words, self.response_words, self.log_bytes, memory)
+        return BoardLink(kind, self.baud if baud is None else baud, self.words, self.response_words, self.log_bytes, memory,
+                         self.at_once)
 
     def script(self, lanes: int) -> str:
         """What Yosys does first, of a machine of so many lanes a site."""

@@ -9,7 +9,7 @@ from typing import Any
 from mrfhw.fpga.board import Board
 from mrfhw.fpga.errors import BuildError
 from mrfhw.generation.ethernet_core import Ethernet
-from mrfhw.machine.link_protocol import DATAGRAM_WORDS, ETHERNET_LOG_BYTES, USB_LOG_BYTES
+from mrfhw.machine.link_protocol import ETHERNET_LOG_BYTES, USB_LOG_BYTES, WINDOW, ethernet_words
 from mrfhw.system.input_files import read_plain
 
 __all__ = ["BOARDS", "Board", "board_named"]
@@ -43,19 +43,20 @@ _GOWIN_OPTIONS = "-nolutram -nowidelut"
 _ULX3S = Board(
     name="ulx3s-85f", title="ULX3S with an ECP5-85F", family="ecp5", device="LFE5U-85F",
     platform=("amaranth_boards.ulx3s", "ULX3S_85F_Platform"), oscillator_hz=25_000_000, clock_hz=45_000_000,
-    link_hz=48_000_000, preset="ulx3s-85f", sdram=True, seed=2,  # the seed of the kept build
+    link_hz=48_000_000, preset="ulx3s-85f", sdram=True, outstanding=WINDOW, seed=2,  # the seed of the kept build
     mapping="flow3", options=_ECP5_OPTIONS)
 
 _LIST = (
     _ULX3S,
     Board(name="ecpix5-85f", title="ECPIX-5 with an ECP5-85F", family="ecp5", device="LFE5UM5G-85F",
           platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=100_000_000,
-          link_hz=60_000_000, preset="census", words=DATAGRAM_WORDS, log_bytes=ETHERNET_LOG_BYTES,
+          link_hz=60_000_000, preset="census", words=ethernet_words(WINDOW)[0],
+          response_words=ethernet_words(WINDOW)[1], outstanding=WINDOW, log_bytes=ETHERNET_LOG_BYTES,
           ethernet=Ethernet(rx_delay=0.0, tx_delay=2e-9),  # its PHY delays what it sends, and not what it takes
           options=_ECP5_OPTIONS),
     Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",
           platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=12_000_000,
-          baud=1_000_000, words=32, log_bytes=256,
+          baud=1_000_000, words=32, log_bytes=256, short_elements=False,
           preset="icebreaker", mapping="flow2", options=_ICE40_OPTIONS),
     Board(name="tang-nano-9k", title="Tang Nano 9K with a GW1NR-9C", family="gowin", device="GW1NR-9C",
           platform=("amaranth_boards.tang_nano_9k", "TangNano9kPlatform"), oscillator_hz=27_000_000, clock_hz=27_000_000,

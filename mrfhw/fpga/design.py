@@ -67,12 +67,14 @@ class BoardDesign(Elaboratable):
         def make() -> LinkedMachine:
             if self.board.ethernet:
                 return EthernetTop(self.config, self.board.words, self.board.log_bytes, self.leaves, circuit_digest(self.config),
-                                   self.rates.link_post is not None, self.board.response_words)
+                                   self.rates.link_post is not None, self.board.response_words, self.board.at_once)
             if self.board.usb:
                 return UsbTop(self.config, self.board.words, self.board.log_bytes, self.leaves, log_memory,
-                              circuit_digest(self.config), self.rates.link_post is not None, self.board.response_words)
+                              circuit_digest(self.config), self.rates.link_post is not None, self.board.response_words,
+                              self.board.at_once)
             return BoardTop(self.config, self.rates.divisor, self.board.words, self.board.log_bytes, self.leaves, log_memory,
-                            circuit_digest(self.config), self.rates.link_post is not None, self.board.response_words)
+                            circuit_digest(self.config), self.rates.link_post is not None, self.board.response_words,
+                            self.board.short_elements, self.board.at_once)
 
         if self.board.open_flow:
             # As Verilog: Yosys heeds a memory's no_rw_check only where it finds the read register itself.

@@ -93,7 +93,8 @@ class Flow:
         try:
             if board.usb:
                 check_core()
-            check_link(config.line_bits, board.words, board.log_bytes, board.response_words, board.ethernet is not None)
+            check_link(config.line_bits, board.words, board.log_bytes, board.response_words, board.ethernet is not None,
+                       board.at_once)
         except ValueError as error:
             raise BuildError(str(error)) from None
         self.commands: list[list[str]] = []

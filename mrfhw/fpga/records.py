@@ -18,13 +18,21 @@ from mrfhw.fpga.flow import Placed
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.registers import INTERFACE_VERSION
 from mrfhw.system.input_files import read_plain
 
-__all__ = ["RECORD", "read_record", "record_of"]
+__all__ = ["RECORD", "interface_of", "read_record", "record_of"]
 
 RECORD = "build.json"
 RECORD_BYTES = 1 << 22  # of one at most
 STATUS = "placed and routed; not run on a board"
+UNSTATED = 11  # the interface of a record that states none
+
+
+def interface_of(record: dict[str, Any]) -> int:
+    """The interface version of a record's circuit."""
+    found: int = record.get("interface", UNSTATED)
+    return found
 
 
 def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: Workload) -> dict[str, Any]:
@@ -36,7 +44,7 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
     at_fmax, at_clock = (Cost.of(config, link=link, clock_hz=hz, work=work).rate for hz in (fmax, clock_hz))
     return {
         "mrfhw": __version__, "status": STATUS, "board": board.name, "device": board.device, "design":
-        config.size, "digest": circuit_digest(config), "config": config.to_dict(),
+        config.size, "digest": circuit_digest(config), "interface": INTERFACE_VERSION, "config": config.to_dict(),
         "clock_hz": clock_hz, "link_clock_hz": rates.link_hz, "baud": baud, "timing_met": placed.best.met,
         "fmax_hz": placed.best.fmax_hz, "machine_fmax_hz": fmax,
         "resources": {kind: {"used": used, "available": placed.available[kind],
@@ -44,11 +52,13 @@ def record_of(board: Board, config: Config, rates: Rates, placed: Placed, work: 
         **({"critical_paths": {clock: path.to_dict() for clock, path in paths.items()}} if paths else {}),
         "seeds": [{"seed": a.seed, "fmax_hz": a.fmax_hz, "machine_fmax_hz": a.machine_hz, "timing_met": a.met}
                   for a in placed.attempts],
-        "seed": placed.best.seed, "lanes": config.all_lanes, "utilization": work.utilization, "labels_per_s": at_fmax.labels_per_s,
-        "labels_per_s_at_clock": at_clock.labels_per_s,
+        "seed": placed.best.seed, "lanes": config.clusters * config.all_lanes, "utilization": work.utilization,
+        "labels_per_s": at_fmax.labels_per_s, "labels_per_s_at_clock": at_clock.labels_per_s,
         "sites": config.sites, "labels": config.max_labels,
         # Of a machine that evaluates every label of a site, for as many visits a second.
         **({} if at_fmax.all_slots is None else {"labels_per_s_of_all_slots": at_fmax.all_slots}),
+        "link": {"kind": link.kind, "baud": link.baud, "words": link.words, "log_bytes": link.log_bytes,
+                 "response_words": link.response_memory, "outstanding": link.outstanding},
         "log": {"scene": f"stereo {work.cols}x{work.rows}, {work.labels} labels",
                 "bytes_per_label_evaluation": work.log_bytes_per_evaluation, "link_bytes_per_s": link.bytes_per_s,
                 "ring_bytes": link.log_bytes,
@@ -80,10 +90,12 @@ def read_record(path: Path) -> dict[str, Any]:
 _NEEDED: dict[str, Any] = {
     "labels_per_s": float, "board": str, "device": str, "design": str, "status": str, "labels": int, "sites": int, "lanes": int,
     "clock_hz": float, "machine_fmax_hz": float, "resources": {"*": {"used": int, "share": float}},
-    "?fmax_hz": {"*": float}, "?seeds": [{"seed": int, "?machine_fmax_hz": float}],
+    "?config": {}, "?fmax_hz": {"*": float}, "?seeds": [{"seed": int, "?machine_fmax_hz": float}],
     "?critical_paths": {"*": {"from": str, "to": str, "ns": float, "routing_ns": float, "steps": int}},
-    "?log": {"labels_per_s": float, "binds": str, "?ring_bytes": int,
-             "?memory": {"bytes": int, "labels_per_s": float, "?seconds": float}},
+    "?link_clock_hz": float, "?baud": int,
+    "?link": {"kind": str, "baud": int, "words": int, "response_words": int, "log_bytes": int, "?outstanding": int},
+    "?log": {"labels_per_s": float, "binds": str, "?ring_bytes": int, "?link_bytes_per_s": float,
+             "?bytes_per_label_evaluation": float, "?memory": {"bytes": int, "labels_per_s": float, "?seconds": float}},
 }
 _SPOKEN = {float: "finite number", int: "whole number", str: "text"}
 

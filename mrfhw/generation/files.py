@@ -99,10 +99,10 @@ class Top:
         return [dict(zip(("name", "direction", "width", "protocol"), row, strict=True)) for row in rows]
 
     def _chip_ports(self, config: Config) -> list[tuple[str, str, int, str]]:
-        address = AddressMap(config).address_bits
-        return [(f"bus_{n}", d, w, "Wishbone B4 classic, word addresses") for n, d, w in (
+        address = AddressMap(config).bus_bits
+        return [(f"bus_{n}", d, w, "Wishbone B4 pipelined, word addresses") for n, d, w in (
             ("cyc", "input", 1), ("stb", "input", 1), ("we", "input", 1), ("adr", "input", address), ("dat_w", "input", 32),
-            ("dat_r", "output", 32), ("ack", "output", 1), ("err", "output", 1))] + [
+            ("stall", "output", 1), ("dat_r", "output", 32), ("ack", "output", 1), ("err", "output", 1))] + [
                 (f"lines_{n}", d, w, "AXI4-Stream") for n, d, w in (
                     ("tdata", "output", config.line_bits), ("tvalid", "output", 1), ("tlast", "output", 1), ("tready", "input", 1))]
 
@@ -221,9 +221,6 @@ def vlnv(config: Config, top: Top) -> str:
 def _core(config: Config, top: Top, tested: bool) -> str:
     """FuseSoC description. tested: with the testbench. The top's name is quoted, since YAML takes such as off for no text."""
     config = Derived.of(config)
-    from mrfhw.generation.verilog import LINT_EXPLAINED
-
-    options = ", ".join(f"-Wno-{name}" for name in LINT_EXPLAINED)
     files, target = (_SIM_FILES, _SIM_TARGET) if tested else ("", "")
     return f"""CAPI=2:
 name: {vlnv(config, top)}
@@ -242,7 +239,7 @@ filesets:
   lint:
     default_tool: verilator
     filesets: [rtl]
-    tools: {{verilator: {{mode: lint-only, verilator_options: [{options}]}}}}
+    tools: {{verilator: {{mode: lint-only}}}}
     toplevel: "{top.name}"
 {target.format(top=top.name)}"""
 
@@ -283,7 +280,7 @@ def _map(config: Config, top: Top, port: MemoryPort | None) -> dict[str, str]:
     """Header and register map."""
     digest = circuit_digest(config)
     return {f"{top.name}.h": register_map.c_header(config, digest, port, top.macros),
-            "registers.md": register_map.markdown(config, digest, port),
+            "registers.md": register_map.markdown(config, digest, port, top.ports(config)),
             "registers.json": register_map.as_json(config, digest, port)}
 
 

@@ -111,6 +111,9 @@ def modules_text(top: wiring.Component, leaves: Leaves, name: str) -> str:
     """Verilog of `top`, as module `name`, and of everything that it takes from `leaves`."""
     def parts() -> Iterator[tuple[wiring.Component, str]]:
         yield top, name  # which fills the leaves
-        yield from ((component, module) for module, component in sorted(leaves.modules.items()))
+        done: set[str] = set()
+        while left := sorted(leaves.modules.keys() - done):  # a leaf may have leaves
+            yield from ((leaves.modules[module], module) for module in left)
+            done.update(left)
 
     return "\n".join(_converted(parts()))

@@ -23,9 +23,9 @@ from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_REGISTERS, WORD_BYTES_LOG2, LogTarget
 from mrfhw.machine.ports import MemoryPort
-from mrfhw.machine.registers import DIGITS, IDENTITY, INTERFACE_VERSION, REGISTERS, register
+from mrfhw.machine.registers import DIGITS, IDENTITY, INTERFACE_VERSION, REGISTERS, Region, register
 from mrfhw.machine.samplers import Race
-from mrfhw.machine.words import log_message
+from mrfhw.machine.words import as_whole_entry, log_message
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.visit_order import COLOURS
 from mrfhw.twin.machine import Machine, complete
@@ -129,11 +129,13 @@ def _steps(config: Derived, placements: Iterable[Placement], targets: _LogTarget
                   **{register(f"digest_{i}"): [int(digest[8 * i:8 * i + 8], 16)] for i in range(DIGITS // 8)}}
     drives = Driver(config, chip, digest)
     drives.check()
+    chip.steps = [(kind, address + amap.cluster(cluster), word) for cluster in range(config.clusters)
+                  for kind, address, word in chip.steps]
     targets.set_up(chip)
     readable = {one.index for one in REGISTERS.values() if one.access == "rw"}
     longest = 0
-    for p in placements:
-        before = len(chip.steps)
+    for number, p in enumerate(placements):
+        before, base = len(chip.steps), amap.cluster(number % config.clusters)
         drives.load(p)
         named = {address: word for _, address, word in chip.steps[before:] if address in readable}
         chip.words |= {address: [word] for address, word in named.items()}
@@ -160,13 +162,23 @@ def _steps(config: Derived, placements: Iterable[Placement], targets: _LogTarget
         chip.words |= {register("sweep"): [p.run.sweeps], register("lines"): [lines]}
         lmem = _Recorder()  # the words of LMem as the model leaves it
         Driver(config, lmem).load(p, False, machine.lmem)
-        chip.words |= {address: [word] for _, address, word in lmem.steps}
+        words = {address: word for _, address, word in lmem.steps}
+        chip.words |= {address: [word] for address, word in words.items()}
+        if config.lmem_row_reads:
+            # Each entry as one word, at the address of its first in the region of these.
+            row, of_region = Region.LMEM_ROW - Region.LMEM << amap.offset_bits, (1 << amap.region_bits) - 1
+            firsts = [address for address in words if address >> amap.tiles_bit and not address & 1
+                      and address >> amap.offset_bits & of_region == Region.LMEM]
+            chip.words |= {address + row: [as_whole_entry(config, words[address], words[address + 1])] for address in firsts}
         chip.words |= {int(a): [int(word) for word in state]
                        for a, state in zip(amap.generators(), machine.random, strict=True)}
         drives.get("status", "sweep")
         drives.counters()
         drives.lmem(p)
         drives.generators()
+        # Each cluster in turn, which holds nothing of what the driver has written to another: generators are loaded each time.
+        chip.steps[before:] = [(kind, address + base if kind in (READ, WRITE) else address, word)
+                               for kind, address, word in chip.steps[before:]]
     return chip.steps, longest
 
 
@@ -207,7 +219,7 @@ def testbench(config: Config, top: str, port: MemoryPort | None, verilog: str) -
     steps, longest = _steps(c, _until_around(placements, targets), targets)
     message = log_message(c)
     names = {
-        "TOP": top, "ADDRESS": AddressMap(c).address_bits, "LINE": c.line_bits, "MESSAGES": c.line_messages,
+        "TOP": top, "ADDRESS": AddressMap(c).bus_bits, "LINE": c.line_bits, "MESSAGES": c.line_messages,
         "MESSAGE": c.message_bits, "LABELS": _stride(c),
         **{place: f"{message[name].end - 1}:{message[name].low}"
            for place, name in (("COUNT", "count"), ("LABEL", "label"), ("SITE", "address"))},

@@ -41,6 +41,8 @@ _TEXT = """\
 //     $ verilator --binary -Wno-fatal --top-module @TOP@_tb @TOP@_tb.v @TOP@.v && obj_dir/V@TOP@_tb
 //
 // Small problems are loaded and run over the bus; log, counters, label memory and generators must be what the bit-exact model says.
+// Of the argument +waves=FILE.vcd (Verilator: built with --trace) the signals are written there.
+//
 // Prints PASS, or FAIL with the first difference and ends with $fatal, so that the simulator's exit status is not 0.
 // Define NETLIST for a synthesized machine, whose memories have other names: tables are then seen by what is drawn alone.
 
@@ -91,7 +93,13 @@ module @TOP@_tb;
     end
   endtask
 
-@LOG@@ACCESS@  initial begin
+@LOG@@ACCESS@  reg [8*1024-1:0] waves;
+
+  initial begin
+    if ($value$plusargs("waves=%s", waves)) begin  // +waves=FILE.vcd
+      $dumpfile(waves);
+      $dumpvars;
+    end
     content;
     failed = 1'b0;
     runs = 0;
@@ -159,17 +167,18 @@ _TABLE = """\
     end
 """
 _CHIP_PORTS = """\
-  reg cyc, we;
+  reg cyc, stb, we;
   reg [@ADDRESS@-1:0] adr;
   reg [31:0] dat_w;
   wire [31:0] dat_r;
-  wire ack, err;
+  wire stall, ack, err;
   wire [@LINE@-1:0] tdata;
   wire tvalid, tlast;
 
   @TOP@ dut (
     .clk(clk), .rst(rst),
-    .bus_cyc(cyc), .bus_stb(cyc), .bus_we(we), .bus_adr(adr), .bus_dat_w(dat_w), .bus_dat_r(dat_r), .bus_ack(ack), .bus_err(err),
+    .bus_cyc(cyc), .bus_stb(stb), .bus_we(we), .bus_adr(adr), .bus_dat_w(dat_w), .bus_stall(stall), .bus_dat_r(dat_r),
+    .bus_ack(ack), .bus_err(err),
     .lines_tdata(tdata), .lines_tvalid(tvalid), .lines_tlast(tlast), .lines_tready(1'b1)
   );
 
@@ -187,11 +196,13 @@ _CHIP_ACCESS = """\
   task access(input write);
     begin
       cyc = 1'b1;
+      stb = 1'b1;
       we = write;
       adr = address[@ADDRESS@-1:0];
       dat_w = word;
       waited = 0;
       @(negedge clk);
+      stb = 1'b0;
       while (ack !== 1'b1 && err !== 1'b1 && waited < 1000) begin
         waited = waited + 1;
         @(negedge clk);
@@ -208,6 +219,7 @@ _CHIP_ACCESS = """\
 """
 _CHIP_IDLE = """\
     cyc = 1'b0;
+    stb = 1'b0;
     we = 1'b0;
     adr = 0;
     dat_w = 0;

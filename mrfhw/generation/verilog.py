@@ -13,7 +13,7 @@ from mrfhw.generation.modules import modules_text
 from mrfhw.generation.readable import renamed_modules
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.link_protocol import LOG_BYTES, WORDS
+from mrfhw.machine.link_protocol import LOG_BYTES, OUTSTANDING, WORDS, ethernet_words
 from mrfhw.machine.ports import AXI_TOP, TOP
 from mrfhw.machine.registers import DIGITS
 
@@ -22,7 +22,7 @@ __all__ = [
     "verilog_text", "with_prefix",
 ]
 
-# Warnings of Verilator's lint that stand, see docs/machine.md. Later versions have LITENDIAN as a name of ASCRANGE.
+# Warnings of Verilator's lint that a file turns off for itself (docs/machine.md). Later versions know LITENDIAN as ASCRANGE, too.
 LINT_EXPLAINED = ("WIDTH", "CASEINCOMPLETE", "CMPCONST", "LITENDIAN")
 
 
@@ -37,21 +37,25 @@ def verilog_text(config: Config) -> str:
     return _head(config, digest) + text + _TAIL
 
 
-def board_text(config: Config, divisor: int, words: int = WORDS, log_bytes: int = LOG_BYTES, two_clocks: bool = False) -> str:
+def board_text(config: Config, divisor: int, words: int = WORDS, log_bytes: int = LOG_BYTES, two_clocks: bool = False,
+               outstanding: int = OUTSTANDING) -> str:
     """The same with the link and a UART around it: `TOP` is a `mrfhw.gateware.board.board_top.BoardTop`."""
     from mrfhw.gateware.board.board_top import BoardTop
 
     leaves = Leaves(shared=True)
-    top = BoardTop(config, divisor, words, log_bytes, leaves, digest=circuit_digest(config), two_clocks=two_clocks)
+    top = BoardTop(config, divisor, words, log_bytes, leaves, digest=circuit_digest(config), two_clocks=two_clocks,
+                   outstanding=outstanding)
     return file_text(config, top, leaves)
 
 
-def ethernet_board_text(config: Config, log_bytes: int, two_clocks: bool = False) -> str:
+def ethernet_board_text(config: Config, log_bytes: int, two_clocks: bool = False,
+                        words: tuple[int, int] | None = None, outstanding: int = OUTSTANDING) -> str:
     """The same as an `mrfhw.gateware.board.ethernet_top.EthernetTop`, without the Ethernet core."""
     from mrfhw.gateware.board.ethernet_top import EthernetTop
 
     leaves = Leaves(shared=True)
-    top = EthernetTop(config, log_bytes=log_bytes, leaves=leaves, digest=circuit_digest(config), two_clocks=two_clocks)
+    requests, responses = words or ethernet_words(outstanding)
+    top = EthernetTop(config, requests, log_bytes, leaves, circuit_digest(config), two_clocks, responses, outstanding)
     return file_text(config, top, leaves)
 
 
@@ -96,7 +100,11 @@ def with_prefix(text: str, top: str, prefix: str) -> str:
 def _head(config: Config, digest: str) -> str:
     config = Derived.of(config)
     return (f"// mrfhw {__version__}: {config.size_in_words}, sampler {config.sampler.name}\n"
-            f"// circuit {digest}\n// SPDX-License-Identifier: BSD-2-Clause\n`default_nettype none\n\n")
+            f"// circuit {digest}\n// SPDX-License-Identifier: BSD-2-Clause\n{_lint('off')}`default_nettype none\n\n")
 
 
-_TAIL = "\n`default_nettype wire\n"
+def _lint(what: str) -> str:
+    return "".join(f"/* verilator lint_{what} {name} */\n" for name in LINT_EXPLAINED)
+
+
+_TAIL = f"\n`default_nettype wire\n{_lint('on')}"

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mrfhw.backends.backend import Pauses, Progress
+from mrfhw.backends.backend import Pauses, Progress, Steps
 from mrfhw.backends.chip_run import DrivenBackend
 from mrfhw.driver.driver import Chip, ChipError, Driver
 from mrfhw.host.circuits import digest_of
@@ -178,7 +178,7 @@ class AxiSession(DrivenBackend):
             time.sleep(self.pause)
         self.log.open()
 
-    def run_out(self, before: int, progress: Progress | None, pauses: Pauses | None) -> tuple[bytes, int | None]:
+    def run_out(self, before: int, progress: Progress | None, pauses: Pauses | None) -> Steps[tuple[bytes, int | None]]:
         log, last, line_bytes = bytearray(), -1, self.config.line_bits // 8
         watch = Watch(self.patience)
         while True:
@@ -198,3 +198,4 @@ class AxiSession(DrivenBackend):
                                 "log here: reset the machine")
             if not piece:
                 time.sleep(self.pause)
+            yield

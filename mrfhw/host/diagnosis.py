@@ -57,12 +57,20 @@ def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
     with session:
         yield Check("identity", True, f"interface and circuit {session.driver.digest}")
         session.settle()
-        yield _registers(session)
-        more = (Region.EDGES,) if session.config.edge_bits else ()
-        for region in (Region.S1, *more, Region.S2, Region.LMEM):
-            yield _memory(session, region, every)
-        yield _generators(session)
-        yield from _field(session)
+        for number, place in enumerate(session.places):
+            of_cluster = f"cluster {number}: " if config.clusters > 1 else ""
+            for check in _parts(place, every):
+                yield dataclasses.replace(check, part=of_cluster + check.part)
+
+
+def _parts(session: RemoteBackend, every: int) -> Iterator[Check]:
+    """The parts of a machine, or of a cluster of it."""
+    yield _registers(session)
+    more = (Region.EDGES,) if session.config.edge_bits else ()
+    for region in (Region.S1, *more, Region.S2, Region.LMEM):
+        yield _memory(session, region, every)
+    yield _generators(session)
+    yield from _field(session)
 
 
 def _register_widths(config: Config) -> dict[str, int]:

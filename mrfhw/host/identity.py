@@ -14,8 +14,7 @@ from mrfhw.machine.known import any_known, known
 from mrfhw.machine.manifest import DEFAULTS
 from mrfhw.machine.registers import DIGEST_REGISTERS, IDENTITY, register
 
-__all__ = ["machine_at"]
-
+__all__ = ["digest_at", "machine_at"]
 
 
 def machine_at(address: str, given: Collection[str] = ()) -> Config | None:
@@ -26,6 +25,13 @@ def machine_at(address: str, given: Collection[str] = ()) -> Config | None:
     """
     if "://" not in address or set(given) & set(DEFAULTS) or Address.of(address).scheme == "sim" or not any_known():
         return None
+    digest = digest_at(address)
+    return None if digest is None else known(digest)
+
+
+def digest_at(address: str) -> str | None:
+    """The first digits of the digest of the circuit at an address; None for no circuit of this interface. Raises LinkError where no
+    board answers."""
     requests = Requests(opened(address, Config()), link_limits(address))
     try:
         requests.hello()
@@ -33,4 +39,4 @@ def machine_at(address: str, given: Collection[str] = ()) -> Config | None:
         identity, *digest = RemoteChip(requests).read(asked)
     finally:
         requests.link.close()
-    return known("".join(f"{int(word):08x}" for word in digest)) if int(identity) == IDENTITY else None
+    return "".join(f"{int(word):08x}" for word in digest) if int(identity) == IDENTITY else None

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from mrfhw.driver.driver import ChipError
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import BAUD, ETHERNET_LOG_BYTES, LOG_BYTES, UDP_PORT, WORDS
+from mrfhw.machine.link_protocol import BAUD, ETHERNET_LOG_BYTES, LOG_BYTES, OUTSTANDING, UDP_PORT, WORDS
 
 __all__ = [
     "Address", "Link", "LinkError", "SerialLink", "SimEthernetLink", "SimLink", "TcpLink", "UdpLink", "Wire",
@@ -33,6 +33,9 @@ class LinkError(ChipError):
     def __init__(self, what: str, advice: str):
         super().__init__(f"{what}: {advice}")
         self.what, self.advice = what, advice
+
+    def __reduce__(self) -> tuple[type[LinkError], tuple[str, str]]:
+        return LinkError, (self.what, self.advice)  # from one process to another
 
 
 class Wire(Protocol):
@@ -245,10 +248,11 @@ class SimLink:
     datagrams = False
 
     def __init__(self, config: Config, quick: bool = False, words: int = WORDS, log_bytes: int = LOG_BYTES, rate: int = 2_000_000,
-                 memory_bytes: int = 0, two_clocks: bool = False):
+                 memory_bytes: int = 0, two_clocks: bool = False, outstanding: int = OUTSTANDING):
         self.rate = rate
         self.board = _simulated("board").CompiledBoard(
-            config, words=words, log_bytes=log_bytes, quick=quick, memory_bytes=memory_bytes, two_clocks=two_clocks)
+            config, words=words, log_bytes=log_bytes, quick=quick, memory_bytes=memory_bytes, two_clocks=two_clocks,
+            outstanding=outstanding)
 
     def send(self, data: bytes) -> None:
         self.board.send(data)
@@ -273,9 +277,10 @@ class SimEthernetLink:
     datagrams = True
 
     def __init__(self, config: Config, quick: bool = False, log_bytes: int = ETHERNET_LOG_BYTES, rate: int = 2_000_000,
-                 two_clocks: bool = False):
+                 two_clocks: bool = False, words: tuple[int, int] | None = None, outstanding: int = OUTSTANDING):
         self.rate = rate
-        self.board = _simulated("ethernet_board").CompiledEthernetBoard(config, log_bytes, quick, two_clocks)
+        self.board = _simulated("ethernet_board").CompiledEthernetBoard(
+            config, log_bytes, quick, two_clocks, words=words, outstanding=outstanding)
 
     def send(self, data: bytes) -> None:
         self.board.send(data, UDP_PORT)

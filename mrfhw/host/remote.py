@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress
+from mrfhw.backends.backend import Backend, Fresh, Observe, Pauses, Progress, Steps, at_once
+from mrfhw.driver.clusters import SplitLog, cluster_chip
 from mrfhw.driver.driver import ChipError, Driver, is_busy
 from mrfhw.driver.readout import Done, carried, check_counters, check_sweep, most_lines, read_result
 from mrfhw.field.problem import Problem, Run
@@ -18,64 +20,126 @@ from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.host.circuits import digest_of
 from mrfhw.host.links import Address, Link, LinkError, open_link
+from mrfhw.host.plans import Plan, Plans
 from mrfhw.host.reconnecting import Reconnecting
 from mrfhw.host.requests import Limits, Requests
 from mrfhw.host.watch import Watch
+from mrfhw.host.window import Exchange
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.entry_sums import sums_of_entries
-from mrfhw.machine.link_protocol import POSITIONS, Operation, Status, segments
+from mrfhw.machine.link_pace import CHUNK, LONG, MUCH_LONGER, PAUSE, QUIET, SHORT
+from mrfhw.machine.link_protocol import FIRST_PACKED, POSITIONS, WHOLE, Frame, Operation, Status, kinds_of, narrowest
 from mrfhw.machine.registers import CONTROL_BITS
 from mrfhw.placement.placement import Placement, place
 from mrfhw.system.progress import working
 
 __all__ = ["RemoteBackend", "RemoteChip", "RemoteRun", "connect", "link_limits", "opened"]
 
-SHORT, LONG = 0.001, 0.2  # seconds between looks at a run, at first and at most
-QUIET, PAUSE = 0.005, 0.02  # where no log comes, at first and at most
 
 
 class RemoteChip:
-    """The bus of a board as a `Chip` (mrfhw.driver.driver)."""
+    """The bus of a board as a `MemoryChip` and a `PostingChip` (mrfhw.driver.driver)."""
 
     def __init__(self, requests: Requests):
         self.requests = requests
+        self._plans = Plans()
+        self._refused: ChipError | None = None  # what the first access was that the bus refused, until it is raised
 
     def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        self._access(Operation.WRITE, addresses, data)
+        self.post(addresses, data, memory=False)
+        self.settle()
+
+    def write_memory(self, addresses: np.ndarray, data: np.ndarray) -> None:
+        self.post(addresses, data, memory=True)
+        self.settle()
+
+    def post(self, addresses: np.ndarray, data: np.ndarray, memory: bool) -> None:
+        kinds, left = self._kinds(addresses, data), np.arange(len(addresses))
+        while len(left):
+            now, left = left[:CHUNK], left[CHUNK:]
+            plan, placed, sizes = self._planned(addresses, kinds, now, writes=True, sort=memory)
+            posted = self._post(plan, plan.filled(data[now]), addresses, placed, sizes, "write to")
+            done = sum(exchange.accesses for exchange in posted)
+            left = np.concatenate([placed[done:], left])
+            if self._refused:
+                self.settle()
+
+    def settle(self) -> None:
+        self.requests.drain()
+        refused, self._refused = self._refused, None
+        if refused:
+            raise refused
 
     def read(self, addresses: np.ndarray) -> np.ndarray:
-        return self._access(Operation.READ, addresses, None)
+        return self._read(addresses, WHOLE, sort=False)
 
-    def _sizes(self, reading: bool) -> tuple[int, int]:
-        """Words of the next request's body, and accesses in it: a read's answer holds a word of each, a write's none."""
-        body = self.requests.words_of_request()
-        return body, self.requests.words_of_response() if reading else body
+    def read_memory(self, addresses: np.ndarray, mask: int) -> np.ndarray:
+        return self._read(addresses, narrowest(mask) if self._packs else WHOLE, sort=True)
 
-    def _access(self, operation: Operation, addresses: np.ndarray, data: np.ndarray | None) -> np.ndarray:
-        read, at = [], 0
-        while at < len(addresses):
-            # After an error requests are shorter, so the segments are formed again.
-            body, most = self._sizes(data is None)
-            window = slice(at, at + (1 << 16))
-            for request in segments(addresses[window], most, body, int(data is not None)):
-                words = [part for s in request
-                         for part in ((s.words,) if data is None else (s.words, data[at + s.first - request[0].first:][:s.count]))]
-                count = sum(segment.count for segment in request)
-                frame = self.requests.request(operation, 0, np.concatenate(words), count)
-                if frame.status == Status.BUS_ERROR:
-                    what = "write to" if data is not None else "read from"
-                    raise ChipError(f"the chip refused a {what} {int(addresses[at + frame.value]):#x}: the address is not one of "
-                                    "this chip's, or labels are being drawn")
-                if data is None:
-                    read.append(frame.words)
-                elif self.requests.credit_due:
-                    # The two directions are separate wires, so log arrives while data are sent.
-                    self.requests.credit()
-                at += count
-                if (body, most) != self._sizes(data is None):
-                    break
-        return np.concatenate(read).astype(np.uint32) if read else np.zeros(0, np.uint32)
+    def _read(self, addresses: np.ndarray, kind: int, sort: bool) -> np.ndarray:
+        kinds, left, read = np.full(len(addresses), kind, np.uint8), np.arange(len(addresses)), np.zeros(len(addresses), np.uint32)
+        while len(left):
+            now, left = left[:CHUNK], left[CHUNK:]
+            plan, placed, sizes = self._planned(addresses, kinds, now, writes=False, sort=sort)
+            posted = self._post(plan, plan.asked(), addresses, placed, sizes, "read from")
+            self.settle()
+            done = sum(exchange.accesses for exchange in posted)
+            bodies = b"".join(exchange.answer.body for exchange in posted if exchange.answer is not None)
+            read[placed[:done]] = plan.answered(bodies, done)
+            left = np.concatenate([placed[done:], left])
+        return read
+
+    def _kinds(self, addresses: np.ndarray, data: np.ndarray) -> np.ndarray:
+        return kinds_of(data) if self._packs else np.full(len(addresses), WHOLE, np.uint8)
+
+    @property
+    def _packs(self) -> bool:
+        """Whether the board knows elements shorter than a word."""
+        assert self.requests.greeting is not None
+        return self.requests.greeting.version >= FIRST_PACKED
+
+    def _sizes(self) -> tuple[int, int]:
+        """Words of the next response, and of its request's body."""
+        return self.requests.words_of_response(), self.requests.words_of_request()
+
+    def _planned(self, addresses: np.ndarray, kinds: np.ndarray, now: np.ndarray, writes: bool,
+                 sort: bool) -> tuple[Plan, np.ndarray, tuple[int, int]]:
+        """The plan of accesses `now`, where each of its own stands among all, and the sizes that it was made for.
+
+        kinds: of each word by itself. sort: in any order.
+        """
+        sizes = self._sizes()
+        if len(now) != len(addresses):
+            addresses, kinds = addresses[now], kinds[now]
+        plan = self._plans.of(addresses, kinds, *sizes, writes, sort)
+        return plan, now if plan.order is None else now[plan.order], sizes
+
+    def _post(self, plan: Plan, words: np.ndarray, addresses: np.ndarray, placed: np.ndarray, sizes: tuple[int, int],
+              what: str) -> list[Exchange]:
+        """Send a plan's requests, as many of which are under way at once as the board has room for.
+
+        None behind the first one whose access was refused, but for those that were sent before that was known. After an error
+        requests are shorter, and after many without one longer: then the others' accesses are to be planned again.
+        """
+        requests, posted, done, sent = self.requests, list[Exchange](), 0, words.tobytes()
+        writes = what == "write to"
+
+        def look(first: int, frame: Frame) -> None:
+            if frame.status == Status.BUS_ERROR and self._refused is None:
+                self._refused = ChipError(f"the chip refused a {what} {int(addresses[placed[first + frame.value]]):#x}: the "
+                                          "address is not one of this chip's, or labels are being drawn")
+
+        for part in plan.parts:
+            posted.append(requests.post(Operation.WRITE if writes else Operation.READ, 0, sent[4 * part.first:4 * part.end],
+                                        part.accesses, () if writes else part.segments, partial(look, done)))
+            done += part.accesses
+            if writes and requests.credit_due:
+                # The two directions are separate wires, so log arrives while data are sent.
+                requests.post_credit()
+            if self._refused or not sizes[1] <= requests.words_of_request() < MUCH_LONGER * sizes[1]:
+                break
+        return posted
 
 
 @dataclass(eq=False)
@@ -166,7 +230,10 @@ class RemoteRun:
 
     def advance(self) -> None:
         """To the next pause or the end. Raises LinkError as `RemoteBackend.prepare` says."""
-        self.session.go_on(self)
+        at_once(self.session.go_on(self))
+
+    def steps(self) -> Iterator[None]:
+        return self.session.go_on(self)
 
     def state(self, counted: bool = True) -> RunState:
         """The state of the run; waits until its log has arrived. Raises LinkError."""
@@ -178,11 +245,50 @@ class RemoteRun:
         return self.session.finish(self)
 
 
+class _Board:
+    """What the sessions with a board's clusters share: its link, and its log, taken apart.
+
+    sessions: with the clusters, in order. follows: whether all log since it began is known, each line's cluster with it.
+    interrupted: the last run ended with a LinkError. told: totals of the link up to the last result.
+    """
+
+    def __init__(self, config: Config, open_: Callable[[], Link], limits: Limits):
+        self.config = config
+        self.link = Reconnecting(open_, limits.reconnect)
+        self.requests = Requests(self.link, limits)
+        self.sessions: list[RemoteBackend] = []
+        self.follows, self.interrupted = False, False
+        self.told: dict[str, int] = {}
+        self._split = SplitLog(config)
+
+    def check_lines(self, line_bytes: int) -> None:
+        if line_bytes != self.config.line_bits // 8:
+            raise ChipError(f"the board's log has lines of {8 * line_bytes} bits, not {self.config.line_bits}: give "
+                            "the parameters that the chip was built with, or build it again")
+
+    def begin_log(self, position: int) -> None:
+        """Take the log from a position on, at which no run's is under way."""
+        self.requests.begin_log(position)
+        self._split.begin()
+
+    def log(self, cluster: int) -> bytearray:
+        """What is here of a cluster's log and has not been taken."""
+        log = self.requests.log
+        whole = len(log) - len(log) % (self.config.line_bits // 8)
+        self._split.feed(self.requests.take_log(whole) or b"")
+        return self._split.logs[cluster]
+
+    def take_log(self, cluster: int, size: int) -> bytes | None:
+        """The next bytes of a cluster's log, None where they are not here yet."""
+        return self._split.take(cluster, size) if len(self.log(cluster)) >= size else None
+
+
 class RemoteBackend(Backend):
-    """A board that runs problem after problem (`mrfhw.backends.backend.Backend`). Use as a context manager; see `connect`.
+    """A board that runs problem after problem, or a cluster of it (`mrfhw.backends.backend.Backend`). Use as a context manager; see
+    `connect`.
 
     A result equals the model's, except for cycles and stalls if the link was slower than the log. It also counts the repeated
-    requests, damaged frames and reconnections since the last result.
+    requests, damaged frames and reconnections since the last result, of all clusters.
     """
 
     def __init__(self, config: Config, open_: Callable[[], Link], limits: Limits | None = None, digest: str | None = None):
@@ -191,35 +297,43 @@ class RemoteBackend(Backend):
         limits: of waiting.
         digest: of the machine's circuit; None for `digest_of` it.
         """
-        self.config, limits = config, limits or Limits()
+        board = _Board(config, open_, limits or Limits())
+        try:
+            self.greeting = board.requests.hello()  # where no board answers, no circuit is generated
+            chip, digest = RemoteChip(board.requests), digest or digest_of(config)
+            self._join(board, chip, digest)
+            board.check_lines(self.greeting.line_bytes)
+            for _ in range(1, config.clusters):
+                beside = RemoteBackend.__new__(RemoteBackend)
+                beside.greeting = self.greeting
+                beside._join(board, chip, digest)
+        except BaseException:
+            board.link.close()
+            raise
+
+    def _join(self, board: _Board, chip: RemoteChip, digest: str) -> None:
+        """Become the session with the board's next cluster."""
+        self.config, self._board, self.cluster = board.config, board, len(board.sessions)
+        self._link, self.requests = board.link, board.requests
         self._running: RemoteRun | None = None
         self._unread: deque[RemoteRun] = deque()  # finished runs whose log has not arrived completely, in order
         self._idle = False  # no labels are being drawn, and all log is that of _unread
-        self._told: dict[str, int] = {}  # totals up to the last result
-        self._link = Reconnecting(open_, limits.reconnect)
         self._loaded_over = 0  # reconnections before the last load
-        self.requests = Requests(self._link, limits)
-        try:
-            self.greeting = self.requests.hello()  # where no board answers, no circuit is generated
-            self.driver = Driver(config, RemoteChip(self.requests), digest or digest_of(config))
-            self._check()
-        except BaseException:
-            self.close()
-            raise
+        self.driver = Driver(self.config, cluster_chip(self.config, chip, self.cluster), digest)
+        self.driver.check()
+        board.sessions.append(self)
 
     @classmethod
     def open(cls, backend: str, config: Config, cycles: int) -> RemoteBackend:
         return connect(backend, config)
 
+    @property
+    def places(self) -> Sequence[RemoteBackend]:
+        return self._board.sessions
+
     def close(self) -> None:
         """Close the link; the board keeps its state."""
         self.requests.link.close()
-
-    def _check(self) -> None:
-        self.driver.check()
-        if self.greeting.line_bytes != self.config.line_bits // 8:
-            raise ChipError(f"the board's log has lines of {8 * self.greeting.line_bytes} bits, not {self.config.line_bits}: give "
-                            "the parameters that the chip was built with, or build it again")
 
     # -- a run
 
@@ -232,16 +346,21 @@ class RemoteBackend(Backend):
         """
         return RemoteRun(self, place(self.config, problem, run), fresh, progress, state, pauses)
 
-    def go_on(self, run: RemoteRun) -> None:
+    def go_on(self, run: RemoteRun) -> Steps[None]:
         """From the start or a pause to the next one or the end; the log up to the pause is taken first."""
         if run.loaded:
             self._take_up_to(run)
             run.go_on()
         self._running = run
-        self._advance(run)
+        try:
+            yield from self._advance(run)
+        except LinkError:
+            self._board.interrupted = True
+            raise
 
     def resume(self) -> Result:
-        """After a LinkError: connect again, and go on with the run that the board was in. Nothing is lost, nothing done twice.
+        """After a LinkError: connect again, and go on with the run that the board, or this cluster of it, was in. Nothing is lost,
+        nothing done twice.
 
         Raises LinkError where no run was under way, and where the board has lost it.
         """
@@ -249,30 +368,39 @@ class RemoteBackend(Backend):
             raise LinkError("no run is under way on the board", "solve the problem again")
         self._link.reopen()
         self.requests.complete()
-        self._advance(self._running)
+        self._board.interrupted = False
+        at_once(self._advance(self._running))
         return self.finish(self._running)
 
     def settle(self) -> int:
-        """End a run that an earlier program left running and drop its log. Returns the position at which the next log begins.
+        """End runs of all clusters that an earlier program left running and drop their log. Returns the position at which the next
+        log begins.
 
-        Raises LinkError if the earlier run makes no progress for `Limits.progress`.
+        Raises LinkError if the earlier runs make no progress for `Limits.progress`.
         """
-        requests, driver, config = self.requests, self.driver, self.config
-        self._unread.clear()
-        driver.forget()
+        requests, config, sessions = self.requests, self.config, self._board.sessions
+        self._board.follows = False
+        for one in sessions:
+            one._unread.clear()
+            one.driver.forget()
         first = requests.hello()
-        if driver.busy:
-            driver.set(control=1 << CONTROL_BITS["stop"])
-        # The run ends after its current sweep; until then each site sends at most one message, at most a line each.
-        most = first.behind + first.log_bytes + 2 * Derived.of(config).sites * config.line_bits // 8
+        for one in sessions:
+            if one.driver.busy:
+                one.driver.set(control=1 << CONTROL_BITS["stop"])
+        # A run ends after its current sweep; until then each site sends at most one message, at most a line each, and one before it
+        # where there are several clusters.
+        most = first.behind + first.log_bytes + 2 * config.clusters ** 2 * Derived.of(config).sites * config.line_bits // 8
         watch, dropped, pause = self._watch(), 0, SHORT
         while True:
-            busy = driver.busy
+            busy = any(one.driver.busy for one in sessions)
             greeting = requests.hello()
-            requests.begin_log(greeting.reached)
+            self._board.begin_log(greeting.reached)
             requests.credit()
             if not busy and not greeting.behind:
-                requests.begin_log(requests.ended)
+                self._board.begin_log(requests.ended)
+                for one in sessions:
+                    one._idle = True
+                self._board.follows, self._board.interrupted = True, False
                 return requests.position
             before, dropped = dropped, max(dropped, min((greeting.reached - first.reached) % POSITIONS, most))
             if watch.stuck(dropped):
@@ -287,27 +415,35 @@ class RemoteBackend(Backend):
         limits, link = self.requests.limits, self._link
         return Watch(limits.progress, link.clock, lambda: link.reconnections, limits.breaks)
 
-    def _advance(self, run: RemoteRun) -> None:
+    def _advance(self, run: RemoteRun) -> Steps[None]:
         """Do the remaining steps of a run up to its end or pause and reading LMem. After a LinkError it may be called again."""
-        self._piece(run)
+        yield from self._piece(run)
         while run.full:
             self._take_up_to(run)
             run.go_on()
-            self._piece(run)
+            yield from self._piece(run)
 
-    def _piece(self, run: RemoteRun) -> None:
+    def _ready(self) -> None:
+        """Have nothing of an earlier run left here. Of several clusters the others may be in the middle of theirs, so that the
+        board is settled only where something is not known."""
+        while self._unread:
+            self._take()
+        if self.config.clusters > 1 and self._idle and self._board.follows and not self._board.interrupted:
+            self.driver.forget()
+            return
+        self.settle()
+        self._idle = True
+
+    def _piece(self, run: RemoteRun) -> Steps[None]:
         """Do the remaining steps of a run up to where it stops, and read LMem."""
         driver = self.driver
         if not run.loaded:
             began = time.perf_counter()
             if run.fresh is not False or run.before is not None or not self._idle:
                 # The board may hold anything. Else all of its log is accounted for, though it need not be here.
-                while self._unread:
-                    self._take()
-                self.settle()
-                self._idle = True
+                self._ready()
             if run.before is not None and run.before.sweeps:
-                self._forward(run, run.before.sweeps)
+                yield from self._forward(run, run.before.sweeps)
             with working("loading the board"):
                 if self._link.reconnections != self._loaded_over:
                     driver.forget()
@@ -331,28 +467,32 @@ class RemoteBackend(Backend):
             self._idle, run.started = False, True
             driver.start(resume=run.sweeps > 0)
         if run.counters is None:
-            self._wait(run)
+            yield from self._wait(run)
         if run.lmem is None:
             began = time.perf_counter()
             with working("reading the board"):
                 run.lmem = driver.lmem(run.placement)
             run.reading = time.perf_counter() - began
 
-    def _forward(self, run: RemoteRun, sweeps: int) -> None:
+    def _forward(self, run: RemoteRun, sweeps: int) -> Steps[None]:
         """Advance the row order and the temperature schedule to the state of the run; the log of these sweeps is dropped."""
         self._idle = False
         self.driver.forward(run.placement, sweeps)
         watch = self._watch()
         while self.driver.busy:
             self._listen(SHORT, SHORT)
+            yield
             if watch.stuck(self.driver.get("sweep")[0], self.requests.position):
                 raise LinkError(f"the board at {self.requests.link.name} does not come to sweep {sweeps} within "
                                 f"{watch.patience:g} s", "reset the board, then solve again")
         run.sweeps, run.baseline = sweeps, self.driver.counters()
-        self.settle()
+        if self.config.clusters > 1:
+            self._receive(run.baseline["lines"] * self.config.line_bits // 8)
+        else:
+            self.settle()
         self._idle = True
 
-    def _wait(self, run: RemoteRun) -> None:
+    def _wait(self, run: RemoteRun) -> Steps[None]:
         """Receive log until no more labels are drawn, then read the counters."""
         began, sweeps, seconds, quiet = time.perf_counter(), -1, SHORT, SHORT
         requests, watch = self.requests, self._watch()
@@ -370,13 +510,15 @@ class RemoteBackend(Backend):
                 self.driver.set(control=1 << CONTROL_BITS["stop"])
             came = self._listen(seconds, quiet)
             seconds, quiet = min(2 * seconds, LONG), QUIET if came else min(2 * quiet, PAUSE)
-            if len(requests.log) > most:
-                raise LinkError(f"the board at {requests.link.name} has sent {len(requests.log)} bytes of log; that of its runs "
+            came_here = len(self._board.log(self.cluster))
+            if came_here > most:
+                raise LinkError(f"the board at {requests.link.name} has sent {came_here} bytes of log; that of its runs "
                                 f"has {most} at most", "reset the board, then solve again")
             if watch.stuck(sweep, requests.position):
                 raise LinkError(f"the board at {requests.link.name} is busy at sweep {sweep} of {run.placement.run.sweeps}, and "
                                 f"neither sweeps nor log have gone on within {watch.patience:g} s",
                                 "reset the board, then solve again")
+            yield
         counters = self.driver.counters()
         run.pieces += 1
         run.counters, run.sweeps = counters, sweep
@@ -398,21 +540,27 @@ class RemoteBackend(Backend):
 
     def _take(self) -> None:
         """All of the log of the first run whose log is not here."""
-        run, requests = self._unread[0], self.requests
-        began, watch, quiet = time.perf_counter(), self._watch(), True
-        while (log := requests.take_log(run.log_bytes)) is None:
+        run, began = self._unread[0], time.perf_counter()
+        log = self._receive(run.log_bytes)
+        run.log, run.wall = log, run.wall + time.perf_counter() - began
+        self._unread.popleft()
+
+    def _receive(self, size: int) -> bytes:
+        """So many bytes of the cluster's log, that the machine has counted."""
+        requests, board = self.requests, self._board
+        watch, quiet = self._watch(), True
+        while (log := board.take_log(self.cluster, size)) is None:
             if quiet or requests.credit_due:
                 requests.credit()
             quiet = True
             while requests.listen(PAUSE):
-                if requests.credit_due or len(requests.log) >= run.log_bytes:
+                if requests.credit_due or len(board.log(self.cluster)) >= size:
                     quiet = False
                     break
             if watch.stuck(requests.position):
-                raise LinkError(f"the board at {requests.link.name} counts {run.log_bytes} bytes of log; {len(requests.log)} are "
+                raise LinkError(f"the board at {requests.link.name} counts {size} bytes of log; {len(board.log(self.cluster))} are "
                                 f"here, and none has come within {watch.patience:g} s", "solve the problem again")
-        run.log, run.wall = log, run.wall + time.perf_counter() - began
-        self._unread.popleft()
+        return log
 
     def _take_up_to(self, run: RemoteRun) -> None:
         """The logs of the runs up to this one."""
@@ -430,7 +578,7 @@ class RemoteBackend(Backend):
         self._take_up_to(run)
         assert run.log is not None
         assert run.lmem is not None
-        measured = {name: count - self._told.get(name, 0) for name, count in self._totals().items()}
+        measured = {name: count - self._board.told.get(name, 0) for name, count in self._totals().items()}
         return read_result(run.counted, run.placement, run.taken + run.log, run.lmem, wall=run.wall,
                            before=run.before, done=run.done, past=run.past,
                            measured={"loading_seconds": run.loading, "reading_seconds": run.reading,
@@ -443,7 +591,7 @@ class RemoteBackend(Backend):
         if run.progress:
             run.progress(run.placement.run.sweeps)
         result = self.read(run)
-        self._told = self._totals()
+        self._board.told = self._totals()
         if self._running is run:
             self._running = None
         return result

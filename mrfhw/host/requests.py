@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from mrfhw.host.answers import Greeting, check_answer, check_log_frame, read_greeting
 from mrfhw.host.links import Link, LinkError
+from mrfhw.host.window import Exchange, Window
+from mrfhw.machine.link_pace import FIRST_SHARE, LEAST_SHARE, SHARE_STEP, longest_body
 from mrfhw.machine.link_protocol import (
     DATAGRAM_LOG_CHUNK,
     HEAD_WORDS,
+    LINK_VERSION,
     LOG_CHUNK,
     POSITIONS,
-    RESPONSE,
     REWIND,
     DatagramDecoder,
     Decoder,
     Frame,
     Operation,
+    Segment,
     datagram,
     encode,
 )
@@ -27,11 +32,10 @@ from mrfhw.machine.link_protocol import (
 __all__ = ["PATIENCE", "Limits", "Requests"]
 
 
-LEAST_WORDS = 16  # of a request or response, however many errors there are
-FIRST_SHARE = 0.125  # of the largest frames, before anything is known of the link
 OVERHEAD = 200  # bytes that take as long as a request's way without its bytes
 PATIENCE = 20.0  # seconds for which a board may answer without progress; other waiting times are shares of it
 EARLY = 3  # log frames beyond a gap after which it is taken for a loss, where frames may come in another order
+LOOKS = 64  # pieces that may have come while nobody waited for an answer
 FIRST_REST, LONGEST_REST = 0.001, 0.02  # seconds between rewinds while no log arrives
 
 
@@ -61,31 +65,17 @@ class Limits:
         return replace(self, **waits)
 
 
-@dataclass(frozen=True)
-class _Exchange:
-    """A request that has been sent or will be. accesses: of the bus. silence: seconds with nothing from the board."""
+class _Turn(NamedTuple):
+    """What was when a request became the first that waits: seconds, bytes that had come, damaged frames, and reconnections."""
 
-    operation: Operation
-    number: int
-    value: int
-    body: bytes
-    accesses: int
-    silence: float
-
-    @property
-    def response(self) -> int:
-        """Bytes of the response's body."""
-        if self.operation == Operation.HELLO:
-            return 4 * len(Greeting._fields)
-        return 4 * self.accesses if self.operation == Operation.READ else 0
-
-    def answered_by(self, frame: Frame) -> bool:
-        greeted = self.operation != Operation.HELLO or frame.value == self.value
-        return frame.operation == self.operation | RESPONSE and frame.number == self.number and greeted
+    began: float
+    came: int
+    damaged: int
+    breaks: int
 
 
 class Requests:
-    """One request after the other, each carried out once; log bytes in order, each once.
+    """Requests in order, each carried out once; log bytes in order, each once.
 
     log: bytes since `begin_log` that have not been taken. position: of the next one to come, as the board counts. repeated,
     damaged: requests that were sent again and frames that were dropped, for reports; longest: seconds of the longest request.
@@ -100,9 +90,14 @@ class Requests:
         self._decoder: Decoder | DatagramDecoder = DatagramDecoder() if link.datagrams else Decoder()
         self._chunk = DATAGRAM_LOG_CHUNK if link.datagrams else LOG_CHUNK
         self._early: dict[int, bytes] = {}  # log frames that came before their turn, by position
-        self._number, self._session = 0, 0
+        self._window = Window()
+        self._turn = _Turn(0.0, 0, 0, 0)  # of the first request that waits
+        self._spoilt = False  # a damaged frame has come since something was sent again
+        self._looked = 0.0  # up to when what has come was taken
+        self._heard, self._made = 0.0, 0  # when the board last gave a sign; reconnections before what is in flight
         self._per_byte: float | None = None
         self._spread = 0.0
+        self._round = 0.0  # mean seconds of a request with none ahead
         self._patience = 1.0  # grows with every repetition until an answer comes at once
         self._share = FIRST_SHARE  # of the largest frames: half of it after a repetition, a 64th more after a clean answer
         self._gap, self._limit = False, 0
@@ -112,7 +107,6 @@ class Requests:
         self._progress = (0, 0.0)  # the position of the last credit, and when it was reached
         self._following = False
         self._came = 0  # bytes
-        self._unanswered: _Exchange | None = None
 
     @property
     def damaged(self) -> int:
@@ -122,88 +116,183 @@ class Requests:
 
     def hello(self) -> Greeting:
         """Begin, or begin again after a break: numbers start anew, bus and log are as they were."""
-        self._number = os.urandom(1)[0]
-        self._following = False
         nonce = int.from_bytes(os.urandom(4), "little")
-        self._session = nonce & 0xFF
-        self._checked(_Exchange(Operation.HELLO, self._number, nonce, b"", 0, self.limits.greeting))
+        self._window.restart((nonce & 0xFF) << 8 | os.urandom(1)[0])  # by which both know later requests
+        self._following = False
+        # What the board may have at once is known from its answer on.
+        self.answer(self._posted(Exchange(Operation.HELLO, nonce, b"", 0, (), self.limits.greeting, self._greeted)))
         assert self.greeting is not None
         return self.greeting
 
-    def request(self, operation: Operation, value: int, words: np.ndarray, accesses: int = 0) -> Frame:
-        """Have it carried out once. accesses: of the bus, in a write or read.
+    def _greeted(self, frame: Frame) -> None:
+        self.greeting = read_greeting(self.link.name, frame)
+        self._window.greeted(self.greeting)
+
+    def request(self, operation: Operation, value: int, words: np.ndarray, accesses: int = 0,
+                reads: Sequence[Segment] = ()) -> Frame:
+        """Have it carried out once. accesses: of the bus, in a write or read. reads: segments of a read.
 
         Raises LinkError where the board refuses it, does not answer, or answers what cannot be.
         """
-        self._number = (self._number + 1) % 256
-        return self._checked(_Exchange(operation, self._number, value, np.ascontiguousarray(words, "<u4").tobytes(), accesses,
-                                       self.limits.silence))
+        return self.answer(self.post(operation, value, words, accesses, reads))
+
+    def post(self, operation: Operation, value: int, words: np.ndarray | bytes, accesses: int = 0, reads: Sequence[Segment] = (),
+             then: Callable[[Frame], object] | None = None) -> Exchange:
+        """Send a request as soon as the board has room for it, and do not wait for its answer. then: is called with that, in order.
+
+        words: of its body, or those as they are sent.
+
+        Raises LinkError as `request` does, for any that has been posted.
+        """
+        body = words if isinstance(words, bytes) else np.ascontiguousarray(words, "<u4").tobytes()
+        return self._posted(Exchange(operation, value, body, accesses, reads, self.limits.silence, then))
+
+    def answer(self, exchange: Exchange) -> Frame:
+        """Wait for an answer, and for those to all requests before."""
+        self._until(lambda: exchange.done)
+        assert exchange.answer is not None
+        return exchange.answer
+
+    def drain(self) -> None:
+        """Wait for the answers to all requests."""
+        self._until(lambda: not self._window.waiting)
 
     def complete(self) -> None:
-        """Have the request carried out that a LinkError cut off, so that it as well is carried out once."""
-        if self._unanswered is not None:
-            self._checked(self._unanswered)
-
-    def _checked(self, request: _Exchange) -> Frame:
-        frame = self._exchange(request)
-        if request.operation == Operation.HELLO:
-            self.greeting = read_greeting(self.link.name, frame)
-        else:
-            assert self.greeting is not None
-            check_answer(self.link.name, request.operation, request.value, request.accesses, self.greeting.log_bytes, frame)
-        return frame
+        """Have the requests carried out that a LinkError cut off, so that they as well are carried out once."""
+        if self._window.waiting:
+            self._begin_turn()
+            self._heard, self._made = self._turn.began, self.link.reconnections
+            self._window.ground()
+            self._fill()
+            self.drain()
 
     def words_of_request(self) -> int:
         """Words that the next request's body should have at most: fewer after errors."""
         assert self.greeting is not None
-        whole = self.greeting.request_words - HEAD_WORDS - 1
-        return max(min(whole, LEAST_WORDS), int(whole * self._share))
+        return longest_body(self.greeting.request_words - HEAD_WORDS - 1, self._share)
 
     def words_of_response(self) -> int:
         """Words that the next response should have at most."""
         assert self.greeting is not None
-        whole = self.greeting.response_words
-        return max(min(whole, LEAST_WORDS), int(whole * self._share))
+        return longest_body(self.greeting.response_words, self._share)
 
-    def _exchange(self, request: _Exchange) -> Frame:
-        data = (datagram(request.operation, request.number, request.value, request.body, session=self._session)
-                if self.link.datagrams else encode(request.operation, request.number, request.value, request.body))
-        size = len(data) + request.response + 24
-        began = heard = self.link.clock()
-        came, all_damaged, breaks = self._came, self.damaged, self.link.reconnections
-        self._unanswered = request
-        repetition = 0
-        while True:
-            made, sent = self.link.reconnections, self.link.clock()
-            self.link.send(data)
-            until, damaged = min(sent + self._wait(size), began + self.limits.request), self.damaged
-            # A request that was lost with a broken link is repeated without waiting for the timeout.
-            while (left := min(until, heard + request.silence) - self.link.clock()) > 0 and self.link.reconnections == made:
-                for frame in self._receive(left):
-                    if request.answered_by(frame):
-                        self._unanswered = None
-                        self._measure(self.link.clock() - sent, size, repetition)
-                        self.longest = max(self.longest, self.link.clock() - began)
-                        return frame
-                    if frame.operation == Operation.LOG and self._following:
-                        heard = self.link.clock()
-                if self.damaged > damaged and self.greeting is not None:
-                    # The board is there. Before its greeting bytes that are no frame may be anybody's.
-                    heard = self.link.clock()
-                    if self._per_byte is not None:
-                        # The damaged frame may have been the answer, so wait only as long as an answer usually takes.
-                        until = min(until, sent + 2 * (size + OVERHEAD) * self._per_byte)
+    def _posted(self, exchange: Exchange) -> Exchange:
+        hello = exchange.operation == Operation.HELLO
+        exchange.response = 4 * (len(Greeting._fields) if hello else sum(segment.data_words for segment in exchange.reads))
+        self._window.add(exchange)
+        if self._window.waiting[0] is exchange:
+            self._begin_turn()
+            self._heard, self._made = self._turn.began, self.link.reconnections
+        self._fill()
+        if exchange.began is None:
+            self._until(lambda: exchange.began is not None)
+        return exchange
+
+    def _encoded(self, exchange: Exchange) -> bytes:
+        window, number = self._window, exchange.number
+        hello = exchange.operation == Operation.HELLO
+        third = LINK_VERSION if hello else window.acknowledged & 0xFF if window.windowed else 0
+        made = datagram if self.link.datagrams else encode
+        return made(exchange.operation, number & 0xFF, exchange.value, exchange.body, third, number >> 8)
+
+    def _begin_turn(self) -> None:
+        self._turn = _Turn(self.link.clock(), self._came, self.damaged, self.link.reconnections)
+
+    def _fill(self) -> None:
+        """Send what is to be sent, as much of it as the board has room for and as may be in flight."""
+        window = self._window
+        while (exchange := window.due()) is not None:
+            if exchange.began is None:
+                if exchange.fill is not None:
+                    exchange.fill(exchange)
+                exchange.data = self._encoded(exchange)
+            else:
+                self.repeated += 1
             now = self.link.clock()
-            if now - heard >= request.silence or now - began >= self.limits.request:
-                limit = request.silence if now - heard >= request.silence else self.limits.request
-                raise self._unheard(self._came - came, self.damaged - all_damaged, limit)
-            if self.link.reconnections - breaks > self.limits.breaks:
-                raise LinkError(f"the link to {self.link.name} broke {self.limits.breaks} times before one request was answered",
-                                f"check {self.link.check}, then solve again")
-            repetition, self.repeated = repetition + 1, self.repeated + 1
-            if self.damaged == damaged:
-                self._patience = min(4.0, 1.5 * self._patience)
-            self._share = max(1 / 32, self._share / 2)
+            window.send(exchange, now)
+            exchange.until = now + self._wait(exchange.size)
+            self.link.send(exchange.data)
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        """Receive, and repeat what is not answered in time."""
+        self._hand_on()
+        while not done():
+            first = self._window.waiting[0]
+            end = min(first.until, self._turn.began + self.limits.request, self._heard + first.silence)
+            now = self.link.clock()
+            if self.link.reconnections != self._made:
+                # What was lost with a broken link is repeated without waiting for the timeout.
+                self._repeat(first)
+            elif now < end:
+                self._receive(end - now)
+            elif self._looked >= end or not self._look(first):
+                self._repeat(first)
+
+    def _look(self, first: Exchange) -> bool:
+        """Take what has come while nobody waited for it; whether the first answer is among it."""
+        for _ in range(LOOKS):
+            came = self._came
+            self._receive(0.0)
+            if first.answer is not None or self._came == came:
+                break
+        return first.answer is not None
+
+    def _repeat(self, first: Exchange) -> None:
+        """Send again all that is not answered. Raises LinkError where the first one has waited for long enough."""
+        now, turn, limits = self.link.clock(), self._turn, self.limits
+        # As the wait before ends: a difference may be rounded to less, and a simulated clock does not go on by itself.
+        if now >= self._heard + first.silence or now >= turn.began + limits.request:
+            limit = first.silence if now >= self._heard + first.silence else limits.request
+            raise self._unheard(self._came - turn.came, self.damaged - turn.damaged, limit)
+        if self.link.reconnections - turn.breaks > limits.breaks:
+            raise LinkError(f"the link to {self.link.name} broke {limits.breaks} times before one request was answered",
+                            f"check {self.link.check}, then solve again")
+        if not self._spoilt:
+            self._patience = min(4.0, 1.5 * self._patience)
+        self._spoilt = False
+        self._share = max(LEAST_SHARE, self._share / 2)
+        self._made = self.link.reconnections
+        self._window.ground()
+        self._fill()
+
+    def _take_answer(self, frame: Frame) -> None:
+        """Find the request that it answers, if any."""
+        exchange, now = self._window.answered(frame), self.link.clock()
+        if exchange is None:
+            return
+        self._heard = now
+        if exchange.sent is not None:
+            self._measure(now - exchange.sent, exchange)
+        assert exchange.began is not None
+        self.longest = max(self.longest, now - exchange.began)
+        self._hurry(exchange)
+        self._hand_on()
+        self._fill()
+
+    def _hand_on(self) -> None:
+        """The answers of requests that have them, and all before as well."""
+        while (first := self._window.take()) is not None:
+            assert first.answer is not None
+            self._begin_turn()
+            first.done = True
+            if first.operation != Operation.HELLO:
+                assert self.greeting is not None
+                check_answer(self.link.name, first.operation, first.value, first.accesses, first.reads, self.greeting.log_bytes,
+                             first.answer)
+            if first.then is not None:
+                first.then(first.answer)
+
+    def _hurry(self, answered: Exchange) -> None:
+        """Send the first request again where answers to later ones are here, as its own was lost then."""
+        first = self._window.waiting[0]
+        if first is answered or first.sent is None:
+            return
+        first.later += 1
+        if first.later == (EARLY if self.link.datagrams else 1) and first.repetition == 0:
+            first.repetition, self.repeated, now = 1, self.repeated + 1, self.link.clock()
+            self._window.fly(first, now)
+            first.until = now + self._wait(first.size)
+            self.link.send(first.data)
 
     def _unheard(self, came: int, damaged: int, seconds: float) -> LinkError:
         """The error for a board that has not answered: no bytes arrived, or bytes that are no valid frames."""
@@ -228,18 +317,20 @@ class Requests:
         expected = (size + OVERHEAD) * (self._per_byte + 4 * self._spread)
         return min(self.limits.most, (self.limits.least + expected) * self._patience)
 
-    def _measure(self, seconds: float, size: int, repetition: int) -> None:
-        if repetition:
+    def _measure(self, seconds: float, exchange: Exchange) -> None:
+        if exchange.repetition:
             return
         # As TCP does it: a mean and a mean deviation, of the time that a byte takes.
-        taken = seconds / (size + OVERHEAD)
+        taken = seconds / (exchange.size + OVERHEAD)
         if self._per_byte is None:
             self._per_byte, self._spread = taken, taken / 2
         else:
             self._spread += (abs(taken - self._per_byte) - self._spread) / 4
             self._per_byte += (taken - self._per_byte) / 8
+        if exchange.size == exchange.bytes:
+            self._round += (seconds - self._round) / 8 if self._round else seconds
         self._patience = 1.0
-        self._share = min(1.0, self._share + 1 / 64)
+        self._share = min(1.0, self._share + SHARE_STEP)
 
     @property
     def pause(self) -> float:
@@ -272,28 +363,48 @@ class Requests:
 
     def credit(self) -> int:
         """Free what is received and grant as much again; returns how far the board's log has come, from `position` on."""
+        self.answer(self.post_credit())
+        return self.outstanding
+
+    def post_credit(self) -> Exchange:
+        """The same without waiting for the answer."""
         assert self.greeting is not None
         self._before_rewind()
+        flags = due = 0
+
+        def fill(exchange: Exchange) -> None:
+            nonlocal flags, due
+            flags, due = REWIND if self._gap else 0, self.outstanding
+            exchange.value = self.position
+            exchange.body = np.array([self._grant(), flags], "<u4").tobytes()
+
+        def credited(frame: Frame) -> None:
+            self.ended = frame.value
+            now = self.link.clock()
+            if flags or not due:
+                self._due = now
+            # Without any due it was announced by the last credit at latest.
+            if self.position != self._progress[0] or not self.outstanding or not due:
+                self._progress = (self.position, now)
+            elif now - self._progress[1] > self.limits.progress:
+                raise LinkError(f"the board at {self.link.name} has {self.outstanding} bytes of log, of which none has come within "
+                                f"{now - self._progress[1]:.0f} s", f"check {self.link.check}, then solve again")
+
+        return self._posted(Exchange(Operation.CREDIT, 0, bytes(8), 0, (), self.limits.silence, credited, fill))
+
+    def _grant(self) -> int:
+        """The position up to which the board may send its log from now on. The gap, if there is one, is asked for."""
+        assert self.greeting is not None
         # After errors short frames come through where long ones do not. A limit is only taken back together with a rewind.
         short = int(self._chunk * self._share / FIRST_SHARE) & ~3  # datagrams hold whole words
-        granted = max(64, short) if short < self._chunk else self.greeting.log_bytes
-        flags = REWIND if self._gap else 0
-        if not self._gap:
-            granted = max(granted, (self._limit - self.position) % POSITIONS)
-        limit = self._limit = (self.position + granted) % POSITIONS
+        ring = self.greeting.log_bytes
+        granted = min(max(64, short), ring) if short < self._chunk else ring
+        ahead = (self._limit - self.position) % POSITIONS
+        if not self._gap and ahead < 1 << 31:  # log that was under way when a limit was taken back may have passed it
+            granted = max(granted, ahead)
+        self._limit = (self.position + granted) % POSITIONS
         self._gap, self._credited, self._granted = False, self.position, granted
-        due = self.outstanding
-        frame = self.request(Operation.CREDIT, self.position, np.array([limit, flags], np.uint32))
-        self.ended = frame.value
-        now = self.link.clock()
-        if flags or not due:
-            self._due = now
-        if self.position != self._progress[0] or not self.outstanding:
-            self._progress = (self.position, now)
-        elif now - self._progress[1] > self.limits.progress:
-            raise LinkError(f"the board at {self.link.name} has {self.outstanding} bytes of log, of which none has come within "
-                            f"{now - self._progress[1]:.0f} s", f"check {self.link.check}, then solve again")
-        return self.outstanding
+        return self._limit
 
     def _before_rewind(self) -> None:
         """Wait a little if the last rewind brought no log; the log after it may still be on its way."""
@@ -327,14 +438,29 @@ class Requests:
             self._gap = True
         return self.position != before
 
-    def _receive(self, seconds: float) -> list[Frame]:
+    def _receive(self, seconds: float) -> None:
         data = self.link.receive(seconds)
+        self._looked = self.link.clock()
         self._came += len(data)
-        frames = self._decoder.feed(data)
-        for frame in frames:
-            if frame.operation == Operation.LOG and self._following:
+        damaged = self.damaged
+        for frame in self._decoder.feed(data):
+            if frame.operation != Operation.LOG:
+                self._take_answer(frame)
+            elif self._following:
+                self._heard = self.link.clock()
                 self._take(frame)
-        return frames
+        if self.damaged > damaged:
+            self._take_damage()
+
+    def _take_damage(self) -> None:
+        """The board is there. Before its greeting bytes that are no frame may be anybody's."""
+        if self.greeting is None or not self._window.waiting:
+            return
+        self._heard, self._spoilt = self.link.clock(), True
+        first = self._window.waiting[0]
+        if self._per_byte is not None and first.sent is not None:
+            # The damaged frame may have been the answer, so wait only as long as an answer usually takes.
+            first.until = min(first.until, first.sent + 2 * max((first.size + OVERHEAD) * self._per_byte, self._round))
 
     def _take(self, frame: Frame) -> None:
         """A log frame: bytes that have arrived before are skipped; a frame beyond the next position is dropped, or kept for its

@@ -20,7 +20,7 @@ from mrfhw.machine.config import Config
 from mrfhw.pictures.restored import Restoring
 from mrfhw.placement.temperature import coefficients
 
-__all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Measured", "Truth", "energy_settings"]
+__all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Measured", "Shared", "Truth", "energy_settings"]
 
 START_FOUND = "labels found from the pictures"  # of `Run.initial`, in a report
 
@@ -73,10 +73,12 @@ class Measured(Protocol):
 
 @dataclass(frozen=True)
 class Between:
-    """Values between those of labels. values: (H, W, D) float64. interval: (H, W, D, 2), or None where none of samples is given."""
+    """Values between those of labels. values: (H, W, D) float64. interval: (H, W, D, 2), or None where none of samples is given.
+    inner: (H, W, D, 2), of level `mrfhw.analysis.uncertainty.INNER`, or None where there is none."""
 
     values: np.ndarray
     interval: np.ndarray | None
+    inner: np.ndarray | None = None
 
 
 class Finer(Protocol):
@@ -90,6 +92,26 @@ class Finer(Protocol):
     def __call__(self, values: np.ndarray, start: np.ndarray, interval: np.ndarray | None, /) -> Between:
         """values: (H, W, D), the estimate. start: (H, W, D), where to begin: the mean of the samples, or the estimate again.
         interval: (H, W, D, 2), of the samples, or None."""
+
+
+class Shared(Protocol):
+    """That pixels which look alike share what their samples say, and where between labels of one component a value is then.
+
+    name: what the answer is, in words. within: as far as the answer's confidence reaches, in the units of values.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def within(self) -> float: ...
+
+    @property
+    def guide(self) -> np.ndarray:
+        """(H, W) float64, greys of 0..255 by which pixels are alike."""
+
+    def fitted(self, mode: np.ndarray, near: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
+        """Values (H, W) float64, and their standard deviations. mode: (H, W), the most frequent value. near: (H, W), the mean of
+        those within a step of it."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +149,8 @@ class Job:
     labels_found: which labels were found from the inputs, in words; "" where they were given.
     restoring: of denoising, from its answer to the picture in its own type and depth.
     finer: to values between those of labels.
+    shared: what pixels share before numbers are made of their histograms; None where each has its own alone.
+    own: what the application's answer and files need besides, of the application's own class.
     fields: several that are sampled one after the other in place of `problem`, which is the first of them; None for it alone.
     """
 
@@ -152,6 +176,8 @@ class Job:
     labels_found: str = ""
     restoring: Restoring | None = None
     finer: Finer | None = None
+    shared: Shared | None = None
+    own: Any = None
     fields: Fields | None = None
 
     @property

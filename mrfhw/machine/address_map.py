@@ -15,7 +15,7 @@ __all__ = ["AddressMap"]
 
 
 class AddressMap(AddressWidths):
-    """Where a machine's tiles lie on its bus. Addresses count 32-bit words."""
+    """Where a cluster's tiles lie on its bus. Addresses count 32-bit words from the cluster's first one (`cluster`)."""
 
     def __init__(self, config: Config):
         super().__init__(Derived.of(config))

@@ -70,5 +70,19 @@ class AddressWidths:
 
     @property
     def address_bits(self) -> int:
-        """Width of the bus address, in words."""
+        """Width of an address of a cluster's words: registers, tables and tile memories."""
         return self.tiles_bit + 1
+
+    @property
+    def cluster_bits(self) -> int:
+        """Number of a cluster, above the address of its words."""
+        return (self.config.clusters - 1).bit_length()
+
+    @property
+    def bus_bits(self) -> int:
+        """Width of the bus address, in words."""
+        return self.address_bits + self.cluster_bits
+
+    def cluster(self, number: int) -> int:
+        """Word address of a cluster's first word."""
+        return number << self.address_bits

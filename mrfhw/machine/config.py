@@ -54,6 +54,14 @@ class Config(Fields):
         object.__setattr__(config, "latency", latency)
         return config
 
+    @property
+    def cluster(self) -> Self:
+        """One of its clusters as a machine of its own."""
+        if self.clusters == 1:
+            return self
+        one = self.changed(clusters=1)
+        return one if one.latency == self.latency else one.with_latency(self.latency)
+
     def _values(self) -> tuple[Any, ...]:
         return (*(getattr(self, field.name) for field in dataclasses.fields(self)), self.latency)
 
@@ -66,11 +74,14 @@ class Config(Fields):
     def to_dict(self) -> dict[str, Any]:
         """The parameters as JSON has them; those of the sampler in a mapping of their own, with its name.
 
-        `latency` is among them where it is not the gateware's own.
+        `latency` is among them where it is not the gateware's own, and `clusters` where there are several.
         """
         own = self.latency == Latency.of_lanes(self.lanes, self.subset_slots)
         stages = {} if own else {"latency": dataclasses.asdict(self.latency)}
-        return self._fields() | {"sampler": self.sampler.to_dict()} | stages
+        fields = self._fields() | {"sampler": self.sampler.to_dict()} | stages
+        if self.clusters == 1:  # as machines were described before they had several
+            del fields["clusters"]
+        return fields
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

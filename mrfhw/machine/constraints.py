@@ -125,9 +125,10 @@ def line_bytes(c: Numbers) -> str | None:
 
 def bus_address(c: Numbers) -> str | None:
     """A byte address of the bus has at most 32 bits."""
-    needed = AddressWidths(c).address_bits
+    needed = AddressWidths(c).bus_bits
     if needed > ADDRESS_LIMIT:
-        return (f"the machine needs bus addresses of {needed} bits; the limit is {ADDRESS_LIMIT}: use fewer SPEs, smaller "
+        fewer = "fewer clusters or SPEs" if c.clusters > 1 else "fewer SPEs"
+        return (f"the machine needs bus addresses of {needed} bits; the limit is {ADDRESS_LIMIT}: use {fewer}, smaller "
                 "tiles or a smaller hub_fan_in")
     return None
 

@@ -55,5 +55,7 @@ class Fields:
     hub_depth: int = whole(4, 1, 64, "Messages that a log hub's FIFO holds.")
     line_levels: int = whole(0, 0, 6, "Upper levels of the log's tree whose hubs pass whole lines, 0 for none.")
     line_bits: int = whole(512, 32, 4096, "Width of a packed log line.")
+    clusters: int = choice(1, (1, 2, 4), "Clusters: meshes of so many rows and columns each, with registers and a scheduler of "
+                           "their own, behind one bus and one log.")
 
     latency: ClassVar[Latency] = Latency()  # of the gateware; a machine may have its own (`with_latency`)

@@ -15,7 +15,7 @@ from mrfhw.machine.manifest import machine_in, stated_digest
 from mrfhw.machine.registers import DIGITS, INTERFACE_VERSION
 from mrfhw.system.files import cache_directory, replaced
 
-__all__ = ["any_known", "known", "remember"]
+__all__ = ["any_known", "known", "remember", "stated"]
 
 
 def _directory() -> Path:
@@ -25,8 +25,13 @@ def _directory() -> Path:
 def remember(config: Config, digest: str) -> None:
     """Keep the machine whose circuit has this digest, so that `known` finds it; a cache that cannot be written is no error."""
     with contextlib.suppress(OSError), replaced(_directory() / f"{digest[:DIGITS]}.json") as file:
-        file.write(json.dumps({"interface": INTERFACE_VERSION, "digest": digest, "parameters": config.to_dict(),
-                               "parameters_digest": Derived.of(config).digest}).encode())
+        file.write(stated(config, digest))
+
+
+def stated(config: Config, digest: str | None) -> bytes:
+    """The part of a manifest that says which machine it is, as a file. digest: of its circuit, None where it is not known."""
+    return json.dumps({"interface": INTERFACE_VERSION, **({} if digest is None else {"digest": digest}),
+                       "parameters": config.to_dict(), "parameters_digest": Derived.of(config).digest}).encode()
 
 
 def known(digest: str) -> Config | None:

@@ -35,17 +35,17 @@ class Numbers(Fields):
 
     @property
     def spes(self) -> int:
-        """Tiles of the mesh."""
+        """Tiles of a cluster's mesh."""
         return self.mesh_rows * self.mesh_cols
 
     @property
     def units(self) -> int:
-        """Sampling units of the machine."""
+        """Sampling units of a cluster."""
         return self.spes * self.spus
 
     @property
     def all_lanes(self) -> int:
-        """Lanes of the machine: labels that it evaluates a cycle."""
+        """Lanes of a cluster: labels that it evaluates a cycle."""
         return self.units * self.lanes
 
     @property
@@ -81,7 +81,7 @@ class Numbers(Fields):
 
     @property
     def generators(self) -> int:
-        """Generators of the machine."""
+        """Generators of a cluster."""
         return self.spes * self.tile_generators
 
     @property
@@ -105,6 +105,7 @@ class Numbers(Fields):
 
     @property
     def sites(self) -> int:
+        """Sites that a cluster holds."""
         return self.spes * self.tile_sites
 
     @property
@@ -386,14 +387,37 @@ class Numbers(Fields):
         return self.latency.settled(self.tree_levels)
 
     @property
-    def bus_write_cycles(self) -> int:
-        """Cycles of a bus write, or of a register's read, one after the other."""
-        return self.latency.bus_write + 1
+    def s2_row_words(self) -> int:
+        """Banks of S2Mem whose words lie side by side in a bus word (`Region.S2_ROW`); 1: there is no such region."""
+        return max(1, min(self.s2_banks, BUS_BITS // (self.datum_bits + 1)))
 
     @property
-    def bus_read_cycles(self) -> int:
-        """Cycles of a read from a tile: down the control tree and back."""
-        return self.latency.bus_read(self.tree_levels) + 1
+    def lmem_row_bits(self) -> int:
+        """Bits of an entry there: label, exists, clamped."""
+        return self.label_bits + 2
+
+    @property
+    def lmem_row_entries(self) -> int:
+        """Banks of LMem of which labels lie side by side in a bus word (`Region.LMEM_ROW`); 1: there is no such region."""
+        return min(self.lmem_banks, 1 << (BUS_BITS // self.lmem_row_bits).bit_length() - 1)
+
+    @property
+    def lmem_row_reads(self) -> bool:
+        """Whether a whole entry is read there as a word."""
+        return self.lmem_row_entries > 1 and 2 * (self.label_bits + self.counter_bits) + 2 <= BUS_BITS
+
+    @property
+    def s1_has_edges(self) -> bool:
+        """Whether a word of `Region.SITE` holds a site's word of singleton 1 and the weights of its edges above that."""
+        return 0 < 4 * self.edge_bits <= BUS_BITS - self.datum_bits - 1
+
+    def bus_write_cycles(self, words: int = 1) -> int:
+        """Cycles of so many bus writes, or reads of registers, in a row: from the first request to the last answer."""
+        return words + self.latency.bus_write
+
+    def bus_read_cycles(self, words: int = 1) -> int:
+        """Cycles of so many reads from tiles in a row: down the control tree and back."""
+        return words + self.latency.bus_read(self.tree_levels)
 
     def overlaps(self, tile_rows: int, groups_per_row: int, slots: int) -> bool:
         """Whether a colour may start while the last groups of the other are in flight, in tiles of so many rows and groups a row.
@@ -433,12 +457,15 @@ class Numbers(Fields):
 
     @property
     def size(self) -> str:
-        """SPEs x SPUs of each, and x lanes of each SPU where that has several; behind s, the slots of a subset."""
+        """SPEs x SPUs of each, and x lanes of each SPU where that has several; behind s, the slots of a subset. Before of, the
+        number of clusters where there are several."""
         lanes = f"x{self.lanes}" if self.lanes > 1 else ""
-        return f"{self.spes}x{self.spus}{lanes}" + (f"s{self.subset_slots}" if self.subset_slots else "")
+        several = f"{self.clusters}of" if self.clusters > 1 else ""
+        return f"{several}{self.spes}x{self.spus}{lanes}" + (f"s{self.subset_slots}" if self.subset_slots else "")
 
     @property
     def size_in_words(self) -> str:
         lanes = f" of {self.lanes} lanes" if self.lanes > 1 else ""
         subsets = f", subsets of {self.subset_slots} slots" if self.subset_slots else ""
-        return f"{self.spes} SPEs x {self.spus} SPUs{lanes}{subsets}"
+        several = f"{self.clusters} clusters of " if self.clusters > 1 else ""
+        return f"{several}{self.spes} SPEs x {self.spus} SPUs{lanes}{subsets}"

@@ -41,7 +41,7 @@ __all__ = [
 IDENTITY = int.from_bytes(b"MRFH", "big")
 DIGITS = 32  # hexadecimal, of a circuit's digest, that the registers hold
 DIGEST_REGISTERS = tuple(f"digest_{word}" for word in range(DIGITS // 8))
-INTERFACE_VERSION = 11  # raised with every change of a circuit (rtl_out/golden/history.json)
+INTERFACE_VERSION = 12  # raised with every change of a circuit (rtl_out/golden/history.json)
 
 TEMPERATURE_TABLE = 0x400
 LABEL_TABLE = 0x800
@@ -129,6 +129,7 @@ class Register:
     access: "r", "w" or "rw".
     text: its meaning.
     bits: its width in a machine; 0 where the machine does not have it.
+    reset: what it reads after reset, but for those that never change.
     """
 
     name: str
@@ -136,6 +137,7 @@ class Register:
     access: str
     text: str
     bits: Callable[[Numbers], int] = lambda c: BUS_BITS
+    reset: int = 0
 
 
 def _word(c: Numbers) -> int:
@@ -234,6 +236,9 @@ class Region(IntEnum):
     EDGES = 5
     PAIRWISE = 6
     LABELS = 7  # the label table of machines with subsets, whose tiles choose their slots; word as in the table
+    S2_ROW = 8  # S2, of several banks at once
+    LMEM_ROW = 9  # LMem, of several banks at once
+    SITE = 10  # S1 and the weights of the edges together
 
 
 assert len(Region) <= 1 << REGION_BITS

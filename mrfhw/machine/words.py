@@ -16,8 +16,8 @@ import numpy as np
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.numbers import Numbers
 
-__all__ = ["EDGES", "ENTRY_FLAGS", "LABEL_WORD_TEXT", "LMEM_WORDS", "SUM", "Field", "LabelWord", "LmemWord", "entry_words",
-           "label_entry", "log_message", "side_by_side"]
+__all__ = ["EDGES", "ENTRY_FLAGS", "LABEL_WORD_TEXT", "LMEM_WORDS", "SUM", "Field", "LabelWord", "LmemWord", "as_whole_entry",
+           "entry_words", "label_entry", "log_message", "row_entry", "side_by_side", "whole_entry"]
 
 Word = TypeVar("Word", int, np.ndarray)
 Name = TypeVar("Name", str, int)
@@ -101,7 +101,33 @@ def entry_words(c: Numbers) -> tuple[dict[str, Field], dict[str, Field]]:
 
 
 
+def whole_entry(c: Numbers) -> tuple[dict[str, Field], dict[str, Field]]:
+    """As of `entry_words`, of an entry that is read as one word of `Region.LMEM_ROW`: as it lies in the memory."""
+    names = [(word, name) for word, fields in enumerate(entry_words(c)) for name in fields]
+    widths = [fields[name].bits for fields in entry_words(c) for name in fields]
+    places = side_by_side(dict(enumerate(widths)))
+    found = dict[str, Field](), dict[str, Field]()
+    for number, (word, name) in enumerate(names):
+        found[word][name] = places[number]
+    return found
+
+
+def as_whole_entry(c: Numbers, first: Word, second: Word) -> Word:
+    """The two words of an entry as the one word of `whole_entry`."""
+    moved = [(fields[name].of(word) << place.low) for word, fields, places in zip((first, second), entry_words(c), whole_entry(c),
+                                                                                 strict=True) for name, place in places.items()]
+    found = moved[0]
+    for one in moved[1:]:
+        found = found | one
+    return found
+
+
 EDGES = ("up", "down", "left", "right")  # of a site, whose weights lie side by side in this order
+
+
+def row_entry(c: Numbers) -> dict[str, Field]:
+    """An entry in a word of `Region.LMEM_ROW`, which has those of `lmem_row_entries` banks side by side; their counts become 0."""
+    return side_by_side({"label": c.label_bits, **dict.fromkeys(ENTRY_FLAGS, 1)})
 
 
 # -- the label table

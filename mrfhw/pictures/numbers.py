@@ -19,8 +19,8 @@ from mrfhw.pictures.files import Decoded, check_opaque, converted, decode, is_gr
 from mrfhw.pictures.greys import is_path
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["Known", "disparity_of", "known_disparity", "known_mask", "known_segments", "load_disparity", "load_mask",
-           "load_segments", "segments_of"]
+__all__ = ["Known", "disparity_of", "known_disparity", "known_mask", "known_segments", "known_strokes", "load_disparity",
+           "load_mask", "load_segments", "segments_of"]
 
 _MODES = ("L", "P", "I", "I;16", "I;16B", "I;16L")
 GREYS_OF_A_PICTURE = 0.1  # share of a mask's pixels that are neither 0 nor the greatest, above which it looks like a picture
@@ -196,6 +196,23 @@ def known_segments(given: Any, name: str) -> Known:
     said = (f"Note: {void} of {values.size} pixels of {given if is_path(given) else f'the {name}'} are {most}, which is taken for "
             f"void{also}: they are unknown; number a segment otherwise")
     return Known(np.where(values == most, 0, values), (*found.notes, said))
+
+
+def known_strokes(given: Any, name: str) -> Known:
+    """Strokes of labels, int64 (H, W), 0 for none and k for label k - 1: of a file the values of a grey image of up to 16 bits, or
+    the indices of one with a palette; of an array whole numbers, also as floats, in which what is masked is none.
+
+    Raises ProblemError for colours, fractions and negative numbers.
+    """
+    what = "0 where there is no stroke, and k on those of label k - 1"
+    if is_path(given):
+        decoded = decode(given)
+        return _numbers(decoded, ("1", *_MODES), f"strokes are one number a pixel, {what}")
+    array = _plain(unmasked(given, 0), name, what)
+    if not np.isfinite(array).all() or (array != np.rint(array)).any() or array.min() < 0:
+        wrong = array[~np.isfinite(array) | (array != np.rint(array)) | (array < 0)].flat[0]
+        raise ProblemError(f"the {name} has the value {wrong:g}; strokes are whole numbers from 0: give {what}")
+    return Known(array.astype(np.int64))
 
 
 def segments_of(given: Any, name: str) -> np.ndarray:

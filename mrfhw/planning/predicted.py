@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from dataclasses import dataclass
 
 from mrfhw.backends.plan import Plan
-from mrfhw.cost.estimate import Cycles
 from mrfhw.cost.links import BoardLink
+from mrfhw.cost.picture import Visits
 from mrfhw.cost.workload import workload
 from mrfhw.driver.driver import Driver, NoChip
 from mrfhw.field.problem import Problem, Run
 from mrfhw.jobs.job import Job
 from mrfhw.machine.config import Config
-from mrfhw.machine.derived import Derived
-from mrfhw.machine.numbers import BUS_BITS
+from mrfhw.placement.windows import WindowPlan
 from mrfhw.runs.chains import visit_of
 
 __all__ = ["Board", "OnBoard", "on_board"]
@@ -37,45 +35,41 @@ class OnBoard:
     """Seconds of a stage.
 
     running: of the machine, or of the log that it waits for. loading, reading: of the link, the field's words in, and out those of
-    the answer and its log. packing: of a processor, to lay the field out.
+    the answer and its log. packing: of a processor, to lay the field out. log: of the link, what of `reading` comes while the
+    machine runs.
     """
 
     running: float
     loading: float
     reading: float
     packing: float
+    log: float = 0.0
+
+    @property
+    def held(self) -> float:
+        """Seconds from the first word to the last: a field is laid out, loaded, sampled and read one after the other."""
+        return self.packing + self.loading + self.running + self.reading - self.log
 
 
 def _chain(board: Board, problem: Problem, run: Run, visit: int) -> OnBoard:
     """Of one chain, whole or window by window. Raises ProblemError for what the machine does not take."""
     plan = Plan.of("model", board.config, problem, visit)
-    windows = [problem] if plan.windows is None else [placed.problem for placed in plan.windows.placements]
-    pieces = [run.sweeps]
-    if plan.windows is not None:
-        whole, rest = divmod(run.sweeps, visit)
-        pieces = [visit] * whole + [rest] * (rest > 0)
-    config = Derived.of(board.config)
-    shapes = Counter(window.shape for window in windows)
-    of_shape = {window.shape: window for window in windows}
-    cycles, loaded, read, packing = 0, 0.0, 0.0, 0.0
-    for shape, count in shapes.items():
-        piece = Run(sweeps=max(pieces), seed=run.seed)
-        found = Cycles.of(board.config, of_shape[shape], piece)
-        loading, reading = found.loading, found.reading
+    windows = WindowPlan(board.config, problem) if plan.windows is None else plan.windows
+    found = Visits.of(windows, run, visit)
+    packing = 0.0
+    for cycles, count in found.shapes:
         driver = Driver(board.config, NoChip())
-        driver.load(found.placement)
+        driver.load(cycles.placement)
         began = time.perf_counter()  # what comes first once is done: a driver and a placement stay from picture to picture
-        driver.load(found.placement)
-        packing += count * len(pieces) * (time.perf_counter() - began)
-        cycles += count * sum(found.of_sweeps(sweeps) for sweeps in pieces)
-        loaded += count * len(pieces) * loading / config.bus_write_cycles
-        read += count * len(pieces) * reading / config.bus_read_cycles
+        driver.load(cycles.placement)
+        packing += count * found.visits * (time.perf_counter() - began)
     log = 0.0
     if run.estimate == "mode":
-        work = workload(board.config, max(windows, key=lambda window: window.sites))
-        log = work.log_bytes_per_evaluation * work.evaluated * problem.sites * (run.sweeps - run.burn_in)
-    link, word = board.link.bytes_per_s, BUS_BITS / 8
-    return OnBoard(max(cycles / board.clock_hz, log / link), loaded * word / link, (read * word + log) / link, packing)
+        largest = max((cycles.placement.problem for cycles, _ in found.shapes), key=lambda window: window.sites)
+        log = workload(board.config, largest).log_bytes_per_evaluation * found.evaluations * (run.sweeps - run.burn_in)
+    link = board.link.bytes_per_s
+    return OnBoard(max(found.cycles / board.clock_hz, log / link), found.loaded / link, (found.read + log) / link,
+                   packing, log / link)
 
 
 def on_board(board: Board, job: Job, chains: int, sweeps: int, visit: int | None) -> dict[str, OnBoard]:
@@ -95,5 +89,5 @@ def on_board(board: Board, job: Job, chains: int, sweeps: int, visit: int | None
 
 
 def _sum(parts: list[OnBoard], times: int) -> OnBoard:
-    names = ("running", "loading", "reading", "packing")
+    names = ("running", "loading", "reading", "packing", "log")
     return OnBoard(*(times * math.fsum(getattr(one, name) for one in parts) for name in names))

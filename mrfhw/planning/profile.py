@@ -49,18 +49,19 @@ class Profile:
     busy: float = 0.0
 
 
-def once(task: tuple[Request, bool]) -> Timed:
-    """One run of a request, in this process, whose answer is written and thrown away. task: with whether there is a page."""
-    request, page = task
+def once(task: tuple[Request, bool, bool]) -> Timed:
+    """One run of a request, in this process, whose answer is written and thrown away. task: with whether there is a page, and
+    whether samples are traced, of which convergence is computed."""
+    request, page, traced = task
     began = time.process_time()
     with timed() as parts, tempfile.TemporaryDirectory() as folder:
-        with part("read"), Runner(request, add_up=True) as runner:
+        with part("read"), Runner(request, add_up=True, traced=traced) as runner:
             runner.prepare()
             with part("sampling"):
                 (found,) = runner.result()
         with part("analyse"):
             analysis = analyse(found.job, found.solution)
-            assert analysis.convergences is not None
+            assert not traced or analysis.convergences is not None
         with part("write"):
             write_outputs(Path(folder) / "out", found.job, found.solution, page=page, analysis=analysis)
     sampling = parts.pop("sampling")
@@ -69,17 +70,17 @@ def once(task: tuple[Request, bool]) -> Timed:
     return Timed(parts, found.job.run.sweeps, os.getpid(), time.process_time() - began)
 
 
-def profiled(request: Request, at_once: int, runs: int, page: bool = True,
+def profiled(request: Request, at_once: int, runs: int, page: bool = True, traced: bool = True,
              ended: Callable[[int, int], object] = lambda done, total: None) -> Profile:
     """The medians of so many runs in each of so many processes of one thread that work side by side, as those of a batch do.
 
     The first run of a process, which imports and compiles, does not count. page: with figures and report.html.
-    ended: called with the runs that have ended and all of them. Raises what a run raises.
+    traced: as of `Runner`. ended: called with the runs that have ended and all of them. Raises what a run raises.
     """
     counted: list[Timed] = []
     warm: set[int] = set()
     total = at_once * (runs + 1)
-    for done, (_, outcome) in enumerate(in_workers(once, [(request, page)] * total, at_once), 1):
+    for done, (_, outcome) in enumerate(in_workers(once, [(request, page, traced)] * total, at_once), 1):
         if isinstance(outcome, BaseException):
             raise outcome
         if outcome.process in warm:

@@ -12,7 +12,7 @@ from mrfhw.analysis.uncertainty import Uncertainty
 from mrfhw.jobs.job import Job
 from mrfhw.report.pictures import class_colours
 
-__all__ = ["DISPARITY_UNIT", "MEASURE_FILES", "exchanged", "pfm_bytes", "picture_bytes", "png_bytes", "writes_classes"]
+__all__ = ["DISPARITY_UNIT", "MEASURE_FILES", "exchanged", "pfm_bytes", "picture_bytes", "ply_bytes", "png_bytes", "writes_classes"]
 
 DISPARITY_UNIT = 256  # grey value of a pixel of disparity in disparity.png, as the KITTI benchmark has it
 MEASURE_FILES = ("entropy.pfm", "mean.pfm", "std.pfm")
@@ -31,6 +31,23 @@ def pfm_bytes(values: np.ndarray) -> bytes:
     rows, cols = values.shape[:2]
     head = f"{'Pf' if values.ndim == 2 else 'PF'}\n{cols} {rows}\n-1.0\n"
     return head.encode() + np.ascontiguousarray(values[::-1], "<f4").tobytes()
+
+
+def ply_bytes(points: np.ndarray, colours: np.ndarray, confidence: np.ndarray | None = None) -> bytes:
+    """A cloud of points as a PLY file, binary and little-endian.
+
+    points: (N, 3), float32 in the file. colours: (N, 3) uint8. confidence: (N,) of 0 to 1, float32 in the file, or None.
+    """
+    fields = [(name, "<f4", "float", points[:, axis]) for axis, name in enumerate("xyz")]
+    fields += [(name, "u1", "uchar", colours[:, channel]) for channel, name in enumerate(("red", "green", "blue"))]
+    if confidence is not None:
+        fields.append(("confidence", "<f4", "float", confidence))
+    vertices = np.empty(len(points), [(name, kind) for name, kind, _, _ in fields])
+    for name, _, _, values in fields:
+        vertices[name] = values
+    head = ["ply", "format binary_little_endian 1.0", f"element vertex {len(points)}",
+            *(f"property {said} {name}" for name, _, said, _ in fields), "end_header\n"]
+    return "\n".join(head).encode() + vertices.tobytes()
 
 
 def writes_classes(job: Job, analysis: Analysis) -> bytes | None:

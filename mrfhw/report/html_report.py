@@ -74,6 +74,12 @@ def _percent(share: float | None) -> str:
     return NOTHING if share is None else f"{100 * share:.3g} %"
 
 
+def _percents(shares: Any) -> str:
+    """Of one component, or several."""
+    several = shares if isinstance(shares, list | tuple) else [shares]
+    return " and ".join(_percent(share) for share in several if share is not None)
+
+
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
@@ -126,9 +132,10 @@ def _answer(job: Job, report: Mapping[str, Any]) -> str:
     if found is not None and found["wrong"] is not None:
         words += (f": {_percent(found['wrong'])} of the {_count(found['pixels'], 'pixel')} of known truth are wrong"
                   + (f" ({job.truth.wrong})" if job.truth is not None else ""))
-        area = found["auroc"].get("entropy")
+        by, what = ("confidence", "lesser confidence") if "confidence" in found["auroc"] else ("entropy", "larger entropy")
+        area = found["auroc"].get(by)
         if area is not None:
-            words += f", and a wrong one has the larger entropy in {_percent(area)} of the pairs with a right one"
+            words += f", and a wrong one has the {what} in {_percent(area)} of the pairs with a right one"
     elif report["uncertainty"] is not None:
         mean = report["uncertainty"]["mean_entropy"]
         words += "" if mean is None else f", with {mean:.3g} bits of entropy a site on average"
@@ -165,6 +172,9 @@ def _uncertainty(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure
             (f"mean width of the {level} interval", _number(numbers["mean_interval_width"]), job.scale.name)]
     warning = ("<p>The temperature changed while labels were counted, so their frequencies are no posterior probabilities.</p>"
                if job.cooled else "")
+    if report["shared"]:
+        warning += (f"<p>Of histograms that pixels of like colours share: {', '.join(report['shared'])}. Labels and histogram.npz "
+                    "are what was drawn.</p>")
     return _section("Uncertainty", warning, _figures(shown), _table(row for row in rows if row[1] != NOTHING))
 
 
@@ -185,15 +195,15 @@ def _calibration(job: Job, report: Mapping[str, Any], drawn: Mapping[str, Figure
     found = report["calibration"]
     if found is None:
         return ""
-    names = {"entropy": "entropy", "std": "standard deviation"}
+    names = {"entropy": "entropy", "std": "standard deviation", "confidence": "confidence", "width": "width of the interval"}
     rows = [(names.get(name, name), _number(found["auroc"][name]), _number(found["ause"][name])) for name in found["auroc"]]
     words = ["<p>AUROC: how often a wrong pixel is more uncertain than a right one (0.5 by chance, 1 at best). AUSE: how far "
              "removal by uncertainty is from removal by the true error (0 at best), in units of the mean error.</p>"]
     if found["coverage"] is not None:
-        shares = found["coverage"] if isinstance(found["coverage"], list | tuple) else [found["coverage"]]
-        covered = " and ".join(_percent(share) for share in shares if share is not None)
-        words.append(f"<p>The {100 * found['level']:g} % credible interval holds the truth at {covered} of "
-                     f"{_count(found['pixels'], 'pixel')}.</p>")
+        words.append(f"<p>The {100 * found['level']:g} % credible interval holds the truth at {_percents(found['coverage'])} of "
+                     f"{_count(found['pixels'], 'pixel')}"
+                     + (f", the {100 * found['inner_level']:g} % one at {_percents(found['inner_coverage'])}"
+                        if found.get("inner_coverage") is not None else "") + ".</p>")
     return _section("Does uncertainty tell of error?", _table(rows, ("measure", "AUROC", "AUSE")), *words,
                     _figure(drawn["sparsification.png"], "Mean error of what remains when the most uncertain pixels are removed.",
                             "wide"))

@@ -19,7 +19,9 @@ from mrfhw.jobs.job import Job, energy_settings
 from mrfhw.machine.derived import Derived
 from mrfhw.samplers.data import energy_bound
 
-__all__ = ["plain", "report"]
+__all__ = ["SHARED", "plain", "report"]
+
+SHARED = ("answer", "mean", "median", "standard deviation", "intervals", "entropy", "confidence")  # what like pixels share
 
 MANY_AT_AN_END = 0.2  # of the pixels
 NEVER = 16.0  # energy in units of T, above the least, with which a label is drawn once in ten million times
@@ -102,6 +104,7 @@ def report(job: Job, solution: Solution, analysis: Analysis) -> dict[str, Any]:
         "calibration": None if analysis.calibration is None else analysis.calibration.summary(),
         "at_an_end": at_an_end, "warnings": _warnings(job, solution, analysis, at_an_end),
         "notes": list(job.notes),
+        "shared": None if analysis.uncertainty is None or analysis.uncertainty.between is None else list(SHARED),
         "estimate": "last sample" if run.estimate == "last" else run.estimate, "answer": analysis.between or None,
         "rows": job.problem.shape[0], "columns": job.problem.shape[1],
         "labels": job.problem.labels, "sweeps": run.sweeps, "burn_in": run.burn_in,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,11 @@ from mrfhw.report.figures import MIXING, Figure, answer_drawings, draw, drawings
 from mrfhw.report.numbers import plain, report
 from mrfhw.report.targets import check_folder
 from mrfhw.system.errors import ProblemError
-from mrfhw.system.files import staged
+from mrfhw.system.files import staged, write_files
 from mrfhw.system.large_arrays import as_type
 from mrfhw.system.second_process import Begin, here
 
-__all__ = ["FILES", "files_of", "may_write", "write_outputs"]
+__all__ = ["FILES", "files_of", "may_write", "write_outputs", "write_received"]
 
 # Of every run whose histogram is kept, and those of them that others have not; of ordered labels; where there is truth; where the
 # sweeps were seen.
@@ -138,8 +139,22 @@ def write_outputs(directory: Path, job: Job, solution: Solution, *, command: str
                                                       clock_hz=clock_hz).encode()
         for name, data in written.items():
             (scratch / name).write_bytes(data)
-    for name in former:
-        if name not in what["files"]:
-            with contextlib.suppress(OSError):
-                (directory / name).unlink()
+    _remove(directory, former - set(what["files"]))
     return dict(kept)
+
+
+def _remove(directory: Path, names: Iterable[str]) -> None:
+    for name in names:
+        with contextlib.suppress(OSError):
+            (directory / name).unlink()
+
+
+def write_received(directory: Path, files: Mapping[str, bytes], app: Application, sources: Iterable[Path]) -> None:
+    """Write the files of a run of an application that was done elsewhere into `directory`, as `write_outputs` would have.
+
+    files: by name. sources: what the run was asked to read. Raises OSError and ProblemError as `write_outputs`.
+    """
+    former = _left_over(directory, check_folder(directory, files_of(app), sources), app)
+    with staged(directory) as scratch:
+        write_files(scratch, files)
+    _remove(directory, former - set(files))

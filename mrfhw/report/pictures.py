@@ -381,7 +381,7 @@ def sparsification(curves: Mapping[str, Sparsification | None], error_name: str)
     axes = figure.add_subplot()
     _style_curves(axes, "Sparsification: error of what remains", "share of pixels removed, most uncertain first",
                   f"mean {error_name}")
-    names = {"entropy": "by entropy", "std": "by standard deviation"}
+    names = {"entropy": "by entropy", "std": "by standard deviation", "confidence": "by confidence"}
     known = {name: curve for name, curve in curves.items() if curve is not None}
     for number, (name, curve) in enumerate(known.items()):
         area = "" if curve.ause is None else f" (AUSE {curve.ause:.3f})"

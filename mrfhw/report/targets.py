@@ -13,7 +13,7 @@ from mrfhw.field.records import kind_of
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import check_replaceable, check_writable
 
-__all__ = ["check_folder", "check_records"]
+__all__ = ["check_apart", "check_folder", "check_records"]
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -40,6 +40,13 @@ def check_folder(directory: Path, names: Iterable[str], sources: Iterable[Path])
         if target.exists() and name not in former:
             raise ProblemError(f"output is {directory}, which has a {name} that no run wrote there: give another folder")
     return former
+
+
+def check_apart(option: str, path: Path, sources: Iterable[Path]) -> None:
+    """Raise for a file that an option names and the run reads, ProblemError, or that cannot be written, OSError."""
+    check_replaceable(path)
+    if any(_same(path, source) for source in sources):
+        raise ProblemError(f"{option} is {path}, a file that this run reads: give another file")
 
 
 def check_records(written: Mapping[str, tuple[Path, str]], directory: Path, names: Iterable[str], sources: Iterable[Path]) -> None:

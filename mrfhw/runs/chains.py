@@ -15,7 +15,7 @@ import numpy as np
 
 from mrfhw.analysis.convergence import energy_rhat, least_looks, more_helps
 from mrfhw.analysis.solution import Solution, histograms_apart
-from mrfhw.backends.backend import ActiveRun, Backend, Pauses
+from mrfhw.backends.backend import ActiveRun, Backend, Pauses, advance_together
 from mrfhw.backends.plan import VISIT, Plan
 from mrfhw.field.given import short
 from mrfhw.field.problem import Problem, ProblemError, Run
@@ -140,10 +140,11 @@ class _Chain:
     begun: where it stood when a longer run began.
     ended: where it stood at the end of the run, without what it counted, for a longer one.
     result: what it has given, at the end of what was asked for.
+    place: which of the backend's `places` it is at.
     """
 
     def __init__(self, number: int):
-        self.number, self.done = number, 0
+        self.number, self.done, self.place = number, 0, 0
         self.start: RunState | None = None
         self.begun: RunState | None = None
         self.ended: RunState | None = None
@@ -168,7 +169,8 @@ class Chains:
     """`chains` chains of the plan's problem, as of `Run.of_chain`; a context manager. Nothing is opened or sampled before `step`.
 
     However often a run is paused, kept and gone on with, its bits are those of one run of all its sweeps. Chains run one after the
-    other; where a callback looks at them, nothing is kept and the grid is whole and in this process, they run side by side.
+    other, or as many side by side as the backend has places; where a callback looks at them, nothing is kept and the grid is whole
+    and in this process, all run side by side.
 
     plan: the field and who samples it.
     run: how long each chain is sampled.
@@ -381,12 +383,16 @@ class Chains:
                         and self.plan.kind.shows_sweeps and len(self._chains) > 1)
         if side_by_side and self.recorder is not None:
             self.recorder.begin(len(self._chains) - 1)
-        for group in [pending] if side_by_side else [[chain] for chain in pending]:
+        places = 1 if side_by_side or not pending else self._places(run)
+        for group in [pending] if side_by_side else [pending[at:at + places] for at in range(0, len(pending), places)]:
+            for number, chain in enumerate(group):
+                chain.place = 0 if side_by_side else number
             while not self.stopped and any(chain.done < total for chain in group):
                 before = [chain.done for chain in group]
-                for chain in group:
-                    if not self.stopped and chain.done < total:
-                        self._piece(chain, run, every, callback, side_by_side)
+                for chains in [[chain] for chain in group] if side_by_side else [group]:
+                    left = [chain for chain in chains if chain.done < total]
+                    if left and not self.stopped:
+                        self._pieces(left, run, every, callback, side_by_side)
                 yield max(chain.done - one for chain, one in zip(group, before, strict=True))
             for chain in group:
                 self._end(chain, run)
@@ -397,29 +403,43 @@ class Chains:
             if chain.result is None and chain.start is not None and chain.done:
                 self._cut(chain)
 
-    def _piece(self, chain: _Chain, run: Run, every: int, callback: Callback | None, side_by_side: bool) -> None:
-        """A chain on to its next pause, which is kept or looked at."""
-        if chain.active is None:
-            if self.recorder is not None:
-                self.recorder.begin(chain.number)
-            chain.stops = _Stops(every if callback is not None else None,
-                                 self.keeping.pauses if self.keeping.path is not None else None)
-            chain.stops.restart(chain.done)
-            pausing = callback is not None or chain.stops.kept is not None or self._left is not None
-            chain.active = self.plan.prepare(
-                self._opened(run), run.of_chain(chain.number), state=chain.start, pauses=chain.stops if pausing else None,
-                progress=partial(self._told, chain, run.sweeps),
-                observe=None if self.recorder is None else partial(self.recorder.look, chain=chain.number))
-        stops = chain.stops
-        stops.target = None if self._left is None else chain.done + self._left
-        chain.active.advance()
-        chain.done = chain.active.sweeps
-        if not chain.active.finished and stops.kept is not None and stops.kept.now(chain.done):
+    def _places(self, run: Run) -> int:
+        """How many chains the machine holds at once."""
+        several = self.plan.config is not None and self.plan.config.clusters > 1
+        return len(self._opened(run).places) if several else 1
+
+    def _pieces(self, chains: list[_Chain], run: Run, every: int, callback: Callback | None, side_by_side: bool) -> None:
+        """Chains on to their next pauses, each at a place of its own; these are kept or looked at."""
+        for chain in chains:
+            if chain.active is None:
+                self._prepare(chain, run, every, callback)
+            chain.stops.target = None if self._left is None else chain.done + self._left
+        advance_together([chain.active for chain in chains if chain.active is not None])
+        for chain in chains:
+            assert chain.active is not None
+            chain.done = chain.active.sweeps
+        kept = self.keeping.pauses if self.keeping.path is not None else None
+        if kept is not None and any(kept.now(chain.done) and not chain.active.finished for chain in chains if chain.active):
             self._save()
-            stops.kept.restart(chain.done)
-        if callback is not None and (chain.active.finished or stops.looked.now(chain.done)):
-            stops.looked.restart(chain.done)
-            self.stopped = _asked(callback(self._look(chain, run.sweeps, side_by_side)))
+            kept.restart(max(chain.done for chain in chains))
+        for chain in chains:
+            assert chain.active is not None
+            if callback is not None and not self.stopped and (chain.active.finished or chain.stops.looked.now(chain.done)):
+                chain.stops.looked.restart(chain.done)
+                self.stopped = _asked(callback(self._look(chain, run.sweeps, side_by_side)))
+
+    def _prepare(self, chain: _Chain, run: Run, every: int, callback: Callback | None) -> None:
+        """A run of the chain, from where it stands."""
+        if self.recorder is not None:
+            self.recorder.begin(chain.number)
+        chain.stops = _Stops(every if callback is not None else None,
+                             self.keeping.pauses if self.keeping.path is not None else None)
+        chain.stops.restart(chain.done)
+        pausing = callback is not None or chain.stops.kept is not None or self._left is not None
+        chain.active = self.plan.prepare(
+            self._opened(run).places[chain.place], run.of_chain(chain.number), state=chain.start,
+            pauses=chain.stops if pausing else None, progress=partial(self._told, chain, run.sweeps),
+            observe=None if self.recorder is None else partial(self.recorder.look, chain=chain.number))
 
     def _told(self, chain: _Chain, total: int, done: int) -> None:
         others = sum(one.done for one in self._chains if one is not chain)

@@ -8,12 +8,12 @@ from mrfhw.backends.registry import AUTO, backend_type
 from mrfhw.machine.manifest import NAMES
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["check_useful", "chosen_backend"]
+__all__ = ["board_of", "check_useful", "chosen_backend"]
 
 # Of a machine's options, those that say where on a machine a field lies and how its results leave it: no distribution depends on
 # them.
 PLACING = ("spes", "mesh", "spus", "lanes", "subset_slots", "tile_rows", "tile_cols", "counter_bits", "address_bits", "lmem_banks",
-           "s2_words", "hub_fan_in", "hub_depth", "line_levels", "line_bits")
+           "s2_words", "hub_fan_in", "hub_depth", "line_levels", "line_bits", "clusters")
 _OF_A_MACHINE = {*NAMES, "visit", "clock"}  # options that say something of a machine and its runs
 
 
@@ -23,6 +23,13 @@ def chosen_backend(backend: str, given: Iterable[str]) -> str:
     if backend != AUTO:
         return backend
     return "cpu" if _OF_A_MACHINE.isdisjoint(given) else "model"
+
+
+def board_of(backend: str) -> str | None:
+    """What the board at an address is called as a resource of a Dask worker: its address without what stands behind a ?. None for
+    a backend that is no board, or a simulated one."""
+    scheme, separator, _ = backend.partition("://")
+    return backend.partition("?")[0] if separator and scheme != "sim" else None
 
 
 def check_useful(backend: str, given: Iterable[str], visit: int | None = None, clock_mhz: float | None = None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from mrfhw.jobs.job import Job
 from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.runs.chains import Callback, Chains, Look, Watch, up_to, visit_of
 from mrfhw.runs.checkpoint import Checkpoint, Keeping
-from mrfhw.runs.first import prepared
+from mrfhw.runs.first import Turn, prepared
 from mrfhw.runs.request import Request, counted
 from mrfhw.system.errors import ProblemError
 
@@ -87,20 +88,20 @@ class Runner:
     keeping: the checkpoint files, or what gives them for the number of a request.
     add_up: of chains whose histograms need not be told apart keep their sum alone. traced: whether sites and energies are watched,
     of which diagnostics are made and chains go on.
-    watch: who is told how it gets on. judge: who says whether chains do not agree, and more sweeps
-    help.
+    watch: who is told how it gets on. judge: who says whether chains do not agree, and more sweeps help.
+    turn: within which a backend is opened, samples and is closed, where a request is done whole.
 
     number: of the request under way, from 0; how many there are when all have ended.
     """
 
     def __init__(self, requests: Request | Sequence[Request], *, callback: Callback | None = None, every: int = EVERY,
                  keeping: Keeping | Callable[[int], Keeping] | None = None, add_up: bool = False, watch: Watch | None = None,
-                 judge: Judge = more_helps, traced: bool = True):
+                 judge: Judge = more_helps, traced: bool = True, turn: Turn = contextlib.nullcontext):
         self.requests = [requests] if isinstance(requests, Request) else list(requests)
         self._every = counted("every", every)
         check_callback(callback)
         self._callback, self._keeping, self._add_up, self._traced = callback, keeping, add_up, traced
-        self._watch, self._judge = watch or Watch(), judge
+        self._watch, self._judge, self._turn = watch or Watch(), judge, turn
         self._solved: list[Solved] = []
         self._job: Job | None = None
         self._plans: list[Plan] = []  # of the fields of the job under way
@@ -134,7 +135,7 @@ class Runner:
         job = self.prepare()
         if job.first is not None:
             request = self.requests[self.number]
-            job = self._job = prepared(request.backend, job, request.visit, self._watch.first)
+            job = self._job = prepared(request.backend, job, request.visit, self._watch.first, self._turn)
         return job
 
     def replace_run(self, run: Run) -> None:
@@ -189,17 +190,25 @@ class Runner:
         Whether there is more to do. Raises ProblemError."""
         if self.number == len(self.requests):
             return False
-        number = self.number
-        while self.number == number:
-            chains, callback = self._begun(), self._callback_of_field()
-            at_end = chains.step(sweeps, self._every, callback)
-            while sweeps is None and not at_end:
-                at_end = chains.step(None, self._every, callback)
-            if at_end:
-                self._end(chains)
-            if sweeps is not None:
-                break
+        if sweeps is not None:
+            self._step(sweeps)
+            return self.number < len(self.requests)
+        self.ready()
+        with self._turn(), contextlib.ExitStack() as held:
+            held.callback(self.close)
+            number = self.number
+            while self.number == number:
+                self._step(None)
         return self.number < len(self.requests)
+
+    def _step(self, sweeps: int | None) -> None:
+        """Of the field under way; None: to its end."""
+        chains, callback = self._begun(), self._callback_of_field()
+        at_end = chains.step(sweeps, self._every, callback)
+        while sweeps is None and not at_end:
+            at_end = chains.step(None, self._every, callback)
+        if at_end:
+            self._end(chains)
 
     def _end(self, chains: Chains) -> None:
         """Take what the chains of a field have come to, and where it was the last one, of the request."""

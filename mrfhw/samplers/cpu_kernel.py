@@ -23,9 +23,9 @@ from mrfhw.samplers.cpu_vectors import (
     multiply_weights,
     pass_three,
     power_weights,
+    step_generators,
     sum_without,
 )
-from mrfhw.samplers.random_kernel import step
 from mrfhw.samplers.sites_kernel import DOWN, LEFT, RIGHT, UP, U
 from mrfhw.system.numba_alone import njit
 
@@ -137,6 +137,41 @@ def _of_others(own: np.ndarray, at: Any, sums: np.ndarray, sums_at: Any, blocks:
 
 
 @njit(nogil=True)
+def _fill_uniforms(numbers: np.ndarray, state: np.ndarray, row: Any, rows: Any, starts: np.ndarray, words: np.ndarray,
+                   most: np.ndarray) -> None:
+    """numbers[n x LANES + r] uint32: what the generator of row `row` + r gives for the site n of that row, r < `rows` <= LANES.
+
+    words: (4 x LANES,) uint32, most: (LANES,) int32, room.
+    """
+    many: Int = 0
+    for lane in range(rows):
+        most[lane] = starts[row + lane + 1] - starts[row + lane]
+        many = max(many, most[lane])
+        for word in range(4):
+            words[word * LANES + lane] = state[row + lane, word]
+    for lane in range(rows, LANES):
+        most[lane] = 0
+    if many > 0:
+        step_generators(words, U(many), most, numbers)
+    for lane in range(rows):
+        for word in range(4):
+            state[row + lane, word] = words[word * LANES + lane]
+
+
+@njit(nogil=True)
+def _fill_drawn(uniforms: np.ndarray, listed: np.ndarray, numbers: np.ndarray, lane: Any, first: Any, last: Any, sites: np.ndarray,
+                bounds: np.ndarray) -> Any:
+    """How many of a row's sites, from `first` to before `last`, do not keep their label; listed: these, uniforms: their numbers."""
+    at, many = U(lane), U(0)
+    for n in range(U(first), U(last)):
+        # Without a branch: whether a label stays cannot be predicted.
+        uniforms[many], listed[many] = np.int64(numbers[at]), np.int64(n)
+        many += U(numbers[at] >= bounds[U(sites[n])])
+        at += U(LANES)
+    return np.int64(many)
+
+
+@njit(nogil=True)
 def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, stride: Int, scale: np.float32, rests: bool,
                 own: np.ndarray, block_sums: np.ndarray, pairs: np.ndarray, near: np.ndarray, far: np.ndarray, edges: np.ndarray,
                 flags: np.ndarray, labels: np.ndarray, bounds: np.ndarray, state: np.ndarray, counts: np.ndarray, sums: np.ndarray,
@@ -160,6 +195,8 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     size, rows, weights_n, sides = U(own.shape[1]), U(pairs.shape[2]), U(pairs.shape[1]), U(pairs.shape[0])
     every, blocks_n = (U(1) << size // U(LANES)) - U(1), U(block_sums.shape[1])
     uniforms, listed = np.empty(stride, np.int64), np.empty(stride, np.int64)
+    # Of LANES rows, whose generators step together, as many as a row has sites of a colour.
+    numbers, words, most = np.empty(LANES * (stride // 2 + 1), np.uint32), np.empty(4 * LANES, np.uint32), np.empty(LANES, np.int32)
     changed, former, changed_at = np.empty(stride, np.int64), np.empty(stride, np.int64), np.empty(stride, np.int64)
     # Weights of some sites, and then their labels: each of these loops leaves the processor enough to do at once.
     weights, energies = np.empty(AT_ONCE * own.shape[1], np.float32), np.empty(AT_ONCE * own.shape[1], own.dtype)
@@ -173,14 +210,10 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     drawn: Int = 0
     gained: Int = 0
     for row in range(first, last):
-        begin: Int = starts[row]
-        many: Int = 0
-        # Without a branch: whether a label stays cannot be predicted.
-        for n in range(begin, starts[row + 1]):
-            step(state, row)
-            uniforms[U(many)] = np.int64(np.uint32(state[row, 3] + state[row, 1]))
-            listed[U(many)] = n
-            many += np.int64(uniforms[U(many)] >= np.int64(bounds[U(sites[n])]))
+        lane: Int = (row - first) % LANES
+        if lane == 0:
+            _fill_uniforms(numbers, state, row, min(LANES, last - row), starts, words, most)
+        many: Int = _fill_drawn(uniforms, listed, numbers, lane, starts[row], starts[row + 1], sites, bounds)
         drawn += many
         changes: Int = 0
         for start in range(-AT_ONCE, many, AT_ONCE):
@@ -193,6 +226,8 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                 nears[slot] = every
                 if rests:
                     nears[slot] = near[up] | near[down] | near[left] | near[right] | U(1) << U(labels[site]) // U(LANES)
+                    if nears[slot] != every:
+                        fetch(flat_sums, which * blocks_n)
                     coming = nears[slot]
                     while coming != U(0):
                         fetch(flat_own, which * size + U(LANES) * lowest_bit(coming))
@@ -202,7 +237,7 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                 which, slot, there = U(listed[U(at)]), U(at - start), U(at % (2 * AT_ONCE))
                 up, down, left, right = around[there, 0], around[there, 1], around[there, 2], around[there, 3]
                 beyond[slot] = np.float32(0)
-                if rests:
+                if rests and nears[there] != every:
                     factors[slot] = (far[up] * far[down]) * (far[left] * far[right])
                     beyond[slot] = factors[slot] * sum_without(flat_sums, which * blocks_n, blocks_n, nears[there])
                 others[slot], helds[slot], leasts[slot] = _weigh(
@@ -228,8 +263,10 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                     labels[site] = new
                     changed[U(changes)], former[U(changes)], changed_at[U(changes)] = site, old, listed[U(at)]
                     changes += np.int64(new != old)
-                    if now >= 0 and counts.size > 0:
-                        fetch(flat_counts, site * U(counts.shape[1]) + old)
+                    if now >= 0:
+                        fetch(since, site)
+                        if counts.size > 0:
+                            fetch(flat_counts, site * U(counts.shape[1]) + old)
                     if followed:
                         fetch(flat_energies, which * size + new)
                         fetch(flat_energies, which * size + old)

@@ -19,8 +19,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from mrfhw.samplers.random import SHIFTS
+
 __all__ = ["LANES", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "add_energies", "fetch", "lowest_bit", "multiply_weights",
-           "pass_three", "power_weights", "sum_without"]
+           "pass_three", "power_weights", "step_generators", "sum_without"]
 
 LANES, QUARTER = 16, 4
 SUMS = LANES + QUARTER
@@ -379,6 +381,43 @@ def pass_three_in_numpy(sums: np.ndarray, at: int, point: np.float32) -> tuple[i
     return int(passed.sum()), np.float32(point - gone)
 
 
+def _step_generators(_: Any, states: Any, many: Any, most: Any, numbers: Any) -> Any:
+    """numbers[n x LANES + g]: what generator g gives in its step n, of the most[g] < 2^31 that it does, n < many.
+
+    states: uint32, the words x, y, z and w of LANES generators (`mrfhw.samplers.random_kernel.step`), x of all of them first; then
+    those after these steps. most: int32, LANES. numbers: uint32. many: uint64, at least 1, and all of `most` or more.
+    """
+    signature = types.void(states, many, most, numbers)
+
+    def code(context: Any, b: ir.IRBuilder, signature: Any, a: Any) -> Value:
+        data, words = _pointers(context, b, signature, a), [_INT64(LANES * word) for word in range(4)]
+        limits = _load(b, data[2], _INT64(0))
+
+        def step(number: Value, x: Value, y: Value, z: Value, w: Value) -> list[Value]:
+            t = b.xor(x, b.shl(x, _constant(_INT32, SHIFTS[0])))
+            found = b.xor(b.xor(w, b.lshr(w, _constant(_INT32, SHIFTS[2]))), b.xor(t, b.lshr(t, _constant(_INT32, SHIFTS[1]))))
+            _store(b, b.add(found, z), data[3], b.mul(number, _INT64(LANES)))
+            goes_on = b.icmp_signed("<", _spread(b, b.trunc(number, _INT32)), limits)
+            return [b.select(goes_on, new, old) for new, old in ((y, x), (z, y), (w, z), (found, w))]
+
+        after = _each(b, a[1], [_load(b, data[0], word) for word in words], step, 1)
+        for word, vector in zip(words, after, strict=True):
+            _store(b, vector, data[0], word)
+        return context.get_dummy_value()
+
+    return signature, code
+
+
+def step_generators_in_numpy(states: np.ndarray, many: int, most: np.ndarray, numbers: np.ndarray) -> None:
+    x, y, z, w = states.reshape(4, LANES)
+    for number in range(many):
+        t = x ^ (x << np.uint32(SHIFTS[0]))
+        found = (w ^ (w >> np.uint32(SHIFTS[2]))) ^ (t ^ (t >> np.uint32(SHIFTS[1])))
+        numbers[number * LANES:(number + 1) * LANES] = found + z
+        x, y, z, w = (np.where(number < most, new, old) for new, old in ((y, x), (z, y), (w, z), (found, w)))
+    states[:] = np.concatenate([x, y, z, w])
+
+
 multiply_weights: Any = intrinsic(_multiply_weights)
 add_energies: Any = intrinsic(_add_energies)
 power_weights: Any = intrinsic(_power_weights)
@@ -386,3 +425,4 @@ pass_three: Any = intrinsic(_pass_three)
 sum_without: Any = intrinsic(_sum_without)
 lowest_bit: Any = intrinsic(_lowest_bit)
 fetch: Any = intrinsic(_fetch)
+step_generators: Any = intrinsic(_step_generators)

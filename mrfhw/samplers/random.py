@@ -9,17 +9,18 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["JUMP_LOG2", "lane_states"]
+__all__ = ["JUMP_LOG2", "SHIFTS", "lane_states"]
 
 JUMP_LOG2 = 64  # steps between the streams of two generators
+SHIFTS = (11, 8, 19)  # of x to the left, of what comes of that to the right, and of w
 _MASK = 0xFFFFFFFF
 
 
 def _step_word(state: int) -> int:
     """One step on the 128 bits x + y 2^32 + z 2^64 + w 2^96."""
     x, w = state & _MASK, state >> 96
-    t = (x ^ (x << 11)) & _MASK
-    return (state >> 32) | ((w ^ (w >> 19) ^ t ^ (t >> 8)) << 96)
+    t = (x ^ (x << SHIFTS[0])) & _MASK
+    return (state >> 32) | ((w ^ (w >> SHIFTS[2]) ^ t ^ (t >> SHIFTS[1])) << 96)
 
 
 def _apply(columns: list[int], state: int) -> int:

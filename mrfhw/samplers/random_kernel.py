@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.samplers.random import SHIFTS
 from mrfhw.system.numba_alone import njit
 
 __all__ = ["output", "step"]
 
 Int = Any  # a Python or NumPy integer
+_X, _T, _W = map(np.uint32, SHIFTS)
 
 
 @njit(inline="always")
@@ -18,11 +20,11 @@ def step(state: np.ndarray, lane: Int) -> None:
     """One step of lane `lane` of a (lanes, 4) uint32 state."""
     x = state[lane, 0]
     w = state[lane, 3]
-    t = x ^ np.uint32(x << np.uint32(11))  # numba widens shifts to 64 bits
+    t = x ^ np.uint32(x << _X)  # numba widens shifts to 64 bits
     state[lane, 0] = state[lane, 1]
     state[lane, 1] = state[lane, 2]
     state[lane, 2] = w
-    state[lane, 3] = w ^ (w >> np.uint32(19)) ^ t ^ (t >> np.uint32(8))
+    state[lane, 3] = w ^ (w >> _W) ^ t ^ (t >> _T)
 
 
 @njit(inline="always")

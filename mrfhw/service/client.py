@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from mrfhw.applications.parcel import enclosing
 from mrfhw.report.targets import check_folder
 from mrfhw.runs.enclosed import is_plain_name
 from mrfhw.runs.request import Request
-from mrfhw.service.parcel import enclosing
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import output_path, staged
 

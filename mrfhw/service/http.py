@@ -26,11 +26,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import mrfhw
+from mrfhw.applications.parcel import checked
 from mrfhw.machine.config import ConfigError
 from mrfhw.service.crew import Crew
 from mrfhw.service.openapi import description
 from mrfhw.service.page import page
-from mrfhw.service.parcel import checked
 from mrfhw.service.queue import STATES, Ask, Job, Queue, Refused
 from mrfhw.service.tokens import Token
 from mrfhw.system.errors import ProblemError

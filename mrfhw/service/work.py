@@ -19,13 +19,13 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
+from mrfhw.applications.parcel import checked, unpacked
 from mrfhw.field.records import LIMIT_BYTES
 from mrfhw.machine.config import ConfigError
 from mrfhw.report.outputs import write_outputs
 from mrfhw.runs.chains import Watch
 from mrfhw.runs.request import Request
 from mrfhw.runs.runner import Runner
-from mrfhw.service.parcel import checked, unpacked
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import said
 

@@ -14,6 +14,7 @@ from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.gateware.log.log_ring import Ring
 from mrfhw.machine.config import Config
+from mrfhw.machine.link_protocol import OUTSTANDING
 
 __all__ = ["AxiMemory", "BoardWithMemory", "check_memory"]
 
@@ -82,10 +83,10 @@ class BoardWithMemory(wiring.Component):
     """A `BoardTop` whose log passes through a ring of `memory_bytes`, a power of two, in an `AxiMemory` (see `check_memory`)."""
 
     def __init__(self, config: Config, divisor: int, words: int, log_bytes: int, memory_bytes: int, leaves: Leaves,
-                 digest: str = PLACEHOLDER):
+                 digest: str = PLACEHOLDER, outstanding: int = OUTSTANDING):
         address_bits = memory_bytes.bit_length() - 1
         log = LogMemory(config.line_bits, DATA_BITS, address_bits, 0, memory_bytes, burst_beats=BURST_BEATS)
-        self.board = BoardTop(config, divisor, words, log_bytes, leaves, log, digest)
+        self.board = BoardTop(config, divisor, words, log_bytes, leaves, log, digest, outstanding=outstanding)
         self.memory = AxiMemory(address_bits)
         super().__init__({"rx": In(1), "tx": Out(1, init=1)})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import LOG_BYTES, WORDS
+from mrfhw.machine.link_protocol import LOG_BYTES, OUTSTANDING, WORDS
 from mrfhw.simulation.compiled import compile_board
 from mrfhw.simulation.idle import Idle
 from mrfhw.simulation.library import Compiled, Signatures
@@ -33,14 +33,16 @@ _SIGNATURES: Signatures = {
 class CompiledBoard(Compiled):
     """A `mrfhw.gateware.board.board_top.BoardTop` in this process. Use as a context manager.
 
-    divisor, words, log_bytes: as there. quick: see `mrfhw.simulation.compiled.compile_chip`. host_divisor: of the UART at the
-    other end of the wires, where it is not the board's. memory_bytes, two_clocks: see `mrfhw.simulation.compiled.compile_board`.
+    divisor, words, log_bytes, outstanding: as there. quick: see `mrfhw.simulation.compiled.compile_chip`. host_divisor: of the
+    UART at the other end of the wires, where it is not the board's. memory_bytes, two_clocks: see
+    `mrfhw.simulation.compiled.compile_board`.
     """
 
     def __init__(self, config: Config, divisor: int = DIVISOR, words: int = WORDS, log_bytes: int = LOG_BYTES, quick: bool = False,
-                 host_divisor: int | None = None, memory_bytes: int = 0, two_clocks: bool = False):
+                 host_divisor: int | None = None, memory_bytes: int = 0, two_clocks: bool = False, outstanding: int = OUTSTANDING):
         self.config, self.divisor = config, divisor
-        self._open(compile_board(config, divisor, words, log_bytes, quick, memory_bytes, two_clocks), host_divisor or divisor)
+        library = compile_board(config, divisor, words, log_bytes, quick, memory_bytes, two_clocks, outstanding)
+        self._open(library, host_divisor or divisor)
 
     def _open(self, library: Path, host_divisor: int) -> None:
         """Open a board from a library that `compile_board` has made."""

@@ -21,7 +21,7 @@ from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.verilog import TILE, TOP, board_text, ethernet_board_text, file_text, verilog_text
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.link_protocol import DATAGRAM_WORDS, LOG_BYTES, WORDS
+from mrfhw.machine.link_protocol import LOG_BYTES, OUTSTANDING, WORDS, ethernet_words
 from mrfhw.simulation.axi_memory import BoardWithMemory, check_memory
 from mrfhw.simulation.memory_content import with_constants
 from mrfhw.system.files import cache_directory
@@ -66,11 +66,12 @@ def _run(command: list[str], directory: Path) -> str:
     return done.stdout
 
 
-def compile_chip(config: Config, quick: bool = False) -> Path:
+def compile_chip(config: Config, quick: bool = False, traced: bool = False) -> Path:
     """The shared library of a machine; from the cache where the same Verilog and tools have been compiled.
 
     quick: compile with little optimization or none, and the tile of a large machine once, called for each tile. A machine then
-    compiles at least five times as fast and simulates at a third of the speed.
+    compiles at least five times as fast and simulates at a third of the speed. traced: its signals can be followed, as those of
+    `compile_cells`.
     Raises ProblemError in one line where Verilator or a C++ compiler is missing, or fails.
     """
     _check_tools("the rtl backend", "use the model backend")
@@ -78,11 +79,12 @@ def compile_chip(config: Config, quick: bool = False) -> Path:
         with working("generating"):
             return verilog_text(config)
 
-    return _library(generated(cache_directory(), "chip", config, {}, make), "chip", quick, Derived.of(config).spes)
+    verilog = generated(cache_directory(), "chip", config, {}, make)
+    return _library(verilog, "chip", False, None, 0, 0) if traced else _library(verilog, "chip", quick, Derived.of(config).spes)
 
 
 def compile_board(config: Config, divisor: int, words: int = WORDS, log_bytes: int = LOG_BYTES, quick: bool = False,
-                  memory_bytes: int = 0, two_clocks: bool = False) -> Path:
+                  memory_bytes: int = 0, two_clocks: bool = False, outstanding: int = OUTSTANDING) -> Path:
     """The same for a board: the machine with its link and UART, driven at its pins (`board.cpp`).
 
     memory_bytes: of a memory that the log passes through (`mrfhw.simulation.axi_memory.BoardWithMemory`); 0: none. ProblemError
@@ -98,36 +100,41 @@ def compile_board(config: Config, divisor: int, words: int = WORDS, log_bytes: i
     def make() -> str:
         with working("generating"):
             if not memory_bytes:
-                return board_text(config, divisor, words, log_bytes, two_clocks)
+                return board_text(config, divisor, words, log_bytes, two_clocks, outstanding)
             leaves = Leaves(shared=True)
-            board = BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves, circuit_digest(config))
+            board = BoardWithMemory(config, divisor, words, log_bytes, memory_bytes, leaves, circuit_digest(config), outstanding)
             return file_text(config, board, leaves)
 
     parameters = {"divisor": divisor, "words": words, "log_bytes": log_bytes, "memory_bytes": memory_bytes,
-                  "two_clocks": two_clocks}
+                  "two_clocks": two_clocks, "outstanding": outstanding}
     verilog = generated(cache_directory(), "board", config, parameters, make)
     return _library(verilog, "board", quick, Derived.of(config).spes)
 
 
-def ethernet_text(config: Config, log_bytes: int, two_clocks: bool = False, ethernet: Ethernet | None = None) -> str:
+def ethernet_text(config: Config, log_bytes: int, two_clocks: bool = False, ethernet: Ethernet | None = None,
+                  words: tuple[int, int] | None = None, outstanding: int = OUTSTANDING) -> str:
     """Verilog of a board with Ethernet, but for the cells at its pins (`PINS`). Its link's clock is one of `LINK_HZ`."""
-    return ethernet_board_text(config, log_bytes, two_clocks) + ethernet_core(LINK_HZ, ethernet or Ethernet())
+    board = ethernet_board_text(config, log_bytes, two_clocks, words, outstanding)
+    return board + ethernet_core(LINK_HZ, ethernet or Ethernet())
 
 
 def compile_ethernet_board(config: Config, ethernet: Ethernet, log_bytes: int, quick: bool = False,
-                           two_clocks: bool = False) -> Path:
+                           two_clocks: bool = False, words: tuple[int, int] | None = None,
+                           outstanding: int = OUTSTANDING) -> Path:
     """The same for a board with Ethernet, driven at the wires to its PHY (`ethernet_board.cpp`)."""
     _check_tools("a simulated board", "use a real one")
+    words = words or ethernet_words(outstanding)
     try:
-        check_link(config.line_bits, DATAGRAM_WORDS, log_bytes, datagrams=True)
+        check_link(config.line_bits, words[0], log_bytes, words[1], True, outstanding)
     except ValueError as error:
         raise ProblemError(str(error)) from None
 
     def make() -> str:
         with working("generating"):
-            return ethernet_text(config, log_bytes, two_clocks, ethernet) + PINS.read_text()
+            return ethernet_text(config, log_bytes, two_clocks, ethernet, words, outstanding) + PINS.read_text()
 
-    parameters = {"ethernet": str(ethernet), "log_bytes": log_bytes, "two_clocks": two_clocks, "core": core_version()}
+    parameters = {"ethernet": str(ethernet), "log_bytes": log_bytes, "two_clocks": two_clocks, "words": words,
+                  "outstanding": outstanding, "core": core_version()}
     verilog = generated(cache_directory(), "ethernet", config, parameters, make)
     return _library(verilog, "ethernet", quick, Derived.of(config).spes)
 
@@ -183,7 +190,7 @@ def _compile(text: str, harness: str, library: Path, quick: bool, tiles: int | N
         work = Path(name)
         (work / f"{TOP}.v").write_text(with_constants(text))
         told = [f'hier_block -module "{TILE}"'] if by_tile else []
-        told += [] if models is None else [f'tracing_off -file "{TOP}.v" -lines 1-{models}']
+        told += [] if not models else [f'tracing_off -file "{TOP}.v" -lines 1-{models}']
         (work / "chip.vlt").write_text("\n".join(("`verilator_config", *told, "")))
         shutil.copy(_HARNESSES[harness], work / "chip.cpp")
         shutil.copy(_CLOCKS, work / _CLOCKS.name)

@@ -13,7 +13,7 @@ import numpy as np
 from mrfhw.field.problem import ProblemError
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import ETHERNET_HZ, ETHERNET_LOG_BYTES
+from mrfhw.machine.link_protocol import ETHERNET_HZ, ETHERNET_LOG_BYTES, OUTSTANDING
 from mrfhw.simulation.compiled import LINK_HZ, compile_ethernet_board
 from mrfhw.simulation.idle import Idle
 from mrfhw.simulation.library import Compiled, Signatures
@@ -38,15 +38,16 @@ _SIGNATURES: Signatures = {
 class CompiledEthernetBoard(Compiled):
     """A `mrfhw.gateware.board.ethernet_top.EthernetTop` in this process, and the host at the other end of its cable.
 
-    Use as a context manager. log_bytes: as there. quick: see `mrfhw.simulation.compiled.compile_chip`.
+    Use as a context manager. log_bytes, words (of requests and responses), outstanding: as there. quick: see
+    `mrfhw.simulation.compiled.compile_chip`.
     two_clocks: of the machine and of the link. Raises ProblemError where the board does not answer when its address is asked for.
     """
 
     def __init__(self, config: Config, log_bytes: int = ETHERNET_LOG_BYTES, quick: bool = False, two_clocks: bool = False,
-                 ethernet: Ethernet | None = None):
+                 ethernet: Ethernet | None = None, words: tuple[int, int] | None = None, outstanding: int = OUTSTANDING):
         ethernet = ethernet or Ethernet()
         self.config, self.ethernet = config, ethernet
-        library = compile_ethernet_board(config, ethernet, log_bytes, quick, two_clocks)
+        library = compile_ethernet_board(config, ethernet, log_bytes, quick, two_clocks, words, outstanding)
         super().__init__(library, "ethernet", _SIGNATURES, LINK_HZ, ETHERNET_HZ)
         self._packet = np.zeros(_PACKET, np.uint8)
         self._come = deque[Datagram]()

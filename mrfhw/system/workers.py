@@ -7,6 +7,7 @@ import itertools
 import os
 import pickle
 import queue
+import select
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from typing import IO, Any
 
 from mrfhw.system.processors import THREADS
 
-__all__ = ["Died", "Worker", "driven", "in_workers", "serve"]
+__all__ = ["Died", "Worker", "ask", "driven", "in_workers", "opened", "outcome_of", "serve"]
 
 _START = "from mrfhw.system.workers import serve; serve()"
 
@@ -33,30 +34,74 @@ class _Failed:
     error: BaseException
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What a task asks in its middle."""
+
+    question: Any
+
+
+_answers: IO[bytes] | None = None  # of a worker, to the process that gives it tasks
+
+
+def ask(question: Any) -> Any:
+    """In the middle of a task that `Worker.done` was told the answers for: the answer. Raises it where it is an exception."""
+    assert _answers is not None, "not in a worker"
+    _send(_answers, _Asked(question))
+    answer = pickle.load(sys.stdin.buffer)
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
 def _send(end: IO[bytes], value: Any) -> None:
     pickle.dump(value, end, pickle.HIGHEST_PROTOCOL)
     end.flush()
 
 
+def outcome_of(function: Callable[[Any], Any], task: Any) -> bytes:
+    """What a task comes to, or raises, as `opened` has it."""
+    try:
+        outcome = function(task)
+    except Exception as error:
+        outcome = _Failed(error)
+    try:
+        return pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return pickle.dumps(_Failed(RuntimeError(f"its outcome cannot be handed over ({type(error).__name__})")))
+
+
+def opened(outcome: bytes) -> Any:
+    """The outcome of a task. Raises what it raised."""
+    found = pickle.loads(outcome)
+    if isinstance(found, _Failed):
+        raise found.error
+    return found
+
+
+def _end_with_the_first() -> None:
+    """End this process when the one that started it is gone, also in the middle of a task, which nobody wants then."""
+    watched = select.poll()
+    watched.register(0, 0)  # its end alone
+    watched.poll()
+    os._exit(0)
+
+
 def serve() -> None:
     """In a worker: do what comes through the standard input until that ends. What a task prints goes nowhere."""
+    global _answers
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes, and the first one decides what it means
     answers, nothing = os.fdopen(os.dup(1), "wb"), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1)
+    _answers = answers
+    if hasattr(select, "poll"):
+        threading.Thread(target=_end_with_the_first, daemon=True).start()
     while True:
         try:
             function, task = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        try:
-            outcome = function(task)
-        except Exception as error:
-            outcome = _Failed(error)
-        try:
-            answer = pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL)
-        except Exception as error:
-            answer = pickle.dumps(_Failed(RuntimeError(f"its outcome cannot be handed over ({type(error).__name__})")))
-        answers.write(answer)
+        answers.write(outcome_of(function, task))
         answers.flush()
 
 
@@ -78,14 +123,19 @@ class Worker:
                                              env=environment)
         return self._process
 
-    def done(self, function: Callable[[Any], Any], task: Any) -> Any:
-        """The outcome of a task. Raises what it raised, and Died where its process is gone, which what comes next starts anew."""
+    def done(self, function: Callable[[Any], Any], task: Any, told: Callable[[Any], Any] | None = None) -> Any:
+        """The outcome of a task. Raises what it raised, and Died where its process is gone, which what comes next starts anew.
+
+        told: the answer to what the task asks in its middle (`ask`).
+        """
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
             _send(process.stdin, (function, task))
-            outcome = pickle.load(process.stdout)
+            while isinstance(outcome := pickle.load(process.stdout), _Asked):
+                assert told is not None, "a task asks, and nobody answers"
+                _send(process.stdin, told(outcome.question))
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
             code = process.wait()

@@ -16,6 +16,7 @@ from mrfhw.driver.driver import ChipError, Driver, unpack_lines
 from mrfhw.field.result import Result, first_difference
 from mrfhw.gateware.common.axi import OKAY, SLVERR
 from mrfhw.gateware.control.register_file import PLACEHOLDER
+from mrfhw.gateware.soc.axi_registers import BRIDGE_CYCLES
 from mrfhw.gateware.soc.axi_top import AxiTop
 from mrfhw.host.axi_session import AxiSession, LogControl, RingLog, StreamLog
 from mrfhw.machine.address_map import AddressMap
@@ -30,6 +31,7 @@ from sim.support.recorder import placements_from_text
 from sim.support.runner import bench_config, bench_parameters
 from sim.support.streams import Rhythm
 
+AROUND = BRIDGE_CYCLES - 1  # cycles of an access beyond those of the machine's bus, which count the request's own
 MEMORY = 1 << 16  # bytes behind m_axi; addresses beyond wrap
 
 
@@ -60,7 +62,6 @@ class System:
         self.hot, = placements_from_text(parameters["hot"])
 
     async def start(self, share: float = 1, memory: float = 1, burst: int = 3) -> None:
-        """share: of cycles in which a channel of s_axi and m_axis goes on; memory: one of m_axi."""
         await self.bench.start()
         # A line for each access takes longer than the access.
         logging.getLogger(f"cocotb.{self.dut._name}").setLevel(logging.WARNING)
@@ -68,15 +69,19 @@ class System:
         self.master = AxiLiteMaster(AxiLiteBus.from_prefix(self.dut, "s_axi"), *clock)
         self.ram = AxiRam(AxiBus.from_prefix(self.dut, "m_axi"), *clock, size=MEMORY)
         self.sink = AxiStreamSink(AxiStreamBus.from_prefix(self.dut, "m_axis"), *clock, byte_lanes=self.config.line_bits // 8)
+        self.pace(share, memory, burst)
+        self.chip = AxiLiteChip(self.master)
+        self.control = LogControl(self.chip)
+        await self.bench.idle(2)
+
+    def pace(self, share: float = 1, memory: float = 1, burst: int = 3) -> None:
+        """share: of cycles in which a channel of s_axi and m_axis goes on; memory: one of m_axi."""
         write, read, ram = self.master.write_if, self.master.read_if, self.ram.write_if
         assert ram is not None
         for channel, of in ((write.aw_channel, share), (write.w_channel, share), (write.b_channel, share), (read.ar_channel, share),
                             (read.r_channel, share), (self.sink, share), (ram.aw_channel, memory), (ram.w_channel, memory),
                             (ram.b_channel, memory)):
             pause(channel, Rhythm(self.rng, of, burst) if of < 1 else None)
-        self.chip = AxiLiteChip(self.master)
-        self.control = LogControl(self.chip)
-        await self.bench.idle(2)
 
     def ring(self, blocks: int, slow: int = 0) -> RingLog:
         """A ring somewhere in memory, read through the slave's back door. slow: cycles that the first read takes."""
@@ -159,21 +164,94 @@ async def latency(dut: Any) -> None:
     bench, amap = system.bench, AddressMap(system.config)
     tile = amap.tile(0, Region.LMEM)
     await bench.start()
-    # stb comes two cycles after the access, the response in the cycle after the machine's answer.
-    written, read = system.config.bus_write_cycles + 2, system.config.bus_read_cycles + 2
+    config = system.config
+    written, read = config.bus_write_cycles() + AROUND, config.bus_read_cycles() + AROUND
     for write, word, cycles in ((0, LOG_PAGE, 4), (1, LOG_REGISTERS["log_target"].index, 4), (0, register("slots"), written),
                                 (1, register("slots"), written), (1, tile, written), (0, tile, read)):
-        if write:
-            await bench.cycle(s_axi_awvalid=1, s_axi_awaddr=WORD_BYTES * word, s_axi_wvalid=1, s_axi_wdata=0, s_axi_wstrb=15)
-        else:
-            await bench.cycle(s_axi_arvalid=1, s_axi_araddr=WORD_BYTES * word)
-        began, response = bench.now, "b" if write else "r"
-        await bench.cycle(s_axi_awvalid=0, s_axi_wvalid=0, s_axi_arvalid=0, s_axi_bready=1, s_axi_rready=1)
-        while not bench.read(f"s_axi_{response}valid"):
-            await bench.cycle()
-        assert bench.read(f"s_axi_{response}resp") == OKAY
-        assert bench.now - began == cycles, (write, word)
-        await bench.idle(2)
+        assert await _responses(bench, bool(write), word, 1) == [cycles], (write, word)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def a_word_a_cycle(dut: Any) -> None:
+    """Accesses without a pause: from the first one on a response in each cycle, also of reads from tiles."""
+    system = System(dut, 13)
+    bench, config, number = system.bench, system.config, 60
+    tile = AddressMap(config).tile(config.spes - 1, Region.LMEM)
+    await bench.start()
+    slots, writes, reads = register("slots"), config.bus_write_cycles, config.bus_read_cycles
+    for write, word, cycles in ((True, slots, writes), (False, slots, writes), (True, tile, writes), (False, tile, reads)):
+        responses = await _responses(bench, write, word, number)
+        assert responses == [cycles() + AROUND + i for i in range(number)], (write, word)
+        assert responses[-1] == cycles(number) + AROUND
+    for write in (True, False):
+        assert await _responses(bench, write, LOG_REGISTERS["log_target"].index, number) == [4 + i for i in range(number)]
+
+
+async def _responses(bench: Bench, write: bool, word: int, number: int) -> list[int]:
+    """Cycles from the first of so many accesses to each response, one offered in each cycle and every response taken at once."""
+    address = WORD_BYTES * word
+    offer = ({"s_axi_awvalid": 1, "s_axi_awaddr": address, "s_axi_wvalid": 1, "s_axi_wdata": 0, "s_axi_wstrb": 15} if write
+             else {"s_axi_arvalid": 1, "s_axi_araddr": address})
+    channel, first, found = "s_axi_b" if write else "s_axi_r", bench.now + 1, list[int]()
+    for cycle in range(number + 200):
+        if cycle == number:
+            offer = dict.fromkeys(offer, 0)
+        await bench.cycle(s_axi_bready=1, s_axi_rready=1, **offer)
+        if cycle < number:
+            assert all(bench.read(name.replace("valid", "ready")) for name in offer if name.endswith("valid")), cycle
+        if bench.read(f"{channel}valid"):
+            assert bench.read(f"{channel}resp") == OKAY
+            found.append(bench.now - first)
+    return found
+
+
+@cocotb.test(timeout_time=5, timeout_unit="ms")
+async def page_and_machine_in_order(dut: Any) -> None:
+    """Accesses of log registers, the machine's registers, tiles and no register, in any order without a pause and with pauses: each
+    has the answer that it has alone."""
+    system = System(dut, 14)
+    await system.start()
+    rng, amap = system.rng, AddressMap(system.config)
+    held = {LOG_REGISTERS[name].index: SLVERR if entry.access == "r" else OKAY for name, entry in LOG_REGISTERS.items()
+            if name != "log_freed"}
+    held |= {LOG_PAGE - 1: SLVERR, LOG_PAGE + len(LOG_REGISTERS): SLVERR}
+    held |= {register(name): OKAY for name in ("slots", "sweeps", "out_of_range", "tile_groups")}
+    held |= {amap.tile(system.config.spes - 1, Region.S1, offset): OKAY for offset in range(6)}
+
+    async def written(accesses: list[tuple[int, int]], at_once: bool) -> list[int]:
+        events = []
+        for word, value in accesses:
+            events.append(system.master.init_write(WORD_BYTES * word, value.to_bytes(WORD_BYTES, "little")))
+            if not at_once:
+                await events[-1].wait()
+        for event in events:
+            await event.wait()
+        return [int(event.data.resp) for event in events]
+
+    async def read(words: list[int], at_once: bool) -> list[tuple[int, int]]:
+        events = []
+        for word in words:
+            events.append(system.master.init_read(WORD_BYTES * word, WORD_BYTES))
+            if not at_once:
+                await events[-1].wait()
+        for event in events:
+            await event.wait()
+        return [(int(event.data.resp), int.from_bytes(event.data.data, "little")) for event in events]
+
+    words = list(held)
+    assert await written([(word, 0xFFFFFFFF) for word in words], False) == list(held.values())
+    bits = dict(zip(words, (value for _, value in await read(words, False)), strict=True))
+    for share in (1, 1, 0.8):
+        system.pace(share)
+        accesses = [(words[i], int(rng.integers(1 << 32))) for i in rng.integers(len(words), size=150)]
+        assert await written(accesses, True) == [held[word] for word, _ in accesses]
+        values = dict(accesses)
+        alone = dict(zip(words, await read(words, False), strict=True))
+        for word, value in values.items():
+            if held[word] == OKAY:
+                assert alone[word] == (OKAY, value & bits[word]), hex(word)
+        order = [words[i] for i in rng.integers(len(words), size=150)]
+        assert await read(order, True) == [alone[word] for word in order]
 
 
 @cocotb.test(timeout_time=20, timeout_unit="ms")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import Counter, deque
 from collections.abc import Callable
@@ -13,42 +14,65 @@ import pytest
 from cocotb.task import resume
 
 from mrfhw.driver.driver import ChipError
-from mrfhw.gateware.link.bridge import Bridge
+from mrfhw.gateware.link.accesses import SEGMENT_CYCLES
+from mrfhw.gateware.link.bridge import REQUEST_CYCLES, Bridge
+from mrfhw.gateware.link.window_bridge import WindowBridge
 from mrfhw.host.remote import RemoteChip
 from mrfhw.host.requests import Greeting, Requests
-from mrfhw.machine.link_protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, Decoder, Frame, Operation, Status, encode
+from mrfhw.machine.link_protocol import (
+    FIRST_WINDOWED,
+    HEAD_WORDS,
+    LOG_CHUNK,
+    RESPONSE,
+    Decoder,
+    Frame,
+    Operation,
+    Status,
+    element_bits,
+    element_words,
+    encode,
+)
 from sim.support.blocking import blocking
 from sim.support.faulty_link import FaultyDatagrams, FaultyLink
 from sim.support.fields import Bench
 from sim.support.runner import bench_parameters
 from sim.support.streams import Rhythm
 
+LINK_PARAMETERS = ("address_bits", "line_bits", "words", "response_words", "log_bytes", "outstanding", "short_elements")
 SECOND = 20_000  # cycles that the host takes for a second
 REFUSED = 0x300  # addresses from here on are answered with err
+ASKED_BEHIND = 9  # accesses that the board may ask for before it sees that one was refused
+BUS_LATENCY = 5  # most cycles from the taking of an access to its answer, where none waits for those before it
 
 
 class Device:
     """A bridge with a bus of words, and lines of a log.
 
-    accesses: (write, address, data) as the bus saw them. lines: those that the bridge took. behind: what the log memory says.
+    accesses: (write, address, data) of those that the bus carried out; asked: how many it took. lines: those that the bridge
+    took. behind: what the log memory says.
+    share, log: of cycles in which bytes and lines come. bus: in which the bus takes an access; where it is 1 it answers in the
+    cycle after, else after up to BUS_LATENCY, in order.
     """
 
     name = "bench"
     datagrams = False
 
-    def __init__(self, dut: Any, seed: int, share: float = 0.5, log: float = 0.0):
-        p = {name: bench_parameters()[name] for name in ("address_bits", "line_bits", "words", "response_words", "log_bytes")
-             if name in bench_parameters()}
-        self.bench = Bench(dut, Bridge(**p, datagrams=self.datagrams))
+    def __init__(self, dut: Any, seed: int, share: float = 0.5, log: float = 0.0, bus: float = 0.6):
+        p = {name: value for name, value in bench_parameters().items() if name in LINK_PARAMETERS}
+        bridge = (WindowBridge if "outstanding" in p else Bridge)(**p, datagrams=self.datagrams)
+        self.bench = Bench(dut, bridge)
         self.rng = np.random.default_rng(seed)
-        self.line_bits, self.words, self.log_bytes = p["line_bits"], p["words"], p["log_bytes"]
+        self.line_bits, self.words, self.log_bytes = p["line_bits"], bridge.words, p["log_bytes"]
+        self.short_elements = p.get("short_elements", True)
         self.accesses: list[tuple[int, int, int]] = []
+        self.asked = 0
         self.memory: dict[int, int] = {}
         self.lines, self.lines_left = bytearray(), 0
         self.to_board, self.from_board = bytearray(), bytearray()
         self._come, self._taken, self._log = Rhythm(self.rng, share, 3), Rhythm(self.rng, share, 3), Rhythm(self.rng, log, 9)
         self.behind = 0
-        self._wait = -1
+        self._bus, self._takes = bus, Rhythm(self.rng, bus, 3)
+        self._answers = deque[tuple[int, dict[str, int]]]()  # each with the cycle from which on it may come
         self._line: int | None = None
         self._held: int | None = None
         self.faults = Counter[str]()
@@ -64,9 +88,11 @@ class Device:
         come = bool(self.to_board) and self._come()
         drive |= {"received_valid": int(come), **self._offered(come)}
         ready = self._taken()
-        drive |= {"sent_ready": int(ready), "bus_ack": 0, "bus_err": 0, "bus_dat_r": int(self.rng.integers(1 << 32))}
-        if self._wait == 0:
-            drive |= self._answer()
+        taking = self._takes()
+        drive |= {"sent_ready": int(ready), "bus_ack": 0, "bus_err": 0, "bus_dat_r": int(self.rng.integers(1 << 32)),
+                  "bus_stall": int(not taking)}
+        if self._answers and self._answers[0][0] <= bench.now + 1:
+            drive |= self._answers.popleft()[1]
         if self._line is None and self.lines_left and self._log():
             self._line = int.from_bytes(self.rng.bytes(self.line_bits // 8), "little")
         drive |= {"lines_tvalid": int(self._line is not None), "lines_tdata": self._line or 0,
@@ -76,8 +102,11 @@ class Device:
             assert bench.read("received_ready") == 1
             self.to_board.pop(0)
         self._take(ready)
-        requested = bench.read("bus_cyc") and bench.read("bus_stb")
-        self._wait = (int(self.rng.integers(1, 5)) if requested else -1) if self._wait < 0 else self._wait - 1
+        assert bench.read("bus_cyc") or not (bench.read("bus_stb") or self._answers), "a cycle ended before its answers"
+        if taking and bench.read("bus_stb"):
+            self.asked += 1
+            latency = 1 if self._bus == 1 else int(self.rng.integers(1, BUS_LATENCY + 1))
+            self._answers.append((bench.now + latency, self._carried_out()))
         if self._line is not None and bench.read("lines_tready"):
             self.lines += self._line.to_bytes(self.line_bits // 8, "little")
             self._line, self.lines_left = None, self.lines_left - 1
@@ -93,7 +122,7 @@ class Device:
             self.from_board.append(byte)
         self._held = byte if valid and not ready else None
 
-    def _answer(self) -> dict[str, int]:
+    def _carried_out(self) -> dict[str, int]:
         """The slave's answer to what stands on the bus."""
         read = self.bench.read
         write, address, word = read("bus_we"), read("bus_adr"), read("bus_dat_w")
@@ -205,7 +234,7 @@ async def what_it_says_of_itself(dut: Any) -> None:
     def work(device: Device) -> None:
         device.behind = int(device.rng.integers(1 << 32))
         greeting = greeted(device).greeting
-        assert greeting == Greeting(LINK_VERSION, device.words, device.words, device.log_bytes, device.line_bits // 8, 0, 0,
+        assert greeting == Greeting(FIRST_WINDOWED - 1, device.words, device.words, device.log_bytes, device.line_bits // 8, 0, 0,
                                     device.behind)
 
     await _with(dut, work, 1)
@@ -233,17 +262,37 @@ async def log_under_faults(dut: Any) -> None:
 
 @cocotb.test()
 async def an_access_refused(dut: Any) -> None:
-    """The accesses before it are carried out, none after it; the next request is served."""
+    """The accesses before it are carried out and counted, those after it may be; the next request is served."""
     def work(device: Device) -> None:
         chip = RemoteChip(greeted(device))
         for call in (lambda a: chip.write(a, a), chip.read):
             device.accesses.clear()
             with pytest.raises(ChipError, match=f"{REFUSED + 5:#x}"):
                 call(np.array([1, 2, REFUSED + 5, 3], np.uint32))
-            assert [a for _, a, _ in device.accesses] == [1, 2]
+            assert [a for _, a, _ in device.accesses] in ([1, 2], [1, 2, 3])
         assert chip.read(np.array([2], np.uint32)).tolist() == [2]
 
     await _with(dut, work, 6)
+
+
+@cocotb.test()
+async def accesses_behind_one_that_is_refused(dut: Any) -> None:
+    """None is counted or read, and no more are carried out than were asked before the answer came."""
+    device, number = Device(dut, 13, share=1), 0
+    await device.start()
+    await device.ask(Operation.HELLO, 0, 5)
+    count = device.words - HEAD_WORDS - 4
+    for operation, kind, good in itertools.product((Operation.WRITE, Operation.READ), (0, 1, 2), (0, 1, 5)):
+        accesses, number = count * 32 // element_bits(kind), number + 1
+        body = np.concatenate([np.array([accesses | 1 << 16 | kind << 24, REFUSED - 7 * good, 7], np.uint32),
+                               np.arange(count if operation == Operation.WRITE else 0, dtype=np.uint32)])
+        device.accesses.clear()
+        device.asked = 0
+        device.send(encode(operation, number, 0, body.tobytes()))
+        frame = await device.frame()
+        assert (frame.status, frame.value, len(device.accesses)) == (Status.BUS_ERROR, good, good)
+        assert len(frame.body) == (4 * element_words(good, kind) if operation == Operation.READ else 0)
+        assert good < device.asked <= good + ASKED_BEHIND
 
 
 @cocotb.test()
@@ -266,6 +315,30 @@ async def numbers(dut: Any) -> None:
     much = np.array([device.words + 1, 0], np.uint32).tobytes()
     assert await ask(Operation.READ, 4, 0, much) == (4, Status.MALFORMED, device.words)
     assert await ask(Operation.READ, 5, 0, np.array([1, 9], np.uint32).tobytes()) == (5, Status.DONE, 1)
+
+
+@cocotb.test()
+async def cycles_of_accesses(dut: Any) -> None:
+    """One for each access, two where data and steps are both listed, and some for each segment and request."""
+    device = Device(dut, 12, share=1, bus=1)
+    await device.start()
+    await device.ask(Operation.HELLO, 0, 5)
+    count = device.words - 3 - HEAD_WORDS - 2
+    data = np.arange(count, dtype=np.uint32)
+    for number, (operation, period, kind, each) in enumerate((
+            (Operation.WRITE, 0, 0, 1), (Operation.WRITE, 1, 0, 1), (Operation.WRITE, 2, 0, 2), (Operation.WRITE, 0, 2, 1),
+            (Operation.WRITE, 1, 1, 1), (Operation.READ, 0, 0, 1), (Operation.READ, 1, 2, 1), (Operation.READ, 2, 0, 1)), start=1):
+        accesses = count * 32 // element_bits(kind)
+        head = np.array([accesses | period << 16 | kind << 24, 7] + [3] * period, np.uint32)
+        device.accesses.clear()
+        body = [head, data] if operation == Operation.WRITE else [head]
+        device.send(encode(operation, number, 0, np.concatenate(body).tobytes()))
+        cycles = 0
+        while not device.bench.read("accepted"):
+            cycles += device.bench.read("holding")
+            await device.cycle()
+        assert (await device.frame()).value == accesses == len(device.accesses)
+        assert cycles <= REQUEST_CYCLES + SEGMENT_CYCLES + each * accesses, (operation, period, kind, cycles, accesses)
 
 
 def _limit(position: int) -> bytes:

@@ -8,7 +8,7 @@ import cocotb
 import numpy as np
 
 from mrfhw.machine.link_protocol import ESCAPE, FLAG, REWIND, Frame, Operation, encode
-from sim.benches.bench_bridge import REFUSED, Device
+from sim.benches.bench_bridge import ASKED_BEHIND, REFUSED, Device
 from sim.support.link_reference import BoardReference
 from sim.support.runner import bench_parameters
 
@@ -22,13 +22,18 @@ class Fuzzer:
 
     def __init__(self, dut: Any, seed: int):
         self.rng = rng = np.random.default_rng(seed)
-        self.device = device = Device(dut, seed, share=float(rng.choice((0.5, 0.9, 1))), log=0.7)
+        self.device = Device(dut, seed, share=float(rng.choice((0.5, 0.9, 1))), log=0.7)
         self.accesses: list[tuple[int, int, int]] = []
         self.memory: dict[int, int] = {}
-        self.reference = BoardReference(device.words, device.log_bytes, device.line_bits // 8, 12, self._write, self._read)
+        self.reference = self._reference()
         self.number = int(rng.integers(256))
         self.last = b""  # the last request, as it was sent
         self.log, self.log_position = bytearray(), 0  # what came since the round began, and from where
+
+    def _reference(self) -> BoardReference:
+        device = self.device
+        return BoardReference(device.words, device.log_bytes, device.line_bits // 8, 12, self._write, self._read,
+                              device.short_elements)
 
     # -- the reference's bus
 
@@ -61,10 +66,13 @@ class Fuzzer:
         rng, words, found = self.rng, self.device.words, list[int]()
         for _ in range(int(rng.choice((0, 1, 1, 1, 2, 3)))):
             count, period = self._small(words), self._small(words) % 256 if rng.random() < 0.5 else 0
-            head = count | period << 16 | int(rng.integers(256)) << 24
-            address = int(rng.integers(REFUSED + 0x10) if rng.random() < 0.9 else rng.integers(1 << 32))
+            kind = int(rng.choice((0, 1, 2, 3), p=(0.4, 0.2, 0.2, 0.2)))
+            head = count | period << 16 | kind << 24 | int(rng.integers(64)) << 26
+            where = rng.random()
+            address = int(rng.integers(REFUSED + 0x10) if where < 0.7 else REFUSED - rng.integers(8) if where < 0.9
+                          else rng.integers(1 << 32))
             steps = rng.integers(-3, 4, min(period, 64)) % (1 << 32)
-            data = self._words(min(count, 2 * words) if write else 0)
+            data = self._words(min(-(-count // (1, 2, 4, 2)[kind]), 2 * words) if write else 0)
             found += [head, address, *map(int, steps), *map(int, data)]
         if rng.random() < 0.3:
             found = found[:int(rng.integers(len(found) + 1))]  # cut anywhere
@@ -80,10 +88,15 @@ class Fuzzer:
                 if kind < 0.9 else int(self.rng.integers(1 << 32))) % (1 << 32)
 
     def _request(self) -> bytes:
+        kind = self.rng.random()
+        number = self.number if kind < 0.1 else (self.number + 1) % 256 if kind < 0.95 else int(self.rng.integers(256))
+        operation, value, data = self._content()
+        return encode(operation, number, value, data, int(self.rng.integers(256)) if self.rng.random() < 0.2 else 0)
+
+    def _content(self) -> tuple[int, int, bytes]:
+        """(operation, value, body) of a request."""
         rng = self.rng
         operation = int(rng.choice(OPERATIONS, p=(0.1, 0.35, 0.3, 0.25)) if rng.random() < 0.95 else rng.integers(256))
-        kind = rng.random()
-        number = self.number if kind < 0.1 else (self.number + 1) % 256 if kind < 0.95 else int(rng.integers(256))
         value, body = int(self._words(1)[0]), list[int]()
         if operation in (Operation.WRITE, Operation.READ):
             body = self._segments(operation == Operation.WRITE)
@@ -97,7 +110,7 @@ class Fuzzer:
         data = b"".join(word.to_bytes(4, "little") for word in body)
         if rng.random() < 0.03:
             data += bytes(int(rng.integers(1, 4)))  # no whole words
-        return encode(operation, number, value, data, int(rng.integers(256)) if rng.random() < 0.2 else 0)
+        return operation, value, data
 
     def _broken(self, data: bytes) -> bytes:
         """A frame with something wrong: changed, lost, cut, escaped before its end, or with more."""
@@ -117,10 +130,13 @@ class Fuzzer:
             return data.replace(bytes((ESCAPE,)), bytes((ESCAPE, ESCAPE)), 1)
         return data[:-1] + rng.bytes(int(rng.integers(1, 9))) + data[-1:]
 
+    def _hello(self) -> bytes:
+        return encode(Operation.HELLO, int(self.rng.integers(256)), int(self.rng.integers(1 << 32)))
+
     def _piece(self) -> bytes:
         kind = self.rng.random()
-        if self.reference._last is None and kind < 0.5:
-            self.last = encode(Operation.HELLO, int(self.rng.integers(256)), int(self.rng.integers(1 << 32)))
+        if not self.reference.known and kind < 0.5:
+            self.last = self._hello()
             return self.last
         if kind < 0.1 and self.last:
             return self.last  # once more
@@ -167,6 +183,7 @@ class Fuzzer:
         device, reference = self.device, self.reference
         found = await self._until_quiet(CYCLES_OF_ACCESS * (device.words + 2 * device.log_bytes) + 4000, len(wanted))
         assert found == wanted, what
+        self._take_those_behind(what)
         assert device.accesses == self.accesses, what
         held = b"" if device._line is None else device._line.to_bytes(device.line_bits // 8, "little")
         reference.log[:] = device.lines + held
@@ -177,6 +194,16 @@ class Fuzzer:
         device.accesses.clear()
         self.accesses.clear()
         assert device._decoder.damaged == 0
+
+    def _take_those_behind(self, what: str) -> None:
+        """What was asked behind an access with err before the board saw that: some of the first, none that it knew better than."""
+        possible, self.reference.behind_err = self.reference.behind_err, []
+        first = len(self.accesses)
+        for wanted in possible[:ASKED_BEHIND]:
+            if wanted[1] < REFUSED and len(self.device.accesses) > first:
+                assert self.device.accesses[first] == wanted, what
+                first += 1
+                (self._write if wanted[0] else self._read)(*wanted[1:2 + wanted[0]])
 
     async def round(self) -> None:
         device, reference, rng = self.device, self.reference, self.rng
@@ -204,5 +231,5 @@ async def as_the_reference(dut: Any) -> None:
     answered = 0
     for _ in range(parameters["rounds"]):
         await fuzzer.round()
-        answered += fuzzer.reference._last is not None
+        answered += fuzzer.reference.known
     assert answered > parameters["rounds"] // 3

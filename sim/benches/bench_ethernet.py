@@ -90,7 +90,7 @@ async def questions_and_answers(dut: Any) -> None:
     ping = Ether(src=MAC, dst=wires.board_mac) / IP(src=IP_ADDRESS, dst=BOARD.ip) / ICMP(id=3, seq=9) / Raw(b"x" * 40)
     echo = await wires.ask(ping)
     assert (echo[ICMP].type, echo[ICMP].id, echo[ICMP].seq, bytes(echo[ICMP].payload)[:40]) == (0, 3, 9, b"x" * 40)
-    hello = _frame(await wires.ask(wires.udp(datagram(Operation.HELLO, 7, 0x1234))))
+    hello = _frame(await wires.ask(wires.udp(datagram(Operation.HELLO, 7, 0x1234, status=LINK_VERSION))))
     assert (hello.operation, hello.number, hello.value) == (Operation.HELLO | RESPONSE, 7, 0x1234)
     assert hello.words[0] == LINK_VERSION
     # A register, from another port: the answer goes there; it is 16 bytes, whose packet lacks two of the least length.
@@ -105,7 +105,7 @@ async def what_is_not_for_it(dut: Any) -> None:
     """Damaged, another's address or port: nothing is answered, and the next datagram is."""
     wires = Wires(dut)
     await wires.start()
-    hello = datagram(Operation.HELLO, 7, 0x1234)
+    hello = datagram(Operation.HELLO, 7, 0x1234, status=LINK_VERSION)
     damaged = GmiiFrame.from_payload(bytes(wires.udp(hello)).ljust(LEAST, b"\0"))
     damaged.data[60] ^= 4
     wires.phy.rx.send_nowait(damaged)

@@ -35,17 +35,29 @@ class Memory:
                 "mrp_count": int(pick(c.count_max + 1)), "lrp_label": int(pick(c.max_labels)),
                 "lrp_count": int(pick(c.count_max + 1))}
 
+    def row(self, addresses: list[int], bank: int, at: int) -> list[dict[str, int]]:
+        """Labels for several banks, now and then where none of these is read."""
+        many = self.config.lmem_row_entries
+        if many == 1 or bank % many or at in addresses[bank:bank + many] or self.rng.random() < 0.5:
+            return []
+        return [{**self.entry(), "mrp_count": 0, "lrp_label": 0, "lrp_count": 0} for _ in range(many)]
+
     async def step(self, addresses: list[int], write: tuple[int, int] | None) -> None:
         """A read of every bank and perhaps a write, (bank, address), of another entry."""
         bank, at = write or (int(self.rng.integers(self.banks)), int(self.rng.choice(self.sites)))
         entry = self.entry()
-        await self.bench.cycle(addresses=addresses, write=int(write is not None), write_bank=bank, write_address=at,
-                               write_data=entry)
+        row = self.row(addresses, bank, at) if write else []
+        many = self.config.lmem_row_entries
+        beside = [{"label": held["mrp_label"], "exists": held["exists"], "clamped": held["clamped"]}
+                  for held in row or [self.entry() for _ in range(many)]]
+        ports: dict[str, Any] = {"write_row": int(bool(row)), "row": beside} if many > 1 else {}
+        await self.bench.cycle(addresses=addresses, write=int(write is not None and not row), write_bank=bank, write_address=at,
+                               write_data=entry, **ports)
         if all(address in self.held[i] for i, address in enumerate(addresses)):
             self.bench.expect("entries", [self.held[i][address] for i, address in enumerate(addresses)],
                               after=self.config.latency.lmem_read)
-        if write:
-            self.held[bank][at] = entry
+        for place, held in enumerate(row or [entry] * (write is not None)):
+            self.held[bank + place][at] = held
 
 
 @cocotb.test()

@@ -29,26 +29,32 @@ class Banks:
         await self.bench.start()
         for i in self.rng.permutation(self.lanes * self.depth):
             bank, address = divmod(int(i), self.depth)
-            await self.bench.cycle(bus_select=1, bus_bank=bank, bus_address=address, write=1,
-                                   bus_data=self.held[bank][address])
+            await self.bench.cycle(bus_select=1, bus_bank=bank, bus_address=address, write=1, bus_row=0,
+                                   bus_data=self.row(self.held[bank][address]))
+
+    def row(self, first: dict[str, int]) -> list[dict[str, int]]:
+        """A word for the bank that is addressed, and for those that follow it."""
+        return [first, *(self.word() for _ in range(self.config.s2_row_words - 1))]
 
     async def group(self, first: int, second: int, rotate: int) -> None:
         """Read a group. Lane s has bank (rotate + s) mod S; banks from `rotate` on read `first`."""
         await self.bench.cycle(first=first, second=second, rotate=rotate, bus_select=0, write=0,
                                bus_bank=int(self.rng.integers(self.lanes)), bus_address=int(self.rng.integers(self.depth)),
-                               bus_data=self.word())
+                               bus_data=self.row(self.word()))
         banks = [(rotate + lane) % self.lanes for lane in range(self.lanes)]
         self.bench.expect("words", [self.held[b][first if b >= rotate else second] for b in banks],
                           after=self.config.latency.s2_read + self.config.latency.s2_lanes)
 
     async def access(self, bank: int, address: int, write: bool) -> None:
         """One access over the bus, the group's addresses being anything."""
-        word = self.word()
-        await self.bench.cycle(bus_select=1, bus_bank=bank, bus_address=address, write=int(write), bus_data=word,
-                               first=int(self.rng.integers(self.depth)), second=int(self.rng.integers(self.depth)),
+        row = self.row(self.word())
+        several = bool(write and bank % len(row) == 0 and self.rng.random() < 0.5)
+        await self.bench.cycle(bus_select=1, bus_bank=bank, bus_address=address, write=int(write), bus_row=int(several),
+                               bus_data=row, first=int(self.rng.integers(self.depth)), second=int(self.rng.integers(self.depth)),
                                rotate=int(self.rng.integers(self.lanes)))
         if write:
-            self.held[bank][address] = word
+            for place, word in enumerate(row[:self.lanes - bank] if several else row[:1]):
+                self.held[bank + place][address] = word
         else:
             self.bench.expect("bus_word", self.held[bank][address], after=self.config.latency.s2_read)
 

@@ -33,6 +33,9 @@ def zero(shape: Any) -> Any:
     return unpack(shape, 0)
 
 
+ROWS = (Region.S2_ROW, Region.LMEM_ROW, Region.SITE)  # which are only written, into memories of other regions
+
+
 class Memories:
     """A tile's memories as the bus sees them."""
 
@@ -45,9 +48,10 @@ class Memories:
                                     c.max_labels - 1 | count]}
         self.words: dict[tuple[Region, int], int] = {}
         absent = {r for r, bits in ((Region.EDGES, c.edge_bits), (Region.PAIRWISE, c.pairwise_bits),
-                                   (Region.LABELS, c.subset_slots)) if not bits}
+                                   (Region.LABELS, c.subset_slots), (Region.S2_ROW, c.s2_row_words - 1),
+                                   (Region.LMEM_ROW, c.lmem_row_entries - 1), (Region.SITE, c.s1_has_edges)) if not bits}
         self.regions = [r for r in Region if r not in absent]
-        self.kept = [r for r in self.regions if r not in (Region.RANDOM, Region.VECTORS, Region.PAIRWISE)]
+        self.kept = [r for r in self.regions if r not in (Region.RANDOM, Region.VECTORS, Region.PAIRWISE, *ROWS)]
         self.masks[Region.EDGES] = [(1 << len(ops.KINDS) * c.edge_bits) - 1] * 2
         self.held = 0
         self.random = [[0] * 4 for _ in range(c.tile_generators)]
@@ -61,6 +65,10 @@ class Memories:
             return first if word is None else 0
         if region in (Region.VECTORS, Region.PAIRWISE):
             return 0
+        if region in ROWS:
+            if word is not None:
+                self._write_row(region, offset, word)
+            return self._entry(offset) if word is None and region is Region.LMEM_ROW and self.config.lmem_row_reads else 0
         if word is None:
             return self.words.get((region, offset), 0)
         word &= self.masks[region][offset & 1]
@@ -72,10 +80,48 @@ class Memories:
             self.words[region, offset], self.words[region, offset + 1], self.held = word, self.held, 0
         return 0
 
-    def offsets(self, region: Region) -> list[int]:
-        """All words of a memory."""
+    def _write_row(self, region: Region, offset: int, word: int) -> None:
+        """Words of several memories or banks."""
         c = self.config
-        if region in (Region.S1, Region.EDGES):
+        if region is Region.SITE:
+            self.words[Region.S1, offset] = word & self.masks[Region.S1][0]
+            self.words[Region.EDGES, offset] = word >> c.datum_bits + 1 & self.masks[Region.EDGES][0]
+            return
+        if region is Region.S2_ROW:
+            bank, address = divmod(offset, 1 << c.s2_address_bits)
+            for place in range(min(c.s2_row_words, c.s2_banks - bank)):
+                part = word >> place * (c.datum_bits + 1) & self.masks[Region.S2][0]
+                self.words[Region.S2, (bank + place << c.s2_address_bits) + address] = part
+            return
+        bank, address = divmod(offset >> 1, 1 << c.lmem_address_bits)
+        for place in range(c.lmem_row_entries):
+            part = word >> place * c.lmem_row_bits
+            at = (bank + place << c.lmem_address_bits) + address << 1
+            self.words[Region.LMEM, at + 1] = 0
+            self.words[Region.LMEM, at] = (part & c.max_labels - 1 | (part >> c.label_bits & 1) << LmemWord.EXISTS
+                                           | (part >> c.label_bits + 1 & 1) << LmemWord.CLAMPED)
+
+    def _entry(self, offset: int) -> int:
+        """An entry of LMem in a word: label, exists, clamped, count, the label before and its count."""
+        c, (first, second) = self.config, (self.words.get((Region.LMEM, offset | word), 0) for word in (0, 1))
+        labels = c.max_labels - 1
+        parts = ((first & labels, c.label_bits), (first >> LmemWord.EXISTS & 3, 2), (first >> LmemWord.COUNT, c.counter_bits),
+                 (second & labels, c.label_bits), (second >> LmemWord.COUNT, c.counter_bits))
+        found, low = 0, 0
+        for value, bits in parts:
+            found, low = found | value << low, low + bits
+        return found
+
+    def offsets(self, region: Region) -> list[int]:
+        """All words of a memory, or those of its rows."""
+        c = self.config
+        if region is Region.S2_ROW:
+            return [(bank << c.s2_address_bits) + a
+                    for bank in range(0, c.s2_banks, c.s2_row_words) for a in range(c.s2_bank_depth)]
+        if region is Region.LMEM_ROW:
+            return [((bank << c.lmem_address_bits) + a) << 1 for bank in range(0, c.lmem_banks, c.lmem_row_entries)
+                    for a in range(c.lmem_rows)]
+        if region in (Region.S1, Region.EDGES, Region.SITE):
             return list(range(c.site_rows))
         if region is Region.S2:
             return [(bank << c.s2_address_bits) + a for bank in range(c.s2_banks) for a in range(c.s2_bank_depth)]
@@ -262,10 +308,11 @@ async def compare(tile: Tile, placement: Placement) -> None:
         machine.sweep()
     assert tile.log[-1][2] == 0, "the end marker comes last"
     assert sorted(tile.log[:-1]) == sorted(tuple(map(int, m)) for m in machine.messages)
-    offsets = tile.memories.offsets(Region.LMEM)
+    region = Region.LMEM_ROW if c.lmem_row_reads else Region.LMEM
+    offsets = [offset for offset in tile.memories.offsets(Region.LMEM) if region is Region.LMEM or not offset & 1]
     words = {}
     for offset in offsets:
-        bus = {**tile.down["bus"], "strobe": 1, "region": int(Region.LMEM), "offset": offset}
+        bus = {**tile.down["bus"], "strobe": 1, "region": int(region), "offset": offset}
         await tile.cycle({**tile.down, "bus": bus})
         for _ in range(tile.read_latency):
             await tile.cycle(tile.down)

@@ -18,6 +18,7 @@ from mrfhw.machine.registers import (
     TILE_BASE_TABLE,
     Region,
 )
+from mrfhw.machine.words import LmemWord
 from mrfhw.placement.placement import Placement
 
 __all__ = ["Load", "Recorder", "placements_from_text", "placements_to_text"]
@@ -71,7 +72,24 @@ class Load:
 
     def memory(self, number: int, region: Region) -> dict[int, int]:
         """A tile's memory after the load: word by offset."""
-        return {offset: word for where, offset, word in self.tile(number) if where is region}
+        return {offset: word for written in self.tile(number) for where, offset, word in self._plain(*written) if where is region}
+
+    def _plain(self, region: Region, offset: int, word: int) -> list[tuple[Region, int, int]]:
+        """A write as those of a word of one memory each."""
+        c = self.map.config
+        datum = c.datum_bits + 1
+        if region is Region.SITE:
+            return [(Region.S1, offset, word & (1 << datum) - 1), (Region.EDGES, offset, word >> datum)]
+        if region is Region.S2_ROW:
+            places = range(min(c.s2_row_words, c.s2_banks - (offset >> c.s2_address_bits)))
+            return [(Region.S2, offset + (place << c.s2_address_bits), word >> place * datum & (1 << datum) - 1)
+                    for place in places]
+        if region is Region.LMEM_ROW:
+            entries = [word >> place * c.lmem_row_bits for place in range(c.lmem_row_entries)]
+            return [(Region.LMEM, offset + (place << c.lmem_address_bits + 1),
+                     entry & c.max_labels - 1 | (entry >> c.label_bits & 3) << LmemWord.EXISTS)
+                    for place, entry in enumerate(entries)]
+        return [(region, offset, word)]
 
 
 def placements_to_text(placements: Sequence[Placement]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ __all__ = ["BridgedChip", "Wishbone"]
 
 
 class Wishbone:
-    """Classic cycles on the ports `bus_*` of a bench, one access after the other.
+    """Pipelined cycles on the ports `bus_*` of a bench, one access after the other or many at once.
 
     idle: cycles to wait before each access.
     """
@@ -28,20 +28,37 @@ class Wishbone:
         bench = self.bench
         for _ in range(self.idle()):
             await bench.cycle()
-        drive: dict[str, Any] = {"bus_cyc": 1, "bus_stb": 1, "bus_we": int(write), "bus_adr": address, "bus_dat_w": data}
+        for cycles, (ok, word) in await self._answers([(write, address, data)], limit):
+            return ok, word, cycles
+        raise AssertionError(f"no answer at {address:#x} in {limit} cycles")
+
+    async def stream(self, accesses: Sequence[tuple[bool, int, int]], limit: int = 200) -> list[tuple[bool, int]]:
+        """(acknowledged, data) of each (write, address, data), asked as soon as the slave takes them."""
+        answers = [answer for _, answer in await self._answers(accesses, limit + len(accesses))]
+        assert len(answers) == len(accesses), f"{len(answers)} answers of {len(accesses)} in {limit + len(accesses)} cycles"
+        return answers
+
+    async def _answers(self, accesses: Sequence[tuple[bool, int, int]], limit: int) -> list[tuple[int, tuple[bool, int]]]:
+        """The cycles until each answer, from the first request on, and what it was."""
+        bench, asked, found = self.bench, 0, list[tuple[int, tuple[bool, int]]]()
         for cycles in range(limit):
+            drive: dict[str, Any] = {"bus_cyc": 1, "bus_stb": int(asked < len(accesses))}
+            if asked < len(accesses):
+                write, address, data = accesses[asked]
+                drive |= {"bus_we": int(write), "bus_adr": address, "bus_dat_w": data}
             await bench.cycle(**drive)
-            drive = {}
+            asked += drive["bus_stb"] and not bench.read("bus_stall")
             ack, err = bench.read("bus_ack"), bench.read("bus_err")
             assert not (ack and err), "ack and err at once"
             if ack or err:
-                word = bench.read("bus_dat_r")
-                # The slave is done with the request at the end of this cycle.
-                await bench.cycle(bus_cyc=0, bus_stb=0)
-                assert not bench.read("bus_ack"), "a second ack"
-                assert not bench.read("bus_err"), "a second err"
-                return bool(ack), word, cycles
-        raise AssertionError(f"no answer at {address:#x} in {limit} cycles")
+                found.append((cycles, (bool(ack), bench.read("bus_dat_r"))))
+                assert len(found) <= asked, "an answer without a request"
+            if len(found) == len(accesses):
+                break
+        await bench.cycle(bus_cyc=0, bus_stb=0)
+        assert not bench.read("bus_ack"), "an ack more"
+        assert not bench.read("bus_err"), "an err more"
+        return found
 
     async def write(self, address: int, data: int) -> None:
         assert (await self.access(True, address, data))[0], f"write to {address:#x} refused"
@@ -59,15 +76,14 @@ class BridgedChip(BlockingChip):
         self.bus = bus
 
     async def _write(self, addresses: np.ndarray, data: np.ndarray) -> None:
-        for address, word in zip(map(int, addresses), map(int, data), strict=True):
-            if not (await self.bus.access(True, address, word))[0]:
-                raise ChipError(f"write to {address:#x} refused")
+        await self._all([(True, int(address), int(word)) for address, word in zip(addresses, data, strict=True)])
 
     async def _read(self, addresses: np.ndarray) -> np.ndarray:
-        words = []
-        for address in map(int, addresses):
-            ok, word, _ = await self.bus.access(False, address)
+        return np.array(await self._all([(False, int(address), 0) for address in addresses]), np.uint32)
+
+    async def _all(self, accesses: list[tuple[bool, int, int]]) -> list[int]:
+        answers = await self.bus.stream(accesses)
+        for (write, address, _), (ok, _) in zip(accesses, answers, strict=True):
             if not ok:
-                raise ChipError(f"read from {address:#x} refused")
-            words.append(word)
-        return np.array(words, np.uint32)
+                raise ChipError(f"{'write to' if write else 'read from'} {address:#x} refused")
+        return [word for _, word in answers]

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrfhw.backends.backend import Pauses, Progress
+from mrfhw.backends.backend import Pauses, Progress, Steps
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import first_difference
 from mrfhw.generation.verilog import TOP
@@ -46,9 +46,9 @@ class _FollowedSession(ChipBackend):
         super().__init__(chip)
         self._cells, self._path, self._after = chip, path, after
 
-    def run_out(self, before: int, progress: Progress | None, pauses: Pauses | None) -> tuple[bytes, int | None]:
+    def run_out(self, before: int, progress: Progress | None, pauses: Pauses | None) -> Steps[tuple[bytes, int | None]]:
         with self._cells.following(self._path, self._after, CYCLES):
-            return super().run_out(before, progress, pauses)
+            return (yield from super().run_out(before, progress, pauses))
 
 
 def count_activity(netlist: Netlist, problem: Problem, run: Run) -> Activity:

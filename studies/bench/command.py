@@ -12,7 +12,8 @@ from tqdm import tqdm
 
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand
-from mrfhw.cost.rates import RUN_SWEEPS
+from mrfhw.cost.picture import PICTURE
+from mrfhw.cost.seconds import RUN_SWEEPS
 from mrfhw.fpga.report import kept_records, markdown
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import staged
@@ -31,6 +32,7 @@ COLUMNS = {
     "replaced": "those that a machine of all labels would need for as many visits to sites, where a machine evaluates subsets",
     "logged": "the same with the histogram's log over the machine's own link",
     "read_out": f"the same of a run of {RUN_SWEEPS} sweeps for the mean, which is read over that link",
+    "picture_s": f"seconds of {PICTURE} at the machine's own clock, transfers over its link included; none where it does not fit",
     "per_logic": "labels/s for each logic cell",
     "logic": "which cells", "per_multiplier": "labels/s for each multiplier", "per_watt": "labels/s for a watt, where a model of "
     "power gives it", "binds": "what sets the rate", "status": "how it is known"}
@@ -46,11 +48,12 @@ def _scaled(value: float | None) -> str:
 def _line(row: Row) -> tuple[str, ...]:
     logic = f"{_scaled(row.per_logic)} ({row.logic[0]})" if row.logic else "-"
     rates = map(_scaled, (row.labels_per_s, row.replaced, row.logged, row.read_out))
-    return (row.name, *rates, logic, _scaled(row.per_multiplier), _scaled(row.per_watt), row.binds, row.status)
+    picture = "-" if row.picture_s is None else f"{row.picture_s:.3g}"
+    return (row.name, *rates, picture, logic, _scaled(row.per_multiplier), _scaled(row.per_watt), row.binds, row.status)
 
 
-_HEAD = ("sampler", "labels/s", "in place of", "with its log", "for the mean", "a logic cell", "a multiplier", "a watt",
-         "what binds", "how it is known")
+_HEAD = ("sampler", "labels/s", "in place of", "with its log", "for the mean", "picture s", "a logic cell", "a multiplier",
+         "a watt", "what binds", "how it is known")
 
 
 def _values(row: Row) -> dict[str, Any]:

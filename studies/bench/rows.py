@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mrfhw.cost.rates import read_out
+from mrfhw.cost.seconds import read_out
 from mrfhw.fpga.boards import BOARDS
-from mrfhw.fpga.report import PUBLISHED, cell_of
+from mrfhw.fpga.report import PUBLISHED, cell_of, link_of, picture_of
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from studies.asic.report import kept, name_of
@@ -26,7 +26,8 @@ class Row:
     labels_per_s: label evaluations a second, of a log that costs nothing. replaced: those that a machine without subsets would need
     to visit as many sites, where a visit evaluates a subset of the labels. logged: the same with every counted label in a histogram
     that reaches the host, None where that is not known or there is none. read_out: of a run without a log, whose estimate is the
-    mean, `mrfhw.cost.rates.read_out`. log_bytes: of the log for each label evaluation.
+    mean, `mrfhw.cost.seconds.read_out`. picture_s: seconds of a whole picture at the clock that the machine has, transfers included
+    (`mrfhw.cost.picture`), None where it does not fit or its link is not known. log_bytes: of the log for each label evaluation.
     logic: which cells, and how many. multipliers: how many. joules: for a label evaluation, by a model of power. binds: what sets
     the rate.
     status: simulated, placed and routed, run on a board, measured here.
@@ -39,6 +40,7 @@ class Row:
     replaced: float | None = None
     logged: float | None = None
     read_out: float | None = None
+    picture_s: float | None = None
     log_bytes: float | None = None
     logic: tuple[str, int] | None = None
     multipliers: int | None = None
@@ -69,14 +71,16 @@ def built(record: dict[str, Any]) -> Row:
     """A build's record, this project's own or one of `PUBLISHED`."""
     log, logic, multipliers = record.get("log"), cell_of(record, "logic"), cell_of(record, "dsp")
     rate, replaced = record["labels_per_s"], record.get("labels_per_s_of_all_slots")
-    visited = record["labels"] * rate / replaced if replaced else record["labels"]
+    picture, link = picture_of(record), link_of(record)
     return Row(
         name=_name(record), labels_per_s=rate, replaced=replaced, status=record["status"],
         binds=f"lanes x {record['machine_fmax_hz'] / 1e6:.1f} MHz" + (", with the log its link" if log and log["binds"] == "link"
                                                                       else ""),
         logged=log["labels_per_s"] if log else None,
-        read_out=read_out(rate, record["sites"], visited, log["link_bytes_per_s"])
-        if log and log.get("link_bytes_per_s") else None, log_bytes=log["bytes_per_label_evaluation"] if log else None,
+        read_out=None if link is None or "config" not in record else
+        read_out(Config.from_dict(record["config"]), link, record["machine_fmax_hz"], record.get("link_clock_hz")),
+        log_bytes=log["bytes_per_label_evaluation"] if log else None,
+        picture_s=None if isinstance(picture, str) else picture.seconds,
         logic=logic, multipliers=multipliers[1] if multipliers else None)
 
 

@@ -96,13 +96,12 @@ def test_all_channels_are_cleaned(answer):
     0.80 and 0.74 when measured: colours of this picture change more than those of photographs."""
     for channel in range(3):
         assert psnr(answer.image[..., channel], CLEAN[..., channel]) > psnr(NOISY[..., channel], CLEAN[..., channel]) + 4
-    assert answer.metrics["psnr"] == pytest.approx(psnr(answer.mean, CLEAN))
-    assert answer.metrics["psnr"] == answer.metrics["psnr_mean"]
+    assert answer.metrics["psnr_mean"] == pytest.approx(psnr(answer.mean, CLEAN))
+    assert answer.metrics["psnr"] == pytest.approx(psnr(answer.image, CLEAN), abs=0.05)  # the picture is rounded
     assert answer.metrics["psnr_input"] == pytest.approx(psnr(NOISY, CLEAN))
     inside = (answer.interval[..., 0] <= CLEAN) & (answer.interval[..., 1] >= CLEAN)
     assert answer.report["calibration"]["coverage"] == pytest.approx(inside.mean((0, 1)).tolist())
     assert all(0.7 < share < 0.99 for share in inside.mean((0, 1)))
-    assert np.array_equal(answer.image, np.rint(answer.mean).astype(np.uint8))
     assert (answer.image.shape, answer.image.dtype) == (CLEAN.shape, np.uint8)
     assert answer.mean.shape == answer.std.shape == answer.entropy.shape == answer.labels.shape == (ROWS, COLS, 3)
     assert answer.interval.shape == (ROWS, COLS, 3, 2)

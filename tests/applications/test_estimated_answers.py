@@ -38,7 +38,7 @@ def refuses(answer: mrfhw.Answer, *names: str) -> None:
 
 @MEAN_DISPARITIES_GREYS
 def test_the_mean_of_a_denoised_picture_is_that_of_its_histogram():
-    mode, mean, last = (mrfhw.denoise(NOISY.noisy, sweeps=20, seed=2, truth=NOISY.clean, estimate=estimate)
+    mode, mean, last = (mrfhw.denoise(NOISY.noisy, sweeps=20, seed=2, truth=NOISY.clean, estimate=estimate, alone=True)
                         for estimate in ("mode", "mean", "last"))
     np.testing.assert_allclose(mean.mean, mode.mean, atol=1e-9)
     other = mean.image != mode.image  # of a half that is rounded
@@ -57,7 +57,7 @@ def test_the_mean_of_a_denoised_picture_is_that_of_its_histogram():
 
 @MEAN_DISPARITIES_GREYS
 def test_stereo_has_disparities_between_pixels():
-    mode, mean, last = (stereo(estimate, one_way=True) for estimate in ("mode", "mean", "last"))
+    mode, mean, last = (stereo(estimate, one_way=True, alone=True) for estimate in ("mode", "mean", "last"))
     labels = mean.sums[..., 0] / mean.sums[..., 1]
     np.testing.assert_allclose(mean.disparity, labels, atol=1e-5)
     np.testing.assert_allclose(mean.mean, mode.mean, atol=1e-9)

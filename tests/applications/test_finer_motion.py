@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mrfhw
-from mrfhw.applications.motion.finer import DEVIATIONS, FARTHEST, MEDIAN, OF_MOTION, PRECISION, REACH, SAME, FinerMotion, around
+from mrfhw.applications.motion.finer import DEVIATIONS, FARTHEST, MEDIAN, OF_MOTION, SAME, FinerMotion, around
+from mrfhw.applications.slopes import PRECISION, REACH
 from mrfhw.scenes import motion_scene
 from support.data import data_directory
 

@@ -72,8 +72,8 @@ def a_job(verb, *options):
 ONE_ANSWER = pytest.mark.claim("applications",
     "files, pictures, measures and Python have one answer, which was chosen by its errors on scenes that can be named")
 # What pictures and files hold, where it is another than the estimate.
-BETWEEN = {"stereo": "the most frequent value, to half a step", "motion": "the motion between pixels",
-           "denoise": "the posterior mean", "segment": None}
+BETWEEN = {"stereo": "the disparity between pixels, by what like colours share", "motion": "the motion between pixels",
+           "denoise": "the mean by what like patches have in common", "segment": None}
 
 
 @ONE_ANSWER

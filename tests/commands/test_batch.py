@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -135,6 +136,22 @@ def test_a_worker_that_dies_takes_its_task_alone(monkeypatch: pytest.MonkeyPatch
     assert isinstance(found[2], Died)
     assert "was ended by SIGKILL" in str(found[2])
     assert found[0] == found[1] != found[3]
+
+
+@pytest.mark.slow
+def test_a_worker_ends_in_the_middle_of_a_task_when_nobody_waits_for_it() -> None:
+    """As where who started it was killed."""
+    process = subprocess.Popen([sys.executable, "-c", "from mrfhw.system.workers import serve; serve()"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for seconds in (0.0, 600.0):
+        process.stdin.write(pickle.dumps((time.sleep, seconds)))
+        process.stdin.flush()
+    assert pickle.load(process.stdout) is None
+    process.stdin.close()
+    assert process.wait(60) == 0
+    process.stdout.close()
 
 
 @pytest.mark.parametrize(("text", "said"), [

@@ -30,6 +30,7 @@ from mrfhw.report.outputs import FILES
 from mrfhw.samplers import exact
 from mrfhw.scenes import stereo_scene, write_scene
 from mrfhw.twin import paired
+from support.boards import board
 
 EVERY_MISTAKE_LINE = pytest.mark.claim("command line", "every mistake is one line with exit code 2 and leaves nothing behind")
 
@@ -434,3 +435,19 @@ def test_the_report_has_the_command(pictures, tmp_path):
     for part in ("--mesh 2x3", "--anneal", "--min-disparity -1", f"-o '{out}'", f"--labels {LABELS}"):
         assert part.replace("-o ", "--output ") in page, part
     assert "--alpha" not in page.split("mrfhw run stereo", 1)[1].split("<", 1)[0]
+
+
+@pytest.mark.tools
+def test_verify_compares_a_board(pictures):
+    """A compiled board behind a socket, of a machine that the options state once more."""
+    machine = ("--mesh", "1x2", "--spus", 1, "--tile-rows", 32, "--tile-cols", 32)
+    given = arguments(pictures, "--sweeps", 3, "--burn-in", 1, "--data", "grey", "--one-way", *machine, command="verify", labels=4)
+    with board("tcp://127.0.0.1:0", *map(str, machine)) as found:
+        result = invoke(*given, "--backend", found.address)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"equal: the board at {found.address} and model have the same labels at 960 sites, ")
+    assert "log messages; the board took " in result.stdout
+    result = invoke(*given, "--backend", "cpu")
+    assert result.exit_code == 2
+    assert ("backend is 'cpu'; hardware that is compared with the model is rtl, or a board at an address: give one of them"
+            in result.output)

@@ -22,7 +22,7 @@ from mrfhw import generate
 from mrfhw.applications.stereo.field import stereo_problem
 from mrfhw.backends.plan import Plan
 from mrfhw.cli import MainGroup
-from mrfhw.commands import application, board, build, export, plan
+from mrfhw.commands import application, board, build, export, plan, size_queues, tune
 from mrfhw.field.problem import Run
 from mrfhw.generation.files import manifest
 from mrfhw.machine.config import Config
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.tools
 RANDOM_COMMAND_LINES = pytest.mark.claim(
     "command line", "random command lines end with an answer or one line, without a traceback and with nothing half-written")
 
-SECONDS = 30  # of a line; more is a hang
+SECONDS = 120  # of a line on a busy computer; more is a hang
 WORTH = 200_000  # label evaluations that are done in earnest, where asked for
 
 # What is not drawn, and why.
@@ -84,6 +84,11 @@ WORDS = {
     "kind": ["chip", "axi"], "application": ["stereo", "motion", "segment", "denoise", "video"],
     "what": [*reproduce.FIGURES, "all"],
     "assignments": ["label_bits=8", "lanes=2", "mesh=1x1", "spes=2", "label_bits=" + "9" * 5000, "=", "label_bit=8", "sampler=cdf"],
+    "size": ["16x32", "2x2", "0x0", "1x9", "9999999x9999999", "x", "16X16"],
+    "job_name": ["stereo", "motion", "denoise", "field.npz"],
+    "delay": ["1ms", "0s", "9us", "2s", "1e3ms", "9" * 400 + "ms"], "budget": ["0h", "1s", "2d", "1", "9" * 400 + "h"],
+    "fix": ["counter_bits=6", "mesh=1x2", "clock=24", "clock=inf", "words=7", "tile_rows=16", "sampler=cdf", "baud=0", "a=b", "="],
+    "estimate": ["mode", "mean", "last"], "store": ["here", "missing", "left.png"],
     "cooling": ["1", "1:0.9", "8,4,2/2", "1e999", ":", "8,4/99999999999999999999", "0", "4" + ",4" * 300],
     "scenes": ["teddy", "venus", "none"], "data": ["here", "missing", "left.png", "\0", ""],
 }
@@ -95,6 +100,8 @@ RIGHT = {
     ("generate",): ["--preset", "smallest"], ("export",): ["field.npz", "--machine", "machine.json", "-o", "new"],
     ("asic",): [], ("estimate",): ["--preset", "smallest"],
     ("report",): [],
+    ("size-queues",): ["--board", "icebreaker", "--sites", "16x32", "--labels", "8"],
+    ("tune",): ["--board", "icebreaker", "--sites", "16x32", "--labels", "8"],
     ("reproduce",): ["table-3.2", "--scene", "teddy"], ("scaling",): [], ("statistics",): ["--draws", "1"],
     **{(group, verb): [*given, *SHORT, *(("--clock", "50") if group == "plan" else ())]
        for group in ("plan", "run", "verify") for verb, given in (
@@ -201,6 +208,8 @@ def _stop_long_work(monkeypatch, earnest):
     monkeypatch.setattr(build.Flow, "files", stop)
     monkeypatch.setattr(generate, "generate", lambda config, top, driver: stop(top.ports(config), top.memory_port(config)))
     monkeypatch.setattr(export, "load_image", stop)
+    monkeypatch.setattr(size_queues.LinkQueues, "chosen", stop)
+    monkeypatch.setattr(tune.Tuner, "run", stop)
     monkeypatch.setattr(plan, "measured", stop)
     monkeypatch.setattr(statistics_table, "rows", stop)
     monkeypatch.setattr(bench, "measured", stop)

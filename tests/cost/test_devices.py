@@ -17,10 +17,11 @@ from mrfhw.cost.devices import DEVICES, FAMILIES, device_named, device_of
 from mrfhw.cost.logic import GROUPS, MODEL, logic_of
 from mrfhw.field.problem import ProblemError
 from mrfhw.fpga.boards import BOARDS
+from mrfhw.fpga.report import link_of
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf
-from studies.logic_fit import EXAMPLES, SAMPLES, fit
+from studies.logic_fit import EXAMPLES, fit, machines
 
 DOES_FIT_FPGA = pytest.mark.claim("boards",
     "what does not fit an FPGA by count is refused before anything is written; the estimate's errors are those of synthesized "
@@ -36,7 +37,7 @@ DEVICE_OF = {"ecp5": "LFE5U-85F", "ice40": "iCE40UP5K", "gowin": "GW2AR-18C", "x
 
 @DOES_FIT_FPGA
 def test_the_model_is_that_of_the_samples() -> None:
-    assert json.loads(MODEL.read_text()) == json.loads(json.dumps(fit(json.loads(SAMPLES.read_text()))))
+    assert json.loads(MODEL.read_text()) == json.loads(json.dumps(fit(machines())))
     groups = json.loads(MODEL.read_text())["groups"]
     expected = {name: list(of(EXAMPLES[name])) for name, of in GROUPS.items()}
     assert {name: group["features"] for name, group in groups.items()} == expected
@@ -45,12 +46,12 @@ def test_the_model_is_that_of_the_samples() -> None:
 @DOES_FIT_FPGA
 @pytest.mark.parametrize("family", DEVICE_OF)
 def test_blocks_are_near_to_those_of_synthesis(family: str) -> None:
-    own = [one for one in json.loads(SAMPLES.read_text()) if one["family"] == family]
-    found = [Cost.of(Config.from_dict(one["parameters"]), device=DEVICES[DEVICE_OF[family]]).needs for one in own]
+    own = [one for one in machines() if one.family == family]
+    found = [Cost.of(one.config, device=DEVICES[DEVICE_OF[family]]).needs for one in own]
     # Yosys has no true dual port of an M10K, and makes two of a table that two lanes read; narrow products it makes of logic there.
     limit = 5 if family == "cyclone5" else 3
     for kind in ("ram", "dsp"):
-        errors = [abs(getattr(need, kind) - one["cells"][kind]) for need, one in zip(found, own, strict=True)]
+        errors = [abs(getattr(need, kind) - one.cells[kind]) for need, one in zip(found, own, strict=True)]
         assert np.mean(errors) < limit, (kind, errors)
 
 
@@ -61,7 +62,7 @@ def test_kept_builds_fit_by_count(record: Path) -> None:
     config, device = Config.from_dict(held["config"]), device_of(held["device"])
     assert device is not None
     board = BOARDS[held["board"]]
-    cost = Cost.of(config, device=device, link=replace(board, log_bytes=held["log"].get("ring_bytes", board.log_bytes)).link())
+    cost = Cost.of(config, device=device, link=link_of(held))
     assert cost.too_much is None
     used = held["resources"]
     blocks = sum(cell["used"] for name, cell in used.items() if name in ("DP16KD", "ICESTORM_RAM", "BSRAM"))
@@ -121,7 +122,7 @@ def test_the_log_s_ring_is_counted() -> None:
     device = device_named(board.device)
     config = Config.preset("census", lanes=8, mesh_rows=12, mesh_cols=1, tile_rows=32)
     assert Cost.of(config, device=device, link=replace(board, log_bytes=1 << 14).link()).too_much is None
-    assert Cost.of(config, device=device, link=board.link()).too_much == "211 memory blocks, and LFE5UM5G-85F has 208"
+    assert Cost.of(config, device=device, link=board.link()).too_much == "215 memory blocks, and LFE5UM5G-85F has 208"
 
 
 def test_every_board_of_ours_fits_its_device() -> None:
@@ -151,7 +152,7 @@ def test_what_may_be_too_much_is_said(tmp_path: Path) -> None:
 @LOGIC_KEPT_BUILDS
 @pytest.mark.parametrize(("board", "words"), [
     (["icebreaker", "--mesh", "1x2"], r"about \d+ LUTs, and iCE40UP5K has 5280"),
-    (["ecpix5-85f", "--lanes", "8", "--mesh", "12x1", "--tile-rows", "32"], "211 memory blocks, and LFE5UM5G-85F has 208")])
+    (["ecpix5-85f", "--lanes", "8", "--mesh", "12x1", "--tile-rows", "32"], "215 memory blocks, and LFE5UM5G-85F has 208")])
 def test_what_is_too_much_is_refused_alike(board: list[str], words: str) -> None:
     said = CliRunner().invoke(main, ["estimate", "--board", *board]).stdout
     assert re.search(f"^it does not fit: {words}$", said, re.M), said
@@ -233,3 +234,15 @@ def test_the_largest_mesh_fits_by_count(name: str) -> None:
     cost = Cost.of(Config.preset(board.preset), device=device_named(board.device), link=board.link())
     assert cost.largest is not None
     assert replace(cost, config=Derived.of(cost.largest)).perhaps_too_much is None
+
+
+def test_seconds_of_a_run_on_a_board_go_with_the_delay() -> None:
+    """Each request is there and back."""
+    options = ["estimate", "--board", "icebreaker", "--labels", "8", "--sweeps", "200"]
+    near, far = (json.loads(CliRunner().invoke(main, [*options, *more, "--json"]).stdout)["run_s"]
+                 for more in ((), ("--delay", "4")))
+    assert far["seconds"] == pytest.approx(near["seconds"] + 0.008 * far["requests"], rel=0.1)
+    assert f"to the answer: {near['seconds']:.3g} s" in CliRunner().invoke(main, options).stdout
+    refused = CliRunner().invoke(main, [*options, "--delay", "1001"])
+    assert refused.exit_code == 2
+    assert "delay is 1001; a byte is 0 to 1000 ms under way: give a number between them" in refused.output

@@ -16,6 +16,10 @@ from click.testing import CliRunner
 
 from mrfhw.cli import main
 from mrfhw.cost.cost import Cost
+from mrfhw.cost.devices import DEVICES
+from mrfhw.cost.links import BoardLink
+from mrfhw.cost.picture import PictureTime
+from mrfhw.cost.rates import Workload
 from mrfhw.field.problem import Problem, Run
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.tile.subset_choice import SubsetChoice
@@ -51,6 +55,7 @@ MACHINES = {
     "one lane, subsets": Config(mesh_rows=1, mesh_cols=2, spus=1, subset_slots=5, tile_rows=8, tile_cols=8, lmem_banks=4),
     "subsets": Config(mesh_rows=1, mesh_cols=3, spus=1, lanes=4, subset_slots=3, tile_rows=8, tile_cols=8, lmem_banks=4),
     "cdf": Config(mesh_rows=1, mesh_cols=5, spus=4, tile_rows=8, tile_cols=16, lmem_banks=4, sampler="cdf", s2_words=97),
+    "clusters": Config(mesh_rows=1, mesh_cols=2, tile_rows=8, tile_cols=8, label_bits=4, clusters=4),
 }
 
 
@@ -69,10 +74,25 @@ def test_memories_are_those_of_the_circuit(name):
 @MEMORIES_PRODUCTS
 @pytest.mark.parametrize("name", MACHINES)
 def test_multipliers_are_those_of_the_circuit(name):
-    config = dataclasses.replace(MACHINES[name], mesh_rows=1, mesh_cols=1, spus=1)
+    config = dataclasses.replace(MACHINES[name], mesh_rows=1, mesh_cols=1, spus=1, clusters=1)
     units = [Spu(config), *([SubsetChoice(config)] if config.subset_slots else [])]
     found = sum(rtlil.convert(unit).count("cell $mul ") for unit in units)
     assert found == sum(of[0] for of in Cost.of(config).multipliers.values())
+
+
+def test_clusters_take_as_many_times_what_one_takes():
+    """Lanes x clock, logic and multipliers; a picture's two chains are sampled side by side."""
+    several = MACHINES["clusters"]
+    found, one = (Cost.of(config, device=DEVICES["LFE5U-85F"]) for config in (several, several.cluster))
+    assert found.multipliers == {use: (4 * count, a, b) for use, (count, a, b) in one.multipliers.items()}
+    assert found.needs.logic.cells["lut"] == pytest.approx(4 * one.needs.logic.cells["lut"], abs=4)
+    work, link = Workload(8, 16, 16, 0.9, 0.1, 16), BoardLink()
+    rates = [Cost.of(config, link=link, clock_hz=1e8, work=work).rate.labels_per_s for config in (several, several.cluster)]
+    assert rates[0] == 4 * rates[1]
+    large = Config.preset("census")
+    times = [PictureTime.of(config, 1e8, BoardLink(), None) for config in (large, large.changed(clusters=2))]
+    assert times[0].machine_s == 2 * times[1].machine_s
+    assert times[0].loading_s == times[1].loading_s
 
 
 def test_the_smallest_machine_takes_the_blocks_of_its_baseline():

@@ -19,6 +19,7 @@ from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.twin.machine import solve
+from support.pages import ROOT, blocks
 
 SYSTEM = Path(__file__).parents[1] / "support" / "litex_system.py"
 TOOLS = ("g++", "gcc", "make", "riscv64-unknown-elf-gcc", "verilator")
@@ -116,3 +117,37 @@ def test_the_example_on_a_processor(processor: str, bus: str, machine: str, tmp_
         same_bits(found, solve(config, Placement(config, problem, run), run))
         logs.append(found["lines"][1] * config.line_bits // 8)
     assert max(logs) > 16 * manifest["memory_port"]["block_bytes"], "the ring of the example did not wrap"
+
+
+@pytest.mark.claim("soc", "docs/integration.md's lines of Migen carry each access of a Wishbone classic master out once")
+def test_the_flip_flop_in_migen() -> None:
+    """Before a slave that takes requests and answers at random."""
+    migen = pytest.importorskip("migen")
+    wishbone = pytest.importorskip("litex.soc.interconnect.wishbone")
+    text, = (block.text for block in blocks(ROOT / "docs" / "integration.md") if "machine_stb.eq" in block.text)
+    module, bus, stb, stall = migen.Module(), wishbone.Interface(data_width=32, adr_width=8), migen.Signal(), migen.Signal()
+    exec(text, {"Signal": migen.Signal, "self": module, "bus": bus, "machine_stb": stb, "machine_stall": stall})
+    rng, asked, answers = np.random.default_rng(1), list[int](), list[int]()
+
+    def slave():
+        waits = 0
+        while True:
+            waits -= waits > 0
+            yield bus.ack.eq(waits == 1)
+            yield stall.eq(int(rng.random() < 0.5))
+            yield
+            if (yield bus.cyc) and (yield stb) and not (yield stall):
+                assert waits == 0
+                asked.append((yield bus.adr))
+                waits = int(rng.integers(2, 6))
+
+    def master():
+        for address in range(100):
+            yield from bus.read(address)
+            answers.append(address)
+            for _ in range(int(rng.integers(0, 3))):
+                yield
+        yield
+
+    migen.run_simulation(module, [migen.passive(slave)(), master()])
+    assert asked == answers == list(range(100))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -239,6 +240,9 @@ def test_equal_cells_of_tiles_become_one_where_the_link_s_clock_is_theirs(name, 
     (["--board", "tang-nano-9k", "--log-bytes", "65536"],
      "machine and link take 49 memory blocks, and GW1NR-9C has 26; no tile of these parameters fits: give fewer SPEs, smaller "
      "tiles or fewer --log-bytes, or --force to try"),
+    (["--board", "icebreaker", "--outstanding", "8"],
+     "outstanding is 8; icebreaker has one request outstanding with these memories: give 1, or 64 --words or more"),
+    (["--board", "ulx3s-85f", "--outstanding", "5"], "outstanding is 5; a board has 1 to 64 requests outstanding, a power of two"),
     (["--board", "ulx3s-85f", "--minutes", "0"], "minutes is 0; a seed has more than 0 to 10000"),
     (["--board", "ulx3s-85f", "--seeds", "0"], "seeds is 0; place and route is tried with 1 to 100"),
     (["--board", "ulx3s-85f", "--spus", "3"], "spus is 3"),
@@ -359,6 +363,15 @@ def test_the_bitstream_is_that_of_the_first_seed_that_meets_the_clock(options, t
     assert (tmp_path / "out" / "top.bin").read_text() == "2\n"
     assert "machine clock 13.0 MHz: from a.b to a.c, 80.0 ns, of which routing 0.0; 1 logic steps\n" in result.output
     assert f"machine clock with {len(tried)} seeds: lowest 11.0, median " in result.output
+
+
+def test_a_board_has_as_many_requests_at_once_as_its_memories_hold():
+    """Small memories leave one, with the circuit that it always had."""
+    board = BOARDS["ulx3s-85f"]
+    assert (board.at_once, replace(board, words=64).at_once, replace(board, words=32).at_once) == (32, 32, 1)
+    assert (replace(board, response_words=16).at_once, replace(board, short_elements=False).at_once) == (1, 1)
+    assert {name for name, one in BOARDS.items() if one.at_once > 1} == {"ulx3s-85f", "ulx3s-85f-usb", "ecpix5-85f"}
+    assert BOARDS["icebreaker"].link().outstanding == 1
 
 
 def test_boards_have_machines_of_their_own():

@@ -21,9 +21,10 @@ THROUGH_AXI_MASTERS = pytest.mark.claim("AxiTop",
 # (tiles, data_bits, memory_address_bits): lines of one beat and of two, addresses of one register and of two.
 PORTS = {"one-beat": (2, 64, 32), "two-beats": (1, 32, 40)}
 # With more than one tile, what tiles and their log have a part in; pauses of the ports are those of any machine.
-MESH = ("registers", "latency", "log_in_memory", "log_on_the_stream")
-ALONE = ("registers", "log_in_memory", "ring_that_wraps", "wrong_rings", "memory_that_refuses", "state_that_is_taken_up")
-LONG = ("latency", "log_on_the_stream", "random_idle_and_back_pressure", "runs_left_behind", "stop_and_resume", "stress")
+PORT = ("registers", "latency", "a_word_a_cycle", "page_and_machine_in_order")
+MESH = (*PORT, "log_in_memory", "log_on_the_stream")
+ALONE = (*PORT, "log_in_memory", "ring_that_wraps", "wrong_rings", "memory_that_refuses", "state_that_is_taken_up")
+LONG = ("log_on_the_stream", "random_idle_and_back_pressure", "runs_left_behind", "stop_and_resume", "stress")
 
 
 def machine(tiles: int = 1) -> Config:

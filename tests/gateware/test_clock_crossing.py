@@ -19,4 +19,4 @@ def test_clock_crossing(periods: tuple[int, int], line_bits: int) -> None:
     """Link and machine at periods in ps: near each other, the same, and either of them four to ten times as fast."""
     parameters = {"address_bits": 12, "line_bits": line_bits}
     run_bench(ClockCrossing(**parameters), "clock_crossing", "sim.benches.bench_clock_crossing",
-              {**parameters, "periods": periods, "seed": periods[0], "lines": 300, "accesses": 200})
+              {**parameters, "periods": periods, "seed": periods[0], "lines": 300, "accesses": 600})

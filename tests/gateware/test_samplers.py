@@ -23,6 +23,8 @@ pytestmark = [
 MACHINES = {
     "race": {"sampler": "race"},
     "race-4-lanes": {"lanes": 4, "label_bits": 4},
+    # Where noise is short, the highest score of a label is near that of a lane without one.
+    "race-4-lanes-cold": {"lanes": 4, "label_bits": 4, "energy_bits": 16, "temperature_bits": 12},
     "race-segments": {"sampler": Race(uniform_bits=14, segments=8), "label_bits": 4},
     "race-coarse": {"sampler": Race(uniform_bits=8, fraction_bits=4), "label_bits": 3, "energy_bits": 8, "temperature_bits": 12},
     "cdf-integer": {"sampler": Cdf(floor="integer")},

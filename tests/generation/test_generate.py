@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.cli import main
+from mrfhw.driver.register_map import port_table
 from mrfhw.gateware.common.leaves import port_name
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.gateware.soc.axi_top import AxiTop
@@ -25,7 +26,7 @@ from mrfhw.generation import verilog as verilog_module
 from mrfhw.generation.files import Top, generate, vlnv
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.generation.readable import modules_of
-from mrfhw.generation.verilog import AXI_TOP, LINT_EXPLAINED, TOP, verilog_text
+from mrfhw.generation.verilog import AXI_TOP, TOP, verilog_text
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -385,15 +386,13 @@ def need(tool: str) -> None:
 @pytest.mark.parametrize("options", [
     ("--data-bits", "31", "--distance", "hamming", "--energy-bits", "20"),  # energies that no sum of terms exceeds
     ("--spes", "4")])  # hubs of the log that are one deep
-def test_verilator_lint_as_the_core_calls_it(options: tuple[str, ...], tmp_path: Path):
-    """With the core's options alone, where each warning that they do not name is an error."""
+def test_verilator_lint_of_odd_machines(options: tuple[str, ...], tmp_path: Path):
+    """Without options, as the core calls it."""
     need("verilator")
     result = invoke("--preset", "smallest", *options, "-o", str(tmp_path))
     assert result.exit_code == 0, result.output
-    named = re.findall(r"mode: lint-only, verilator_options: \[(.*)\]", (tmp_path / "mrfhw_top.core").read_text())
-    assert len(named) == 1
-    done = subprocess.run(["verilator", "--lint-only", *named[0].split(", "), "mrfhw_top.v"], cwd=tmp_path, capture_output=True,
-                          text=True, check=False)
+    assert "verilator: {mode: lint-only}" in (tmp_path / "mrfhw_top.core").read_text()
+    done = subprocess.run(["verilator", "--lint-only", "mrfhw_top.v"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -402,12 +401,8 @@ def test_verilator_lint_as_the_core_calls_it(options: tuple[str, ...], tmp_path:
 @FILES_MACHINE_AXI
 def test_verilator_lint(verilog: Path):
     need("verilator")
-    done = subprocess.run(["verilator", "--lint-only", "-Wno-fatal", "--top-module", verilog.stem, str(verilog)],
-                          capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-500:]
-    # Later versions split WIDTH into WIDTHTRUNC and WIDTHEXPAND.
-    assert all(kind.startswith(LINT_EXPLAINED) for kind in re.findall(r"^%Warning-([A-Z]+)", done.stderr, re.M))
-    assert "%Error" not in done.stderr
+    done = subprocess.run(["verilator", "--lint-only", str(verilog)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.tools
@@ -470,6 +465,11 @@ def test_register_map_names_everything_once(verilog_16x2: Path):
     amap = AddressMap(Config())
     tiles = data["tiles"]
     assert tiles["address"] + 3 * tiles["tile_stride"] + 2 * tiles["region_stride"] + 7 == amap.tile(3, Region.LMEM, 7)
+
+
+def test_ports_of_the_page():
+    page = (ROOT / "docs" / "integration.md").read_text()
+    assert "\n".join(["", "", *port_table(Top().ports(Config())), ""]) in page
 
 
 @pytest.mark.slow

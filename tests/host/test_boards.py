@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,14 +169,14 @@ def test_diagnose_passes(tiny) -> None:
     (Region.RANDOM, {"generators", "random numbers"})])
 def test_diagnose_finds_a_fault(tiny, monkeypatch, region, parts) -> None:
     """A bit of one word of the last tile is read as 1."""
-    read, place = RemoteChip.read, AddressMap(TINY).tile(Derived.of(TINY).spes - 1, region)
+    read, place = RemoteChip._read, AddressMap(TINY).tile(Derived.of(TINY).spes - 1, region)
 
-    def stuck(chip: RemoteChip, addresses: np.ndarray) -> np.ndarray:
-        words = read(chip, addresses)
-        words[addresses == place] |= 2
+    def stuck(chip: RemoteChip, addresses: np.ndarray, *others: Any, **options: Any) -> np.ndarray:
+        words = read(chip, addresses, *others, **options)
+        words[addresses[:len(words)] == place] |= 2
         return words
 
-    monkeypatch.setattr(RemoteChip, "read", stuck)
+    monkeypatch.setattr(RemoteChip, "_read", stuck)
     checks = list(diagnosing.diagnose(tiny.address, TINY))
     assert {check.part for check in checks if not check.passed} == parts
 

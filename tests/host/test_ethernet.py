@@ -51,11 +51,15 @@ def test_runs_through_the_wires(config: Config, two_clocks: bool, log_bytes: int
 @pytest.mark.claim("Bridge",
     "late copies of requests and hellos do nothing; each access is carried out once under lost, doubled, late and damaged "
     "datagrams")
-def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest) -> None:
+@pytest.mark.claim("WindowBridge",
+    "many requests at once are each carried out once and in order, numbers wrapping, frames lost, repeated and damaged; a host "
+    "of an earlier version is served one at a time")
+@pytest.mark.parametrize("outstanding", [1, 16])
+def test_lost_doubled_late_and_damaged(request: pytest.FixtureRequest, outstanding: int) -> None:
     """Every result is the model's, whatever becomes of datagrams on their way."""
     runs, faults = request.config.getoption("--faults") // 16, Counter[str]()
     made = itertools.count()
-    wire = SimEthernetLink(TINY, log_bytes=512, rate=400_000)  # fewer cycles to wait for what is lost
+    wire = SimEthernetLink(TINY, log_bytes=512, rate=400_000, outstanding=outstanding)  # fewer cycles to wait for what is lost
 
     def faulty() -> FaultyDatagrams:
         link = FaultyDatagrams(wire, next(made), rate)

@@ -32,7 +32,7 @@ LONGEST = 4 * WAIT + 8  # seconds of a whole command, what is loaded and drawn i
 
 @pytest.fixture(scope="module")
 def remote() -> Iterator[Board]:
-    with board("tcp://127.0.0.1:0", *TINY_OPTIONS) as found:
+    with board("tcp://127.0.0.1:0", *TINY_OPTIONS, "--outstanding", "8") as found:
         yield found
 
 
@@ -97,7 +97,7 @@ def test_diagnose(remote, name) -> None:
 @pytest.mark.slow
 def test_diagnose_says_what_of_the_field_is_wrong(remote) -> None:
     """Where the board answers as it should, a wrong result is a part that fails."""
-    tampers = (reads(cycles_low=0), lmem(lambda words: words ^ np.uint32(1 << 16)),
+    tampers = (reads(cycles_low=0), lmem(lambda words: words ^ np.uint32(0x1000100)),
                log(each(lambda place, byte: byte ^ ONE_SITE(place))))
     for make, says in zip(tampers, ("the chip counts 0 cycles", "log and LMem have", "log and LMem have"), strict=True):
         with HostileBoard(remote.address, make()) as hostile:

@@ -38,15 +38,18 @@ class Held(FaultyLink):
         pass
 
 
-@pytest.fixture(scope="module")
-def sim() -> Iterator[SimLink]:
-    link = SimLink(TINY, rate=400_000)  # about a serial port at its usual speed, and fewer cycles to wait for what is lost
+@pytest.fixture(scope="module", params=[1, 8], ids=["one request", "eight requests"])
+def sim(request) -> Iterator[SimLink]:
+    # About a serial port at its usual speed, and fewer cycles to wait for what is lost.
+    link = SimLink(TINY, rate=400_000, outstanding=request.param)
     yield link
     link.close()
 
 
 # The same examples each time: of all there are some whose faults last longer than a request is waited for.
 @pytest.mark.claim("Bridge",
+    "the bus sees each access once and in order, the host all of the log, under lost, repeated, cut and changed bytes")
+@pytest.mark.claim("WindowBridge",
     "the bus sees each access once and in order, the host all of the log, under lost, repeated, cut and changed bytes")
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), rate=st.sampled_from((0.0, 1e-3, 3e-3, 1e-2)),
@@ -98,9 +101,11 @@ def test_runs_in_one_process(sim):
             assert_equals_model(session.solve(problem, run), TINY, problem, run)
 
 
-@pytest.fixture(scope="module", params=["pty", pytest.param("tcp://127.0.0.1:0", marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=[("pty", 8), *(pytest.param(one, marks=pytest.mark.long) for one in (
+    ("pty", 1), ("tcp://127.0.0.1:0", 8)))], ids=lambda one: f"{one[0][:3]} {one[1]}")
 def remote(request) -> Iterator[Board]:
-    with board(request.param, *TINY_OPTIONS) as found:
+    listen, outstanding = request.param
+    with board(listen, *TINY_OPTIONS, "--outstanding", str(outstanding)) as found:
         yield found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -43,9 +45,9 @@ def test_the_log_fills_the_wire(log_bytes, latency, share) -> None:
         begun = session._wait
         times = []
 
-        def timed(one) -> None:
+        def timed(one) -> Iterator[None]:
             times.append(link.clock())
-            begun(one)
+            yield from begun(one)
 
         session._wait = timed
         result = session.solve(problem, run)

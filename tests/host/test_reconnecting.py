@@ -26,7 +26,7 @@ LINK_BREAKS_MADE = pytest.mark.claim("link",
 
 @pytest.fixture(scope="module")
 def remote() -> Iterator[Board]:
-    with board("tcp://127.0.0.1:0", *TINY_OPTIONS) as found:
+    with board("tcp://127.0.0.1:0", *TINY_OPTIONS, "--outstanding", "8") as found:
         yield found
 
 

@@ -33,6 +33,7 @@ class Board:
     def send(self, data: bytes) -> None:
         for frame in self.decoder.feed(data):
             self.asked.append(frame)
+            assert len(self.asked) < 100_000, "asked for ever"
             self.waiting += self.spoil(self.answer(frame))
 
     def answer(self, frame: Frame) -> bytes:
@@ -41,9 +42,9 @@ class Board:
             return self.changed[name](frame)
         head = frame.operation | RESPONSE, frame.number
         if frame.operation == Operation.HELLO:
-            words = np.array([LINK_VERSION, 512, 512, LOG_BYTES, LINE_BYTES, 0, self.reached, 0], "<u4")
-            return encode(*head, frame.value, words.tobytes())
-        return encode(*head, self.reached if frame.operation == Operation.CREDIT else 0, b"")
+            words = np.array([LINK_VERSION, 128, 128, LOG_BYTES, LINE_BYTES, 0, self.reached, 0, 8, 512, 512], "<u4")
+            return encode(*head, frame.value, words.tobytes(), session=frame.session)
+        return encode(*head, self.reached if frame.operation == Operation.CREDIT else 0, b"", session=frame.session)
 
     def receive(self, seconds: float) -> bytes:
         self.now += min(STEP, seconds) if self.waiting else seconds
@@ -172,7 +173,7 @@ def test_no_board(spoil, answer) -> None:
     (Status.MALFORMED, Operation.READ, "the board at desk does not take a request of kind 3: build it again with this program")])
 def test_refusals(status, operation, answer) -> None:
     name = operation.name.lower()
-    board = Board(**{name: lambda frame: encode(frame.operation | RESPONSE, frame.number, 0, b"", status)})
+    board = Board(**{name: lambda frame: encode(frame.operation | RESPONSE, frame.number, 0, b"", status, frame.session)})
     requests = greeted(board)
     with pytest.raises(LinkError, match=f"^{answer}$"):
         requests.request(operation, 0, READ)
@@ -281,3 +282,52 @@ def test_log_that_is_lost_is_asked_for_again() -> None:
     board.now += 10
     assert not requests.listen(1)  # none is due
     assert not requests.credit_due
+
+
+def test_log_is_awaited_since_it_was_announced() -> None:
+    """However long there was none before, as while a problem was loaded."""
+    board = Board()
+    requests = greeted(board)
+    requests.begin_log(0)
+    assert requests.credit() == 0
+    board.now += 2 * requests.limits.progress
+    board.reached = 8
+    assert requests.credit() == 8
+
+
+def test_log_beyond_a_limit_that_was_taken_back_is_no_credit_for_ever() -> None:
+    """It was under way when fewer bytes were granted, because the link had lost some."""
+    board = Board()
+    requests = greeted(board)
+    requests.begin_log(0)
+    requests.credit()
+    lost = iter([b""])
+    board.spoil = lambda data: next(lost, data)
+    requests.request(Operation.READ, 0, READ)
+    board.reached = 2 * LOG_CHUNK
+    board.waiting = encode(Operation.LOG, 0, 500, bytes(8))
+    requests.listen(0.1)
+    requests.credit()
+    limit, flags = board.asked[-1].words
+    assert limit < LOG_CHUNK
+    assert flags == REWIND
+    board.waiting = encode(Operation.LOG, 0, 0, bytes(LOG_CHUNK))
+    assert requests.listen(0.1)
+    assert requests.credit_due
+    requests.credit()
+    assert LOG_CHUNK < board.asked[-1].words[0] <= LOG_CHUNK + LOG_BYTES
+    board.waiting = encode(Operation.LOG, 0, LOG_CHUNK, bytes(LOG_CHUNK))
+    assert requests.listen(0.1)
+    assert requests.credit_due
+
+
+@REQUEST_GIVEN_UP
+def test_silence_is_given_up_whatever_its_end_is_rounded_to() -> None:
+    """On a clock that stands still unless somebody waits."""
+    for place in range(200):
+        board = Board()
+        requests = greeted(board)
+        board.now, board.spoil = place / 7, lambda data: b""
+        with pytest.raises(LinkError, match="has not answered within 10 s"):
+            requests.request(Operation.READ, 0, READ)
+        assert len(board.asked) < 60

@@ -37,7 +37,7 @@ def test_mesh_shape(spes, shape):
     (dict(address_bits=10), ("address_bits is 10", "need 16")), (dict(tile_rows=1024, tile_cols=128), ("65536", "more SPEs")),
     (dict(line_bits=32, counter_bits=16), ("line_bits is 32", "38 bits", "wider line")),
     (dict(line_bits=95), ("line_bits is 95", "whole bytes", "give 96")),
-    (dict(mesh_rows=64, mesh_cols=64, tile_rows=256, tile_cols=256), ("34 bits", "limit is 30", "fewer SPEs")),
+    (dict(mesh_rows=64, mesh_cols=64, tile_rows=256, tile_cols=256), ("35 bits", "limit is 30", "fewer SPEs")),
     (dict(spus=True), ("spus is True", "1, 2, 4")), (dict(tile_rows=2.5), ("tile_rows is 2.5", "whole number")),
     (dict(hub_fan_in=3), ("hub_fan_in is 3", "2, 4, 8, 16")), (dict(sampler=3), ("sampler is 3", "cdf, race")),
     (dict(sampler={"name": "race", "floor": "integer"}), ("floor is not a parameter of the race", "uniform_bits, fraction_bits")),
@@ -97,6 +97,19 @@ def other_value(parameter, config):
         return next(choice for choice in parameter.choices if choice != value)
     return {"tile_rows": 68, "tile_cols": 68, "address_bits": 20, "s2_words": 8192,
             "line_bits": 256}.get(parameter.name, value - 1 if value else 1)
+
+
+@PRESETS_DERIVED
+def test_a_machine_of_one_cluster_is_described_as_before_there_were_several():
+    """Its digest, its manifest and the key of its circuit stay those that were kept."""
+    one, two = Derived(), Derived(clusters=2)
+    assert "clusters" not in one.to_dict()
+    assert two.to_dict() == one.to_dict() | {"clusters": 2}
+    assert (Config.from_dict(two.to_dict()), two.cluster) == (two, one)
+    assert Derived.preset("smallest").digest == "e422b0cc8b6d6606db042820d2c9f78ae8853e7ea4fe4ab1c1ea7234c292cb5f"
+    stages = dataclasses.replace(one.latency, tables=one.latency.tables + 1)
+    assert two.with_latency(stages).cluster.latency == stages
+    assert (two.size, two.size_in_words) == ("2of16x2", "2 clusters of 16 SPEs x 2 SPUs")
 
 
 @PRESETS_DERIVED
@@ -206,10 +219,12 @@ def test_points_of_the_space_are_machines_or_refused_in_one_line():
             options["line_levels"] = 0
         if rng.random() < 0.85:
             options["subset_slots"] = 0
+        if rng.random() < 0.6:
+            options["clusters"] = 1
         lines = broken(Config(), options)
         made += not lines
         refused |= {line.split(" is ")[0].split(" needs ")[0] for line in lines}
-    assert made > 400
+    assert made > 300
     assert refused == {"tile_rows", "tile_cols", "tile_rows x tile_cols", "address_bits", "line_bits", "the machine", "data_bits",
                        "data_bits_3", "data_bits + data_bits_2 + data_bits_3", "lanes", "subset_slots", "vector_bits", "doubletons",
                        "line_levels"}

@@ -40,20 +40,21 @@ def plan(*words: str) -> Result:
 @STAGES
 def test_a_board_that_helps_and_one_whose_link_is_slow() -> None:
     quick = {"sample": OnBoard(1.0, 0.5, 0.25, 0.1), "first": OnBoard(0.5, 0.25, 0.125, 0.05)}
-    graph = graph_of(PROFILE, {"near": quick, "far": {"sample": OnBoard(0.1, 60.0, 60.0, 0.1)}})
+    far = {"sample": OnBoard(0.1, 60.0, 60.0, 0.1), "first": OnBoard(0.1, 0.2, 0.2, 0.1)}
+    graph = graph_of(PROFILE, {"near": quick, "far": far})
     resources = Resources({PROCESSOR: 2, "near": 1, "far": 1}, {link_of("near"): 1, link_of("far"): 1})
     found = planned(graph, resources)
     assert found.best.where == dict.fromkeys(PROFILE.seconds, PROCESSOR) | {"first": "near", "sample": "near"}
     # Two processors share 2 s of stages, what packs fields twice, and the end of what comes first.
     assert found.best.bounds[PROCESSOR] == pytest.approx((2.0 + 0.05 + 0.1 + 0.25) / 2)
     assert found.best.bounds[link_of("near")] == pytest.approx(0.25 + 0.125 + 0.5 + 0.25)
-    assert found.best.bounds["near"] == pytest.approx(1.5)
+    # A board is laid out, loaded, sampled on and read one after the other, of both.
+    assert found.best.bounds["near"] == pytest.approx(1.0 + 0.5 + 0.25 + 0.1 + (1.0 + 0.5 + 0.25 + 0.1) / 2)
     assert found.best.decides == "near"
-    assert found.shared.interval == pytest.approx(1.5)
+    assert found.shared.interval == pytest.approx(2.775)
     assert found.baselines["all on processors"] == pytest.approx(5.0)
     assert list(found.idle) == ["far"]
-    assert found.idle["far"] == ("with sample there a picture would come every 120 s, which link of far decides, and without every "
-                                 "1.5 s")
+    assert found.idle["far"] == ("with sample there a picture would come every 121 s, which far decides, and without every 2.78 s")
     slow = planned(graph_of(PROFILE, {"far": {"sample": OnBoard(0.1, 60.0, 60.0, 0.1)}}),
                    Resources({PROCESSOR: 2, "far": 1}, {link_of("far"): 1}))
     assert slow.shared.interval == slow.best.interval == 5.0
@@ -63,12 +64,13 @@ def test_a_board_that_helps_and_one_whose_link_is_slow() -> None:
 
 @STAGES
 def test_the_stages_of_a_run(pair: list[str]) -> None:
-    found = once((Request("stereo", backend="cpu", left="left.png", right="right.png", sweeps=8), False))
+    found = once((Request("stereo", backend="cpu", left="left.png", right="right.png", sweeps=8), False, True))
     assert set(found.seconds) == {"read", "range", "first", "then", "sample", "analyse", "write"}
     assert min(found.seconds.values()) > 0
     assert found.seconds["then"] < found.seconds["first"]
     assert found.sweeps >= 8
-    given = once((Request("stereo", backend="cpu", left="left.png", right="right.png", labels=4, one_way=True, sweeps=8), False))
+    given = once((Request("stereo", backend="cpu", left="left.png", right="right.png", labels=4, one_way=True, sweeps=8), False,
+                   True))
     assert set(given.seconds) == {"read", "sample", "analyse", "write"}
 
 
@@ -101,7 +103,7 @@ def test_the_command(pair: list[str]) -> None:
     record = json.loads(Path("plan.json").read_text())
     assert [stage["name"] for stage in record["stages"]] == ["read", "first", "sample", "analyse", "write"]
     assert record["interval_seconds"] >= record["bound_seconds"] * (1 - 1e-6)
-    assert record["interval_seconds"] <= min(one["interval_seconds"] for one in record["baselines"].values()) * 1.001
+    assert record["interval_seconds"] <= min(one["interval_seconds"] for one in record["baselines"].values()) * 1.01
     assert record["bounds_seconds"][record["decides"]] == record["bound_seconds"]
     assert record["rests_on"]["ecpix5-85f"].startswith("predicted")
     assert sorted(path.name for path in Path().iterdir()) == ["disparity.png", "left.png", "plan.json", "right.png"]

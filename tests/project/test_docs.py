@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from mrfhw.cli import main
 from mrfhw.field.problem import DATA, INITIAL, MASKS, PROBLEM, SCHEDULE
 from mrfhw.gateware.mesh.tree import control_node_bits
+from mrfhw.gateware.soc.axi_registers import BRIDGE_CYCLES
 from mrfhw.generation.verilog import LINT_EXPLAINED
-from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from support import parameter_table, rooms
 
@@ -43,13 +43,19 @@ def test_slots_of_a_group():
 
 
 def test_cycles_over_axi():
-    """stb two cycles after the access and the response one after the answer, around the machine's own."""
-    text = (ROOT / "docs" / "integration.md").read_text()
-    one, tree = Derived.of(Config(mesh_rows=1, mesh_cols=1)), Derived.of(Config())
-    level = (tree.bus_read_cycles - one.bus_read_cycles) // tree.tree_levels
-    assert f"| register read, any write | {one.bus_write_cycles + 2} |" in text
-    assert f"| read from a tile memory, one tile | {one.bus_read_cycles + 2} |" in text
-    assert f"| for each level of the control tree | {level} more |" in text
+    """Those of the machine's bus, of machines with one lane and with several, and those of the bridge around them."""
+    machine, system = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("machine", "integration"))
+    lanes = {"spus": 1, "lanes": 2}
+    one, several = Derived(mesh_rows=1, mesh_cols=1), Derived(mesh_rows=1, mesh_cols=1, **lanes)
+    trees = Derived(), Derived(**lanes)
+    levels = [(tree.bus_read_cycles() - alone.bus_read_cycles()) // tree.tree_levels
+              for tree, alone in zip(trees, (one, several), strict=True)]
+    # The bus's counts include the cycle of the answer.
+    for text, around in ((machine, -1), (system, BRIDGE_CYCLES - 1)):
+        assert (f"| register read, any write | {one.bus_write_cycles() + around} | {several.bus_write_cycles() + around} |") in text
+        assert (f"| read from a tile memory, one tile | {one.bus_read_cycles() + around} | {several.bus_read_cycles() + around} |"
+                ) in text
+        assert f"| for each level of the control tree | {levels[0]} more | {levels[1]} more |" in text
 
 
 def test_lint_explanations_stand():

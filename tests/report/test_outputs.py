@@ -38,8 +38,9 @@ ROWS, COLS, LABELS = 6, 8, 5
 LAST = Run(sweeps=40, burn_in=10, seed=3, estimate="last")
 
 DISPARITY = ("disparity.pfm", "disparity.png")
-# Of stereo, but the maps of how it was matched.
-EVERY = tuple(name for name in outputs.files_of(application("stereo")) if not name.startswith("occluded"))
+# Of stereo, but the maps of how it was matched, what pixels share, and what cameras tell.
+EVERY = tuple(name for name in outputs.files_of(application("stereo"))
+              if not name.startswith(("occluded", "confidence", "interval_50", "depth", "cloud")))
 APPLICATIONS = {"scalar": "stereo", "flow": "motion", "classes": "problem", "grey": "denoise"}  # by kind of scale
 
 

@@ -8,7 +8,9 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from mrfhw.samplers import cpu_vectors as vectors
+from mrfhw.samplers import random_kernel
 from mrfhw.samplers.cpu_vectors import LANES, QUARTER, STEEPEST, SUMS
+from mrfhw.samplers.random import lane_states
 
 U = np.uint64
 
@@ -18,9 +20,9 @@ def compiled(part):
     return numba.njit(lambda *arguments: part(*arguments))
 
 
-MULTIPLY, ADD, POWER, THREE, WITHOUT, LOWEST = map(compiled, (
+MULTIPLY, ADD, POWER, THREE, WITHOUT, LOWEST, STEP = map(compiled, (
     vectors.multiply_weights, vectors.add_energies, vectors.power_weights, vectors.pass_three, vectors.sum_without,
-    vectors.lowest_bit))
+    vectors.lowest_bit, vectors.step_generators))
 
 
 def equal(found, wanted):
@@ -103,6 +105,27 @@ def test_sums_of_the_blocks_left_out(seed):
         size, at, sums = QUARTER * int(rng.integers(1, 5)), int(rng.integers(0, 9)), floats(rng, 30)
         blocks = int(rng.integers(0, 1 << size))
         assert equal([WITHOUT(sums, U(at), U(size), U(blocks))], [vectors.sum_without_in_numpy(sums, at, size, blocks)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_generators_that_step_together_are_those_that_step_alone(seed):
+    rng = np.random.default_rng(seed)
+    states = lane_states(seed, LANES)
+    most = rng.integers(0, 20, LANES).astype(np.int32)
+    many = int(most.max()) + int(rng.integers(0, 3))
+    outcomes = []
+    for function, whole in ((STEP, U), (vectors.step_generators_in_numpy, int)):
+        words, numbers = states.T.reshape(-1).copy(), np.zeros((many + 1, LANES), np.uint32)
+        function(words, whole(many), most, numbers.reshape(-1))
+        outcomes.append((words.reshape(4, LANES).T, numbers))
+    assert equal(*outcomes)
+    (after, numbers), alone = outcomes[0], states.copy()
+    for lane, steps in enumerate(most):
+        for number in range(steps):
+            random_kernel.step(alone, lane)
+            assert numbers[number, lane] == random_kernel.output(alone, lane, 32)
+    assert np.array_equal(after, alone)
+    assert not numbers[many].any()
 
 
 def test_lowest_bits():

@@ -8,6 +8,7 @@ import os
 import pickle
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -23,9 +24,9 @@ from click.testing import CliRunner
 from PIL import Image
 
 import mrfhw
+from mrfhw.applications.parcel import enclosing
 from mrfhw.cli import main
 from mrfhw.service.openapi import description
-from mrfhw.service.parcel import enclosing
 from mrfhw.system.errors import ProblemError
 from support.served import Served, bits, children, long_request, served, small_request, until
 
@@ -374,9 +375,15 @@ def test_tokens_and_tls(tmp_path: Path) -> None:
         ann, ben = (mrfhw.Client(url, letter * 20, certificate=certificate) for letter in "ab")
         job = ann.submit(small_request(1))
         assert ann.wait(job)["owner"] == "ann"
-        with pytest.raises(ProblemError, match="there is no job"):
-            ben.status(job)
+        for asked in (ben.status, ben.cancel, ben.forget, ben.wait, lambda one: ben.fetch(one, tmp_path / "stolen")):
+            with pytest.raises(ProblemError, match="there is no job"):
+                asked(job)
         assert ben.jobs() == []
+        pages = [_page(url, letter * 20, certificate) for letter in "ab"]
+        assert [job in one for one in pages] == [True, False]
+        assert ["no jobs yet" in one for one in pages] == [False, True]
+        # The key of another is free.
+        assert ben.submit(small_request(1), key="own") != ann.submit(small_request(1), key="own")
         with pytest.raises(ProblemError, match=r"Mrfhw-Weight is '2'; the limits of ann are 0\.01 to 1"):
             ann.submit(small_request(2), weight=2)
         ben.cancel(ben.submit(small_request(2), weight=5))
@@ -389,6 +396,12 @@ def test_tokens_and_tls(tmp_path: Path) -> None:
         said = invoked("submit", "--server", url, "--token", str(tmp_path / "mine"), "--certificate", str(certificate), "problem",
                        str(_field(tmp_path)), "--sweeps", "9", "--no-report", "-o", str(tmp_path / "out"))
         assert "labels.npy" in said
+
+
+def _page(url: str, token: str, certificate: Path) -> str:
+    asked = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(asked, context=ssl.create_default_context(cafile=certificate)) as answer:
+        return str(answer.read().decode())
 
 
 def _field(folder: Path) -> Path:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from mrfhw.cost.rates import RUN_SWEEPS
+from mrfhw.cost.seconds import RUN_SWEEPS
 from mrfhw.fpga.report import RESULTS, kept_records
 from mrfhw.machine.config import Config
 from studies.asic.report import kept
@@ -65,8 +65,9 @@ def test_table_and_files(tmp_path: Path) -> None:
         assert row.replaced == replaced
         assert (replaced is None) == (Config.from_dict(record["config"]).subset_slots == 0)
         made = RUN_SWEEPS * record["sites"] * record["labels"] * (record["labels_per_s"] / replaced if replaced else 1)
-        reading = record["sites"] * 8 / record["log"]["link_bytes_per_s"]
-        assert made / row.read_out == pytest.approx(made / record["labels_per_s"] + reading)
+        # Not faster than the machine and the answer's 32 bits a site through the link.
+        reading = record["sites"] * 4 / record["log"]["link_bytes_per_s"]
+        assert made / row.read_out > made / record["labels_per_s"] * 0.98 + reading
         assert f"| {row.name}" in result.output
 
 

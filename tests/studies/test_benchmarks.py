@@ -291,7 +291,7 @@ def test_doubts_by_scene_and_together(tmp_path):
 @ONE_ANSWER
 def test_the_answer_is_the_candidate_of_least_errors(tmp_path):
     """By the built-in scene of seed 1; that of seed 2 is held back."""
-    done = run("answers.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
+    done = run("candidates.py", "--scenes", "1", "--held-back", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     head, *rows = csv.reader(done.stdout.splitlines())
     assert head == ["scene", "part", "truth", "answer", "bad_0.5", "bad_1", "bad_2", "epe"]
@@ -299,6 +299,27 @@ def test_the_answer_is_the_candidate_of_least_errors(tmp_path):
         together = {row[3]: float(row[-1]) for row in rows if row[:2] == ["together", part]}
         assert together["mode"] == 1
         assert min(together, key=together.get) == "the same, to halves"
+
+
+@pytest.mark.slow
+@ONE_ANSWER
+def test_the_table_of_answers(monkeypatch):
+    answers = importlib.import_module("studies.answers")
+    monkeypatch.setattr(answers, "SIZE", (96, 128))
+    found = CliRunner().invoke(answers.main, ["--scenes", "1", "--held-back", "2"])
+    assert found.exit_code == 0, found.output
+    head, *rows = csv.reader(found.stdout.splitlines())
+    assert head == [*answers.COLUMNS]
+    named = {(row[0], row[1], row[2]): dict(zip(head[3:], row[3:], strict=True)) for row in rows}
+    for scene, part in (("1", "chosen on"), ("2", "held back"), ("mean", "held back")):
+        shared, alone = named[scene, part, "mrfhw"], named[scene, part, "mrfhw, alone"]
+        assert float(shared["error"]) < float(alone["error"])
+        assert float(shared["auroc"]) > 0.8
+        assert alone["held_50"] == ""
+        assert 40 < float(shared["held_50"]) < float(shared["held_90"]) < 100
+    others = [row for row in rows if row[2].startswith("SGBM of eight paths")]
+    assert bool(others) == (importlib.util.find_spec("cv2") is not None)
+    assert all(float(row[head.index("seen_bad_2")]) < 40 for row in others)
 
 
 @pytest.mark.slow
@@ -320,7 +341,7 @@ def test_colours_by_channel_and_by_planes(tmp_path):
     (["--scenes", ""], "scenes is empty: give what the choice is made on, such as 1,2"),
 ])
 def test_what_a_choice_cannot_be_made_on(monkeypatch, given, said):
-    for name in ("answers", "doubt", "motion_intervals"):
+    for name in ("answers", "candidates", "doubt", "motion_intervals"):
         done = CliRunner().invoke(importlib.import_module(f"studies.{name}").main, given)
         assert (done.exit_code, done.output) == (2, f"Error: {said}\n")
 

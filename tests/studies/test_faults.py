@@ -6,7 +6,8 @@ import dataclasses
 from pathlib import Path
 
 from studies.__main__ import studies
-from studies.faults import ROOT, Fault, changes, drawn, faults_of, files_of_tests
+from studies.faults import ROOT, Fault, changes, drawn, faults_of, files_of_tests, first_failed
+from studies.mutants import STRATA, files_of, stages_of, table
 
 SOURCE = '''"""A room; 1 < 2."""
 
@@ -70,7 +71,30 @@ def test_files_that_import_the_module_come_first():
     assert sorted(files) == [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests" / "placement").glob("test_*.py"))]
 
 
+def test_the_failed_test_is_told_with_its_parameters():
+    for name in ("tests/a/test_b.py::test_c", "tests/a/test_b.py::test_c[race tie-[1, 2]]", "tests/a/test_b.py"):
+        assert first_failed(f"..F\nFAILED {name} - assert [1] - 2\nFAILED x::y") == name
+        assert first_failed(f"ERROR {name}\n") == name
+    assert first_failed("2 passed in 1 s") == ""
+
+
+def test_a_stratum_has_files_and_tests():
+    for name, stratum in STRATA.items():
+        assert files_of(stratum), name
+        fault = next(faults_of(name, files_of(stratum)[-1], ROOT))
+        for stage in stages_of(fault):
+            assert all((ROOT / word).exists() for word in stage.words if not word.startswith("--")), name
+    fault = next(faults_of("control", ROOT / "mrfhw/gateware/control/temperature.py", ROOT))
+    assert stages_of(fault)[0].words[0] == "tests/gateware/test_temperature.py"
+
+
+def test_the_share_found_has_an_interval():
+    fault = Fault("units", "mrfhw/gateware/unit/spu.py", 1, "", 0, 0, "")
+    said = table([(fault, {"outcome": outcome}) for outcome in ["found"] * 9 + ["survived"]])
+    assert said.splitlines()[2:] == ["| units | 10 | 9 | 1 | 0 | 90% (60% to 98%) |", "| all | 10 | 9 | 1 | 0 | 90% (60% to 98%) |"]
+
+
 def test_every_study_says_what_it_is():
     found = studies()
-    assert {"asic", "bench", "reproduce", "scaling", "statistics", "faults"} <= found.keys()
+    assert {"asic", "bench", "reproduce", "scaling", "statistics", "faults", "mutants"} <= found.keys()
     assert all(found.values())

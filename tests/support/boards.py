@@ -35,10 +35,16 @@ class Waiting:
     def __init__(self, session: RemoteBackend):
         self.session, self.config = session, session.config
 
-    def begin(self, problem: Problem, run: Run, **options: Any) -> Any:
-        begun = self.session.begin(problem, run, **options)
-        self.session.read(begun)
-        return begun
+    def prepare(self, problem: Problem, run: Run, **options: Any) -> Any:
+        prepared = self.session.prepare(problem, run, **options)
+        steps = prepared.steps
+
+        def to_the_end() -> Iterator[None]:
+            yield from steps()
+            self.session.read(prepared)
+
+        prepared.steps = to_the_end
+        return prepared
 
 
 @dataclass

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from mrfhw.machine.link_protocol import RESPONSE, Decoder, Frame, Operation, encode
+from mrfhw.machine.link_protocol import KIND_BITS, RESPONSE, Decoder, Frame, Operation, element_bits, element_words, encode
 from mrfhw.machine.registers import CONTROL_BITS, register
 
 __all__ = ["Answer", "Closed", "HostileBoard", "frame_bytes", "with_registers"]
@@ -24,22 +24,25 @@ class Closed(Exception):
 
 
 def frame_bytes(frame: Frame) -> bytes:
-    return encode(frame.operation, frame.number, frame.value, frame.body, frame.status)
+    return encode(frame.operation, frame.number, frame.value, frame.body, frame.status, frame.session)
 
 
 def accesses(request: Frame) -> tuple[list[int], list[int]]:
     """Addresses and data of a read or write."""
     words, addresses, data, at = [int(word) for word in request.words], list[int](), list[int](), 0
     while at < len(words):
-        count, period = words[at] & 0xFFFF, words[at] >> 16 & 0xFF
+        count, period, kind = words[at] & 0xFFFF, words[at] >> 16 & 0xFF, words[at] >> 24
         address, steps = words[at + 1], words[at + 2:at + 2 + period]
         at += 2 + period
         for number in range(count):
             addresses.append(address)
             address = (address + (steps[number % period] if period else 1)) % (1 << 32)
         if request.operation == Operation.WRITE:
-            data += words[at:at + count]
-            at += count
+            bits, above = element_bits(kind), kind >> KIND_BITS << 8
+            elements = b"".join(word.to_bytes(4, "little") for word in words[at:at + element_words(count, kind)])
+            data += [int.from_bytes(elements[place:place + bits // 8], "little") | above
+                     for place in range(0, count * bits // 8, bits // 8)]
+            at += element_words(count, kind)
     return addresses, data
 
 
@@ -74,7 +77,7 @@ def with_registers(**values: int) -> Callable[[Answer], bytes]:
     indices = {register(name): value for name, value in values.items()}
 
     def tamper(answer: Answer) -> bytes:
-        if not answer.is_of(Operation.READ) or answer.frame.status:
+        if not answer.is_of(Operation.READ) or answer.frame.status or not indices.keys() & set(answer.addresses):
             return answer.as_it_is()
         return answer.changed(words=[indices.get(address, int(word))
                                      for address, word in zip(answer.addresses, answer.frame.words, strict=True)])
@@ -121,25 +124,24 @@ class HostileBoard:
                 self._talk(host, board)
 
     def _talk(self, host: socket.socket, board: socket.socket) -> None:
-        asked, answered, last = Decoder(), Decoder(), None
-        addresses: list[int] = []
+        asked, answered = Decoder(), Decoder()
+        waiting: dict[tuple[int, int, int], tuple[Frame, list[int]]] = {}  # requests and their addresses, the last of each number
         while not self._ended.is_set():
             ready, _, _ = select.select([host, board], [], [], 0.02)
             if host in ready:
                 data = host.recv(1 << 16)
                 if not data:
                     return
-                for last in asked.feed(data):
+                for request in asked.feed(data):
                     self.requests += 1
-                    addresses = self._look(last)
-                    board.sendall(frame_bytes(last))
+                    waiting[request.operation | RESPONSE, request.number, request.session] = request, self._look(request)
+                    board.sendall(frame_bytes(request))
             if board in ready:
                 for frame in answered.feed(board.recv(1 << 16)):
-                    log = frame.operation == Operation.LOG
-                    if not log and (last is None or (frame.operation, frame.number) != (last.operation | RESPONSE, last.number)):
+                    asked_for, addresses = waiting.get((frame.operation, frame.number, frame.session), (None, []))
+                    if frame.operation != Operation.LOG and asked_for is None:
                         continue  # what an earlier connection left on its way
-                    self.deliver(host, self.tamper(Answer(frame, None if log else last, [] if log else addresses, self._started,
-                                                          self.requests)))
+                    self.deliver(host, self.tamper(Answer(frame, asked_for, addresses, self._started, self.requests)))
 
     def _look(self, request: Frame) -> list[int]:
         if request.operation not in (Operation.READ, Operation.WRITE):

@@ -111,7 +111,7 @@ def each(change: Callable[[int, int], int]) -> Callable[[int, bytes], bytes]:
 
 
 def lmem(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[], Tamper]:
-    """Other words of the label memories, after a run."""
+    """Other words of the label memories, after a run: label and count of two words of entries in each."""
     places = AddressMap(TINY)
 
     def tamper(answer: Answer) -> bytes:
@@ -192,7 +192,7 @@ EARLIER = rf"the board at \S+ is busy with {{}}, which has not gone on within {W
 NO_LOG = rf"the board at \S+ (has|counts) \d+ bytes of log(, of which|; 0 are here, and) none has come within {WAIT} s: "
 LINES = r"the chip sent \d+ messages in \d+ lines; \d+ in \d+ bytes are here: solve"
 COUNTED = r"log and LMem have \d+ labels of the site in row \d and column \d+, and 20 were counted \(\d+"
-HELLO = r"the board at \S+ answered a hello with {} bytes and status {}, not 32 and 0: see that this is the board's port"
+HELLO = r"the board at \S+ answered a hello with {} bytes and status {}, not {} and 0: see that this is the board's port"
 HAS = r"the board at \S+ says that it has {}; a board has "
 READ = r"the board at \S+ answered a read of \d+ words with \d+ done, \d+ bytes and status \d+: see that"
 WRITE = r"the board at \S+ answered a write of \d+ words with \d+ done, \d+ bytes and status \d+: see that"
@@ -203,19 +203,24 @@ UNANSWERED = rf"the board at \S+ has not answered within {1.5 * WAIT:g} s: see t
 BROKE = r"the link to \S+ broke \(the other end closed it\): see that the board is on and plugged in"
 
 FAULTS = {
-    "a hello without a word": Fault(HELLO.format(0, 0), answers(Operation.HELLO, body=b""), "greeting"),
-    "a hello of four words": Fault(HELLO.format(16, 0), answers(Operation.HELLO, words=[2, 512, 512, 2048]), "greeting"),
-    "a hello of nine words": Fault(HELLO.format(36, 0), answers(Operation.HELLO, words=lambda a: [*a.frame.words, 0]), "greeting"),
-    "a hello that is refused": Fault(HELLO.format(32, 2), answers(Operation.HELLO, status=2), "greeting"),
-    "a hello of another version": Fault(r"the board at \S+ speaks version 3 of the link, this program version 2",
-                                        answers(Operation.HELLO, words=[3]), "greeting"),
-    "a hello of 60,000 bytes": Fault(HELLO.format(60_000, 0), answers(Operation.HELLO, words=[2, *[0] * 14_999]), "greeting"),
+    "a hello without a word": Fault(HELLO.format(0, 0, 32), answers(Operation.HELLO, body=b""), "greeting"),
+    "a hello of four words": Fault(HELLO.format(16, 0, 32), answers(Operation.HELLO, words=[2, 512, 512, 2048]), "greeting"),
+    "a hello of twelve words": Fault(HELLO.format(48, 0, 44), answers(Operation.HELLO, words=lambda a: [*a.frame.words, 0]),
+                                     "greeting"),
+    "a hello that is refused": Fault(HELLO.format(44, 2, 44), answers(Operation.HELLO, status=2), "greeting"),
+    "a hello of another version": Fault(r"the board at \S+ speaks version 5 of the link, this program versions 2 to 4",
+                                        answers(Operation.HELLO, words=[5]), "greeting"),
+    "a hello of 60,000 bytes": Fault(HELLO.format(60_000, 0, 32), answers(Operation.HELLO, words=[2, *[0] * 14_999]), "greeting"),
     "no request memory": Fault(HAS.format("0 words of request memory"), greets(w1=0), "greeting"),
     "a huge response memory": Fault(HAS.format("1048576 words of response memory"), greets(w2=1 << 20), "greeting"),
     "an odd log memory": Fault(HAS.format("100 bytes of log memory"), greets(w3=100), "greeting"),
     "lines of no bytes": Fault(r"the board's log has lines of 0 bits, not 64: give the parameters", greets(w4=0), "identity"),
     "a log beyond its memory": Fault(r"the board at \S+ says that its log is freed up to 7 and has reached 9000; its memory",
                                      greets(w5=7, w6=9000), "greeting"),
+    "no request outstanding": Fault(HAS.format("0 requests outstanding"), greets(w8=0), "greeting"),
+    "thousands of requests outstanding": Fault(HAS.format("4096 requests outstanding"), greets(w8=4096), "greeting"),
+    "no memory for requests": Fault(r"the board at \S+ says that its requests have 0 words of memory together; a board has ",
+                                    greets(w9=0), "greeting"),
     "another greeting's number": Fault(NOTHING, answers(Operation.HELLO, value=lambda a: a.frame.value ^ 1), "greeting"),
     "another identity": Fault(r"the identity register reads 0x00000000, not 0x4d524648: no such chip on this link",
                               reads(False, identity=0), "identity"),
@@ -274,8 +279,8 @@ FAULTS = {
     "a log from elsewhere": Fault(NO_LOG, lambda: far, most=700),
     "long log frames": Fault(r"the board at \S+ sent a log frame of 1000 bytes; one has 256 at most: see",
                              log(lambda place, body: bytes(1000))),
-    "labels in LMem that there are not": Fault(r"LMem has label 7; the problem has 6 labels: build", lmem(lambda w: w | 7)),
-    "other counts in LMem": Fault(COUNTED, lmem(lambda words: words ^ np.uint32(1 << 16))),
+    "labels in LMem that there are not": Fault(r"LMem has label 7; the problem has 6 labels: build", lmem(lambda w: w | 0x70007)),
+    "other counts in LMem": Fault(COUNTED, lmem(lambda words: words ^ np.uint32(0x1000100))),
     "wrong numbers for ever": Fault(NOTHING, lambda: lambda a: a.changed(number=(a.frame.number + 1) % 256), "greeting"),
     "wrong numbers after the greeting": Fault(SILENT, answers(Operation.READ, number=lambda a: a.frame.number ^ 1),
                                               "greeting"),

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from mrfhw.host import connect
-from mrfhw.machine.link_protocol import LINK_VERSION, RESPONSE, Decoder, Operation, encode
+from mrfhw.machine.link_protocol import LEAST_VERSION, RESPONSE, Decoder, Operation, encode
 from mrfhw.simulation.board import DIVISOR, CompiledBoard
 from support.boards import TINY, TINY_OPTIONS, Board, board, tiny_problem
 from support.hostile import HostileBoard, with_registers
@@ -120,7 +120,7 @@ def another_rate(directory: Path, shared: Board) -> Iterator[str]:
 
 @contextlib.contextmanager
 def older(directory: Path, shared: Board) -> Iterator[str]:
-    """It answers a greeting as the version before this one did."""
+    """It answers a greeting in a version that no board has any more."""
     ended = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
         def serve() -> None:
@@ -129,7 +129,7 @@ def older(directory: Path, shared: Board) -> Iterator[str]:
             with connection:
                 while data := connection.recv(1 << 16):
                     for frame in decoder.feed(data):
-                        words = np.array([LINK_VERSION - 1, 512, 512, 2048, 8, 0, 0], "<u4")
+                        words = np.array([LEAST_VERSION - 1, 512, 512, 2048, 8, 0, 0], "<u4")
                         connection.sendall(encode(Operation.HELLO | RESPONSE, frame.number, frame.value, words.tobytes()))
             ended.set()
 

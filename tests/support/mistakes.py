@@ -33,6 +33,10 @@ def write_mistaken_files(directory: Path) -> None:
     Image.new("LA", (192, 144), (90, 128)).save(directory / "clear.png")
     Image.fromarray((70000 * steps).astype(np.int32)).save(directory / "deep.tiff")
     Image.new("RGB", (192, 144), (90, 60, 40)).save(directory / "colour.png")
+    strokes = np.zeros((144, 192), np.uint8)
+    strokes[20, 20:60], strokes[100, 20:60] = 1, 3
+    for name, kept in (("one-stroke.png", strokes == 1), ("no-second-stroke.png", strokes > 0)):
+        Image.fromarray(np.where(kept, strokes, 0).astype(np.uint8)).save(directory / name)
     write_flow(directory / "wide.flo", np.zeros((375, 450, 2)))
     grey = np.arange(48 * 64).reshape(48, 64) % 64
     Problem(labels=4, singleton1=grey, constants=np.array([8, 24, 40, 56])).save(directory / "field.npz", Run(sweeps=8, burn_in=4))

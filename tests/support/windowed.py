@@ -10,6 +10,7 @@ from mrfhw.field.problem import Problem, Schedule
 from mrfhw.machine.config import Config
 
 SMALL = Config(mesh_rows=2, mesh_cols=2, spus=1, tile_rows=8, tile_cols=8)
+LANES = Config(mesh_rows=2, mesh_cols=2, spus=1, lanes=4, tile_rows=8, tile_cols=8)
 
 
 def stereo_grid(rows: int, cols: int, labels: int = 5, **changes: object) -> Problem:

@@ -16,7 +16,7 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Cdf, Race
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.chip import CompiledChip, run_placed
-from mrfhw.twin import paired
+from mrfhw.twin import draws, paired
 from mrfhw.twin.machine import Machine
 from studies import quantized
 from studies.quantized import SweepKernel
@@ -108,16 +108,16 @@ def test_power_a_temperature_wrong_by_5_percent_is_seen(widths, grid, scale):
 
 def break_the_rules(monkeypatch):
     """Let the enumeration give ties to the highest label, and count the sums below the threshold alone."""
-    right = quantized._race
+    right = draws._race
 
     def wrong(config, energy, value):
-        sums = quantized._weights(config, energy, value).cumsum()
+        sums = draws._weights(config, energy, value).cumsum()
         threshold = (np.arange(1 << config.sampler.uniform_bits) * sums[-1]) >> config.sampler.uniform_bits
         drawn = np.searchsorted(sums, threshold, "left")
         return np.bincount(drawn, minlength=len(sums)) / (1 << config.sampler.uniform_bits)
 
-    monkeypatch.setattr(quantized, "_race", lambda config, energy, value: right(config, energy[::-1], value)[::-1])
-    monkeypatch.setattr(quantized, "_cdf", wrong)
+    monkeypatch.setattr(draws, "_race", lambda config, energy, value: right(config, energy[::-1], value)[::-1])
+    monkeypatch.setattr(draws, "_cdf", wrong)
 
 
 @TESTS_SEE_ERROR

@@ -25,6 +25,7 @@ from mrfhw.applications.denoising.field import (
     noise_deviation,
     weights_for_noise,
 )
+from mrfhw.applications.denoising.patches import SIDE, LikePatches
 from mrfhw.applications.denoising.scene import write_demo
 from mrfhw.applications.options import READING, Common, common_options, label_machine, picture_notes, same_size, squared_machine
 from mrfhw.field.problem import Problem, ProblemError
@@ -42,8 +43,8 @@ from mrfhw.report.exchange import picture_bytes
 __all__ = ["APPLICATION"]
 
 
-def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | None, truth: Any, given: Given,
-        **others: Any) -> Job:
+def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | None, truth: Any, alone: bool,
+        given: Given, **others: Any) -> Job:
     """Check every option and read every file of a denoising problem. Raises ProblemError or ConfigError.
 
     image, mask, truth: paths or arrays. A picture in colour is three fields (`mrfhw.pictures.opponents`), one of greys, whatever
@@ -85,15 +86,19 @@ def job(app: Application, *, image: Any, levels: int, mask: Any, noise: float | 
         shown["mask"] = np.where(observed, 255, 0).astype(np.uint8)
     common = dataclasses.replace(common, energy=energy)
     deviation = [float(one / gain) for one, gain in zip(told, found.gains, strict=True)]
+    together = not alone and common.run.estimate != "last" and not common.anneal and min(problem.shape) >= SIDE
     return Job(
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
+        finer=(None if not together else
+               LikePatches(found.noisy, np.array(told) / found.gains, found.axes, observed, noise is not None)),
         annealing=common.anneal, inputs=shown, restoring=Restoring(source=picture, stretched_from=stretched),
         notes=picture_notes([name_of(image, "image")], inputs) + (() if hidden is None else hidden.notes),
         **found.answered(grey_scale(grey_levels(levels, common.widths.data_bits), common.widths.data_bits),
                          tuple(field for field, _ in fields)),
         settings=common.settings("denoise", problem, image=name_of(image, "array"), labels=levels,
                                  mask=None if mask is None else name_of(mask, "array"),
-                                 noise_deviation=deviation[0] if len(fields) == 1 else deviation, noise_given=noise is not None,
+                                 noise_deviation=deviation[0] if len(fields) == 1 else deviation,
+                                 noise_given=noise is not None, alone=alone,
                                  truth=None if truth is None else name_of(truth, "array"),
                                  stretched_from=None if stretched is None else list(stretched)))
 
@@ -121,12 +126,17 @@ def _field(common: Common, levels: int, plane: np.ndarray, observed: np.ndarray 
 
 
 class _Greys:
-    """What is particular to a picture of greys. grey, clean: uint8 (H, W), clean None where it is not known."""
+    """What is particular to a picture of greys. grey, clean: uint8 (H, W), clean None where it is not known.
+
+    noisy: (H, W, 1) float64 of 0..255.
+    """
 
     gains = (1.0,)  # 8-bit greys of a plane in a unit of the picture
+    axes = np.eye(1)  # (components, planes), orthonormal
 
     def __init__(self, grey: np.ndarray, clean: np.ndarray | None):
         self.planes, self._clean = [grey], clean
+        self.noisy = grey[..., None].astype(np.float64)
 
     def weights(self, number: int, deviation: float, data_max: int, levels: int, *, drop: int, **others: Any) -> Weights:
         """Of a plane under noise of a deviation in 8-bit grey, of whose data the lowest `drop` bits are dropped."""
@@ -147,8 +157,9 @@ class _Colours:
 
     def __init__(self, noisy: np.ndarray, clean: np.ndarray | None, observed: np.ndarray | None,
                  stretched: tuple[float, float] | None):
-        self._noisy, self._clean, self._stretched = noisy, clean, stretched
+        self.noisy, self._clean, self._stretched = noisy, clean, stretched
         self._opponents = Opponents.of(noisy, observed)
+        self.axes = self._opponents.weights
         self.planes, self.gains = self._opponents.planes(noisy), tuple(self._opponents.gains)
 
     @classmethod
@@ -178,7 +189,7 @@ class _Colours:
         values = self._opponents.values(scale.values[:, 0])
         fields = Fields(problems=problems, names=NAMES, values=values, weights=self._opponents.weights, ends=(0.0, 255.0))
         return {"scale": LabelScale(values=values.T, name="colour (0 to 255)", kind="colour"), "fields": fields,
-                "truth": None if self._clean is None else ColourTruth(self._clean, self._noisy, fields.at)}
+                "truth": None if self._clean is None else ColourTruth(self._clean, self.noisy, fields.at)}
 
 
 def _writes_picture(job: Job, analysis: Analysis) -> bytes:
@@ -196,6 +207,8 @@ APPLICATION = Application(
         Option(name="mask", file=True, metavar="MASK", help="A grey image, 0 where the picture says nothing and is to be filled."),
         Option(name="noise", type=float, metavar="S", help="Standard deviation of the noise, in 8-bit grey.",
                said="estimated from the picture"),
+        Option(name="alone", type=bool, default=False, rare=True,
+               help="All numbers are those of the field's samples: patches that look alike say nothing together."),
         Option(name="truth", file=True, metavar="CLEAN", help="The clean picture."),
         *READING),
     common=common_options(denoising_problem, {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrfhw.applications.answer import Answer
+from mrfhw.applications.answer import Measured
 
 __all__ = ["Motion"]
 
 
-class Motion(Answer):
+class Motion(Measured):
     """The answer of `mrfhw.motion`; see Answer. values, mean and interval are along rows and then along columns."""
 
     @property

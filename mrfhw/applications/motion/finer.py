@@ -14,82 +14,25 @@ from typing import ClassVar
 
 import numpy as np
 
+from mrfhw.applications.slopes import BEYOND, NOISE, PRECISION, STEP, STIFF, moved_by, squares
 from mrfhw.jobs.job import Between
 from mrfhw.jobs.label_scale import LEVEL
 from mrfhw.pictures.medians import medians
-from mrfhw.system.numba_alone import njit
 from mrfhw.system.progress import compiling
 from mrfhw.system.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
 
 __all__ = ["FARTHEST", "FinerMotion", "around"]
 
-REACH = 4  # rows and columns on each side of a pixel whose greys are fitted
 MEDIAN = 9  # rows and columns of the medians
 ROUNDS = 3
 FARTHEST = 0.75  # pixels between a motion and its vector, along an axis
-STEP = 0.5  # pixels of a round, at most
-STIFF = 200.0  # squared grey, added to the sums (not means) of squared slopes: where all is flat, motions stay where they are
-BEYOND = 1e6  # rows and columns that no vector has
 FLAT = 1e-6  # squared grey, below which a slope is rounding
-NOISE = 2.0  # variance of greys that fit perfectly
-PRECISION = 12.0  # 1 / the variance of a motion that may be anywhere within a pixel of its vector
 
 # The standard deviation of what no fit sees, such as frames that are not aligned to the truth or surfaces that turn, shrinks with a
 # picture as motions do: a share of the root mean square of all motions, found by `studies/motion_intervals.py`.
 OF_MOTION = 0.0325
 DEVIATIONS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # between a motion and its interval's ends, 1.645 for 90 %
 SAME = 1.2  # pixels by which an end of the samples' own interval differs without telling of another motion
-
-
-@njit(nogil=True)
-def _fits(down: np.ndarray, along: np.ndarray, apart: np.ndarray, vectors: np.ndarray, first: int, last: int,
-          out: np.ndarray) -> None:
-    """Variances and covariances among the pixels around each of rows `first` to `last` that have its vector.
-
-    down, along: slopes; apart: differences, all (H, W). out: (7, H, W), of down and down, down and along, along and along, down and
-    apart, along and apart, apart and apart, and how many pixels.
-    """
-    rows, cols = down.shape
-    for row in range(first, last):
-        for col in range(cols):
-            number = 0.0
-            total = np.zeros(3)
-            square = np.zeros(6)
-            for y in range(max(0, row - REACH), min(rows, row + REACH + 1)):
-                for x in range(max(0, col - REACH), min(cols, col + REACH + 1)):
-                    if vectors[y, x, 0] == vectors[row, col, 0] and vectors[y, x, 1] == vectors[row, col, 1]:
-                        d, a, e = down[y, x], along[y, x], apart[y, x]
-                        number += 1
-                        total[0] += d
-                        total[1] += a
-                        total[2] += e
-                        square[0] += d * d
-                        square[1] += d * a
-                        square[2] += a * a
-                        square[3] += d * e
-                        square[4] += a * e
-                        square[5] += e * e
-            total /= number
-            square /= number
-            out[0, row, col] = square[0] - total[0] * total[0]
-            out[1, row, col] = square[1] - total[0] * total[1]
-            out[2, row, col] = square[2] - total[1] * total[1]
-            out[3, row, col] = square[3] - total[0] * total[2]
-            out[4, row, col] = square[4] - total[1] * total[2]
-            out[5, row, col] = square[5] - total[2] * total[2]
-            out[6, row, col] = number
-
-
-def _moved(image: np.ndarray, flow: np.ndarray) -> np.ndarray:
-    """image (H, W) at each pixel's position after its motion, between pixels by bilinear interpolation."""
-    rows, cols = image.shape
-    row, col = (np.arange(rows)[:, None] + flow[..., 0]).clip(0, rows - 1), (np.arange(cols) + flow[..., 1]).clip(0, cols - 1)
-    above, before = row.astype(np.int64), col.astype(np.int64)
-    below, behind = np.minimum(above + 1, rows - 1), np.minimum(before + 1, cols - 1)
-    down, along = row - above, col - before
-    upper = image[above, before] * (1 - along) + image[above, behind] * along
-    lower = image[below, before] * (1 - along) + image[below, behind] * along
-    return np.asarray(upper * (1 - down) + lower * down)
 
 
 def around(flow: np.ndarray, deviation: np.ndarray, sampled: np.ndarray, of_motion: float = OF_MOTION) -> np.ndarray:
@@ -120,12 +63,12 @@ class FinerMotion:
 
         The deviation is that of white noise, and of a motion that is known to a pixel (`PRECISION`) where greys tell no more.
         """
-        moved = _moved(self.second, flow)
+        moved = moved_by(self.second, flow)
         down, along = np.gradient((self.first + moved) / 2)
         found = np.empty((7, *self.first.shape))
 
         def share(begin: int, end: int) -> None:
-            _fits(down, along, moved - self.first, vectors, begin, end, found)
+            squares(down, along, moved - self.first, vectors, begin, end, found)
 
         if self.hidden is not None:
             vectors = np.where(self.hidden[..., None], vectors + BEYOND, vectors)

@@ -24,9 +24,7 @@ from mrfhw.field.problem import LABELS_MAX
 from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import START_FOUND, Job
 from mrfhw.jobs.options import Given, Option
-from mrfhw.pictures.borders import filled_beside
 from mrfhw.pictures.flow import flow_bytes, flow_of
-from mrfhw.pictures.greys import LUMA
 from mrfhw.pictures.images import name_of
 from mrfhw.pictures.numbers import Known
 from mrfhw.samplers.path_start import path_start
@@ -76,8 +74,7 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
                              schedule=found.schedule, observed=observed, shown=shown, edges=found.edges, **found.energy)
     two_ways = found.by_census and not one_way and not common.anneal
     starts = found.by_census and "initial" not in given
-    one, other = (filled_beside(_grey(picture), known)
-                  for picture, known in zip(found.pictures.values(), (observed, shown), strict=True))
+    one, other = found.greys
     finer = FinerMotion(one, other, None if observed is None else ~observed) if min(problem.shape) > 1 else None
     both = motion.both_ways(tuned, problem, common.run, finer, starts) if two_ways else None
     both = from_before(both, before, problem)
@@ -103,11 +100,6 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
                                 before=None if before is None else name_of(before, "array"),
                                 unconfirmed=None if both is None else both.unconfirmed, **found.known.settings(mask))
         | ({"initial": START_FOUND} if by_paths else {}))
-
-
-def _grey(picture: np.ndarray) -> np.ndarray:
-    """(H, W) float64 of a picture (H, W) or (H, W, 3)."""
-    return np.asarray(picture @ LUMA if picture.ndim == 3 else picture, np.float64)
 
 
 def _for_all(jobs: Sequence[Job]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from mrfhw.applications.known import DOUBT_UNKNOWN
 from mrfhw.applications.matching import MatchingTuned
 from mrfhw.applications.options import Contrast
+from mrfhw.applications.stereo.between import SharedDisparity
 from mrfhw.applications.two_ways import Way, behind, matched_to, mirrored, shown_behind, stage
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.jobs.job import Cooling, First
@@ -62,7 +63,7 @@ def stereo_problem(
 
 
 def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: int, edges: np.ndarray | None,
-              start: bool = True, sweeps: int | None = None) -> First:
+              start: bool = True, sweeps: int | None = None, shared: SharedDisparity | None = None) -> First:
     """Matching from left to right and from right to left, from which follows what `problem`'s final run samples.
 
     problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on start from the
@@ -71,7 +72,7 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: i
     pictures, and keep their own. Pixels that `problem` does not observe have no datum, whatever the right picture shows. Where
     `start` is False all pixels start from the labels that `run` says. Both keep what `run` keeps for its estimate. edges: weights
     of the final run's field. sweeps: of each way before; 0 for the paths alone, None for
-    `tuned.first_sweeps`. `then` gives problem, run, doubt and the map "occluded".
+    `tuned.first_sweeps`. `then` gives problem, run, doubt, shared and the map "occluded".
     """
     singleton1, singleton2, offsets = problem.singleton1, problem.singleton2, problem.offsets
     assert singleton1 is not None
@@ -93,7 +94,8 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: i
             seen, doubt = seen & known, np.where(known, doubt, DOUBT_UNKNOWN)
         final = dataclasses.replace(problem, singleton1=datum, observed=seen, edges=edges)
         last = dataclasses.replace(run, initial=labels) if start else run
-        return {"problem": final, "run": last, "doubt": doubt, "maps": {"occluded": occluded}}
+        return {"problem": final, "run": last, "doubt": doubt, "maps": {"occluded": occluded},
+                "shared": None if shared is None else dataclasses.replace(shared, hidden=occluded)}
 
     sweeps = tuned.first_sweeps if sweeps is None else sweeps
     return stage(Way(there, offsets), Way(returning, -offsets, mirror=True), 0, tuned.stiffness, then,

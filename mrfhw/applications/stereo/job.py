@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import io
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from mrfhw.applications.matching import DATA, Matching, MatchingTuned
 from mrfhw.applications.options import READING, common_options, label_machine, squared_machine
 from mrfhw.applications.stereo import field as stereo
 from mrfhw.applications.stereo.answer import Disparity
+from mrfhw.applications.stereo.between import SharedDisparity
+from mrfhw.applications.stereo.depth import CAMERAS, Camera
 from mrfhw.applications.stereo.disparity_range import find_range
 from mrfhw.applications.stereo.field import StereoTruth, both_ways, disparity_scale, stereo_problem
 from mrfhw.applications.stereo.scene import write_demo, write_video
@@ -20,12 +24,12 @@ from mrfhw.applications.two_ways import BEFORE, NOT_CONFIRMED, from_before
 from mrfhw.applications.unlike import FEW_OF_PAIR
 from mrfhw.field.given import NUMBER_MAX, whole_number
 from mrfhw.field.problem import LABELS_MAX
-from mrfhw.jobs.application import Application, Measure, SceneWriter
+from mrfhw.jobs.application import Application, Measure, SceneWriter, Writer
 from mrfhw.jobs.job import Job
 from mrfhw.jobs.options import Given, Option
 from mrfhw.pictures.images import name_of
 from mrfhw.pictures.numbers import Known, known_disparity
-from mrfhw.report.exchange import DISPARITY_UNIT, pfm_bytes, png_bytes
+from mrfhw.report.exchange import DISPARITY_UNIT, pfm_bytes, ply_bytes, png_bytes
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.parts import part
 
@@ -33,7 +37,8 @@ __all__ = ["APPLICATION"]
 
 
 def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disparity: int | None, truth: Any, truth_scale: float,
-        mask: Any, data: str | None, one_way: bool, first_sweeps: int | None, before: Any, given: Given, **others: Any) -> Job:
+        mask: Any, data: str | None, one_way: bool, first_sweeps: int | None, before: Any, alone: bool, calib: Any,
+        focal: float | None, baseline: float | None, given: Given, **others: Any) -> Job:
     """Check every option and read every file of a stereo problem. Raises ProblemError or ConfigError.
 
     left, right, truth, mask, before: paths or arrays. labels, min_disparity: without labels found from the pictures.
@@ -55,6 +60,7 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
                         others, data, label_machine("labels", labels) | squared_machine(others["doubleton"], labels), more, given,
                         hidden, finest, changes=tuned.one_way if one_way or others["anneal"] else None)
     common, (left_data, right_data, *true) = found.common, found.data
+    camera = Camera.of(calib, focal, baseline, found.inputs.pictures[0].shape, common.window)
     if known is not None:
         _check_unit(known.values, name_of(truth, "the truth image"))
     observed, shown = found.known.cut
@@ -62,13 +68,15 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
                              observed=observed, shown=shown, **found.energy)
     if first_sweeps is not None:
         whole_number("first-sweeps", first_sweeps, 0, NUMBER_MAX, "give 0 for none, or more")
+    one, other = found.greys
+    shared = None if alone or min(problem.shape) < 2 else SharedDisparity(one, other, None if observed is None else ~observed)
     two_ways = found.by_census and not one_way and not common.anneal
     first = None if not two_ways else both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given,
-                                                first_sweeps)
+                                                first_sweeps, shared)
     first = from_before(first, before, problem)
     return Job(
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,
-        annealing=common.anneal, inputs=found.shown, doubt=found.known.doubt,
+        annealing=common.anneal, inputs=found.shown, doubt=found.known.doubt, shared=shared, own=camera,
         scale=disparity_scale(labels, min_disparity),
         notes=found.notes(left, right)
         + (() if two_ways or first_sweeps is None else (_ONE_WAY_ALONE.format(first_sweeps),))
@@ -85,7 +93,8 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
         settings=found.settings("stereo", problem, left=name_of(left, "array"), right=name_of(right, "array"), labels=labels,
                                 min_disparity=min_disparity, range_found=range_found,
                                 truth=None if truth is None else name_of(truth, "array"),
-                                truth_scale=truth_scale, both_ways=two_ways, first_sweeps=first_sweeps,
+                                truth_scale=truth_scale, both_ways=two_ways, first_sweeps=first_sweeps, alone=alone,
+                                cameras=None if camera is None else dataclasses.asdict(camera),
                                 before=None if before is None else name_of(before, "array"),
                                 unconfirmed=None if first is None else first.unconfirmed, **found.known.settings(mask)))
 
@@ -154,6 +163,49 @@ def _writes_disparity_picture(job: Job, analysis: Analysis) -> bytes | None:
     return png_bytes(np.maximum(1, np.rint(values * DISPARITY_UNIT)).astype(np.uint16))
 
 
+def _npy(values: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, values)
+    return file.getvalue()
+
+
+def _shared(field: str, write: Callable[[np.ndarray], bytes]) -> Writer:
+    """Of a number of `Uncertainty` that only what is shared has."""
+    def writes(job: Job, analysis: Analysis) -> bytes | None:
+        found = analysis.uncertainty
+        return None if found is None or found.between is None else write(getattr(found, field))
+
+    return writes
+
+
+def _depth(job: Job, write: Callable[[Camera], bytes | None]) -> bytes | None:
+    return None if job.own is None else write(job.own)
+
+
+def _writes_depth(job: Job, analysis: Analysis) -> bytes | None:
+    return _depth(job, lambda camera: pfm_bytes(camera.depth(analysis.answer[..., 0])))
+
+
+def _writes_depth_interval(job: Job, analysis: Analysis) -> bytes | None:
+    found = analysis.uncertainty
+    if found is None or found.interval is None:
+        return None
+    ends = found.interval[:, :, 0]
+    return _depth(job, lambda camera: _npy(camera.interval(ends)))
+
+
+def _writes_cloud(job: Job, analysis: Analysis) -> bytes | None:
+    """The pixels that lie at a finite distance, with the left picture's colours, and with their confidence where there is one."""
+    def write(camera: Camera) -> bytes:
+        depth = camera.depth(analysis.answer[..., 0])
+        there, picture, found = np.isfinite(depth), next(iter(job.inputs.values())), analysis.uncertainty
+        colours = np.repeat(picture[..., None], 3, 2) if picture.ndim == 2 else picture
+        sure = None if found is None or found.between is None or found.confidence is None else found.confidence[there]
+        return ply_bytes(camera.points(np.where(there, depth, 0.0))[there], colours[there], sure)
+
+    return _depth(job, write)
+
+
 _DISPARITIES = Option(name="labels", type=int, default=24, help="Disparities run from 0 to one less (stereo, video).")
 
 APPLICATION = Application(
@@ -169,12 +221,19 @@ APPLICATION = Application(
         Option(name="first_sweeps", type=int, rare=True, metavar="N", said=f"{stereo.TUNED.first_sweeps}",
                help="Sweeps of each way of matching before; 0: paths alone say what is hidden."),
         BEFORE,
+        Option(name="alone", type=bool, default=False, rare=True,
+               help="All numbers of a pixel are of its own samples, to half a pixel: nothing is shared with pixels of like "
+                    "colours, and nothing is fitted between pixels."),
+        *CAMERAS,
         Option(name="truth", file=True, metavar="DISPARITY", help="True disparities, a grey image; 0 where unknown."),
         Option(name="truth_scale", type=float, default=1.0, help="Grey value of one pixel of true disparity."),
         *READING),
     common=common_options(stereo_problem, stereo.TUNED.found(stereo_problem)), for_all=_for_all, of_video={"first_sweeps": 20},
     maps={"occluded": NOT_CONFIRMED},
-    files={"disparity.pfm": _writes_disparity, "disparity.png": _writes_disparity_picture},
+    files={"disparity.pfm": _writes_disparity, "disparity.png": _writes_disparity_picture,
+           "confidence.npy": _shared("confidence", _npy), "confidence.pfm": _shared("confidence", pfm_bytes),
+           "interval_50.npy": _shared("inner", _npy), "depth.pfm": _writes_depth,
+           "depth_interval.npy": _writes_depth_interval, "cloud.ply": _writes_cloud},
     measures={
         "bad_1": Measure("bad 1 px", "% of the pixels of known truth", 2),
         "bad_2": Measure("bad 2 px", "% of the pixels of known truth", 2),

@@ -14,11 +14,12 @@ from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.link.bridge import Bridge
 from mrfhw.gateware.link.uart import DIVISOR_LIMITS, UartReceiver, UartTransmitter, check_divisor
+from mrfhw.gateware.link.window_bridge import WindowBridge
 from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.gateware.mesh.accelerator import Accelerator
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import LOG_BYTES, WORDS
+from mrfhw.machine.link_protocol import LOG_BYTES, OUTSTANDING, WORDS
 
 __all__ = ["BoardTop", "LinkedMachine", "divisor_for"]
 
@@ -41,17 +42,22 @@ def divisor_for(clock_hz: int, baud: int) -> int:
 class LinkedMachine(wiring.Component):
     """The machine behind the link of docs/link.md, without what carries that.
 
-    words, response_words, log_bytes, datagrams: see `Bridge`.
+    words, response_words, log_bytes, datagrams, short_elements: see `Bridge`, and with several requests `outstanding`
+    `WindowBridge`, which always has short elements.
     log_memory: what the log passes through between machine and link, so that a log faster than the link does not stall the
     machine until that memory is full; `memory` is its port then. digest: of the machine, see `RegisterFile`.
     two_clocks: the machine is in the domain `MACHINE`, all else in "sync" (`ClockCrossing`).
     """
 
     def __init__(self, ports: Mapping[str, Member], config: Config, words: int, log_bytes: int, leaves: Leaves | None,
-                 log_memory: LogMemory | None, digest: str, two_clocks: bool, response_words: int | None, datagrams: bool):
+                 log_memory: LogMemory | None, digest: str, two_clocks: bool, response_words: int | None, datagrams: bool,
+                 short_elements: bool = True, outstanding: int = OUTSTANDING, tag_bits: int = 0):
         self.config, self.digest, self.two_clocks = config, digest, two_clocks
         self.leaves = leaves or Leaves(shared=False)
-        self.bridge = Bridge(AddressMap(config).address_bits, config.line_bits, words, log_bytes, response_words, datagrams)
+        link = AddressMap(config).bus_bits, config.line_bits, words, log_bytes, response_words, datagrams
+        if outstanding != 1 and not short_elements:
+            raise ValueError(f"outstanding is {outstanding}, without short elements; a board without them has one: give one")
+        self.bridge = WindowBridge(*link, outstanding, tag_bits) if outstanding != 1 else Bridge(*link, short_elements)
         self.log_memory = log_memory
         port = {"memory": log_memory.signature.members["memory"]} if log_memory else {}
         super().__init__({**ports, **port})
@@ -80,7 +86,7 @@ class LinkedMachine(wiring.Component):
             m.submodules.accelerator = accelerator
             return accelerator.bus, accelerator.lines, Const(0)
         m.submodules.accelerator = DomainRenamer(MACHINE)(accelerator)
-        m.submodules.crossing = crossing = ClockCrossing(AddressMap(self.config).address_bits, self.config.line_bits)
+        m.submodules.crossing = crossing = ClockCrossing(AddressMap(self.config).bus_bits, self.config.line_bits)
         wiring.connect(m, crossing.machine_bus, accelerator.bus)
         wiring.connect(m, accelerator.lines, crossing.machine_lines)
         return crossing.bus, crossing.lines, crossing.behind
@@ -95,10 +101,11 @@ class BoardTop(LinkedMachine):
 
     def __init__(self, config: Config, divisor: int = 16, words: int = WORDS, log_bytes: int = LOG_BYTES,
                  leaves: Leaves | None = None, log_memory: LogMemory | None = None, digest: str = PLACEHOLDER,
-                 two_clocks: bool = False, response_words: int | None = None):
+                 two_clocks: bool = False, response_words: int | None = None, short_elements: bool = True,
+                 outstanding: int = OUTSTANDING):
         self.divisor = check_divisor(divisor)
         super().__init__({"rx": In(1), "tx": Out(1, init=1)}, config, words, log_bytes, leaves, log_memory, digest, two_clocks,
-                         response_words, datagrams=False)
+                         response_words, False, short_elements, outstanding)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

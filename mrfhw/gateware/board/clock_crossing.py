@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
-from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.control.register_file import Wishbone
 
-__all__ = ["MACHINE", "ClockCrossing"]
+__all__ = ["ACCESSES", "MACHINE", "ClockCrossing"]
 
 MACHINE = "machine"  # the machine's domain, where it is not the link's
 LINES = 4  # of log on their way
+ACCESSES = 16  # of the bus, asked and not answered
 
 
 class ClockCrossing(wiring.Component):
     """Between the domain "sync" of the link and the domain `MACHINE`, whose clocks have nothing to do with each other.
 
-    bus: the link's. An access takes the machine's own cycles, and three to four cycles of each clock for the way there and as many
-    back. lines: the log at the link's clock; as many a second as the slower clock has cycles, but for the first. behind: bytes of
-    lines that were taken from the machine and are still in here; a line is in it before an access that saw the line counted
-    is answered.
+    bus: the link's. Up to ACCESSES are under way; one takes the machine's own cycles, three to five of each clock for the way there
+    and as many back. lines: the log at the link's clock; as many a second as the slower clock has cycles, but for the first.
+    behind: bytes of lines that were taken from the machine and are still in here; a line is in it before an access that saw the
+    line counted is answered.
     machine_bus, machine_lines: the machine's, in its domain.
     """
 
@@ -48,24 +48,21 @@ class ClockCrossing(wiring.Component):
         return m
 
     def _cross_bus(self, m: Module) -> None:
-        """A request is held until its answer is back; a change of `asked` and `answered` says that there is one."""
+        """A queue each way. At most as many accesses are under way as the answers' queue holds, since the machine does not wait."""
         bus, machine = self.bus, self.machine_bus
-        asked, asked_there, answered, answered_here = (
-            Signal(name=name) for name in ("asked", "asked_there", "answered", "answered_here"))
-        m.submodules.request_synchronizer = FFSynchronizer(asked, asked_there, o_domain=MACHINE)
-        m.submodules.answer_synchronizer = FFSynchronizer(answered, answered_here)
-        under_way = Signal()
-        word = Signal(32)
-        failed = Signal()
-        m.d.sync += [bus.ack.eq(0), bus.err.eq(0)]
-        with m.If(under_way), m.If(answered_here == asked):
-            m.d.sync += [under_way.eq(0), bus.ack.eq(~failed), bus.err.eq(failed), bus.dat_r.eq(word)]
-        with m.Elif(bus.cyc & bus.stb & ~bus.ack & ~bus.err):
-            m.d.sync += [under_way.eq(1), asked.eq(~asked), machine.we.eq(bus.we), machine.adr.eq(bus.adr),
-                         machine.dat_w.eq(bus.dat_w)]
-        waiting = Signal()
-        m.d.comb += [machine.cyc.eq(waiting), machine.stb.eq(waiting)]
-        with m.If(waiting), m.If(machine.ack | machine.err):
-            m.d[MACHINE] += [waiting.eq(0), word.eq(machine.dat_r), failed.eq(machine.err), answered.eq(asked_there)]
-        with m.Elif(asked_there != answered):
-            m.d[MACHINE] += waiting.eq(1)
+        asked = Cat(bus.we, bus.adr, bus.dat_w)
+        m.submodules.requests = requests = AsyncFIFO(width=len(asked), depth=ACCESSES, r_domain=MACHINE, w_domain="sync")
+        m.submodules.answers = answers = AsyncFIFO(width=33, depth=ACCESSES, r_domain="sync", w_domain=MACHINE)
+        under_way, there, taken = Signal(range(ACCESSES + 1)), Signal(range(ACCESSES + 1)), Signal()
+        m.d.comb += [
+            bus.stall.eq(~requests.w_rdy | (under_way == ACCESSES)), taken.eq(bus.cyc & bus.stb & ~bus.stall),
+            requests.w_en.eq(taken), requests.w_data.eq(asked), answers.r_en.eq(1),
+            Cat(machine.we, machine.adr, machine.dat_w).eq(requests.r_data), machine.stb.eq(requests.r_rdy),
+            requests.r_en.eq(~machine.stall), machine.cyc.eq(machine.stb | there.any()),
+            answers.w_en.eq(machine.ack | machine.err), answers.w_data.eq(Cat(machine.dat_r, machine.err)),
+        ]
+        m.d.sync += [
+            bus.dat_r.eq(answers.r_data[:32]), bus.ack.eq(answers.r_rdy & ~answers.r_data[32]),
+            bus.err.eq(answers.r_rdy & answers.r_data[32]), under_way.eq(under_way + taken - answers.r_rdy),
+        ]
+        m.d[MACHINE] += there.eq(there + (machine.stb & ~machine.stall) - answers.w_en)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth import ClockSignal, Instance, Module, Mux, ResetSignal, Signal
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.board.board_top import LinkedMachine
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.register_file import PLACEHOLDER
+from mrfhw.gateware.link.window_bridge import WindowBridge
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import DATAGRAM_WORDS, ETHERNET_LOG_BYTES, UDP_PORT
+from mrfhw.machine.link_protocol import DATAGRAM_WORDS, ETHERNET_LOG_BYTES, OUTSTANDING, PEER_BITS, UDP_PORT
 
 __all__ = ["ETHERNET_CORE", "EthernetTop"]
 
@@ -28,10 +31,11 @@ class EthernetTop(LinkedMachine):
 
     def __init__(self, config: Config, words: int = DATAGRAM_WORDS, log_bytes: int = ETHERNET_LOG_BYTES,
                  leaves: Leaves | None = None, digest: str = PLACEHOLDER, two_clocks: bool = False,
-                 response_words: int | None = None):
+                 response_words: int | None = None, outstanding: int = OUTSTANDING):
         ports = {"rgmii_rx_clock": In(1), "rgmii_rx_ctl": In(1), "rgmii_rx_data": In(4), "rgmii_rst_n": Out(1),
                  "rgmii_tx_clock": Out(1), "rgmii_tx_ctl": Out(1), "rgmii_tx_data": Out(4)}
-        super().__init__(ports, config, words, log_bytes, leaves, None, digest, two_clocks, response_words, datagrams=True)
+        super().__init__(ports, config, words, log_bytes, leaves, None, digest, two_clocks, response_words, True,
+                         True, outstanding, PEER_BITS)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -40,7 +44,7 @@ class EthernetTop(LinkedMachine):
             ("valid", 1), ("last", 1), ("last_be", 4), ("data", 32), ("error", 4), ("src_port", 16), ("ip_address", 32))}
         sent_ready = Signal()
         # Who sent the frame that waits, who sent the last one that was taken, and whom the datagram under way is for.
-        waiting, peer, now, before = (Signal(48, name=name) for name in ("waiting", "peer", "peer_now", "peer_before"))
+        waiting, peer, now, before = (Signal(PEER_BITS, name=name) for name in ("waiting", "peer", "peer_now", "peer_before"))
         under_way = Signal()
         sent, received = bridge.sent, bridge.received
         m.d.comb += [
@@ -48,10 +52,15 @@ class EthernetTop(LinkedMachine):
             received.payload.whole.eq((taken["last_be"] == WHOLE) & (taken["error"] == 0)), sent.ready.eq(sent_ready),
             now.eq(Mux(under_way, before, peer)),
         ]
-        with m.If(taken["valid"] & taken["last"] & ~bridge.holding):
+        kept: Any = waiting
+        if isinstance(bridge, WindowBridge):
+            # Between the last words of two datagrams are more cycles than it takes to see that the first one is whole.
+            m.d.comb += bridge.tag.eq(waiting)
+            kept = bridge.taken_tag
+        with m.If(taken["valid"] & taken["last"] & (1 if isinstance(bridge, WindowBridge) else ~bridge.holding)):
             m.d.sync += [waiting[:32].eq(taken["ip_address"]), waiting[32:].eq(taken["src_port"])]
         with m.If(bridge.accepted):
-            m.d.sync += peer.eq(waiting)
+            m.d.sync += peer.eq(kept)
         with m.If(sent.valid):
             m.d.sync += [under_way.eq(~(sent.ready & sent.payload.last)), before.eq(now)]
         m.submodules.ethernet = Instance(

@@ -12,7 +12,7 @@ from mrfhw.gateware.control.register_file import PLACEHOLDER
 from mrfhw.gateware.link.usb import UsbSerial
 from mrfhw.gateware.log.log_memory import LogMemory
 from mrfhw.machine.config import Config
-from mrfhw.machine.link_protocol import USB_LOG_BYTES, WORDS
+from mrfhw.machine.link_protocol import OUTSTANDING, USB_LOG_BYTES, WORDS
 
 __all__ = ["UsbTop"]
 
@@ -26,9 +26,10 @@ class UsbTop(LinkedMachine):
 
     def __init__(self, config: Config, words: int = WORDS, log_bytes: int = USB_LOG_BYTES, leaves: Leaves | None = None,
                  log_memory: LogMemory | None = None, digest: str = PLACEHOLDER, two_clocks: bool = False,
-                 response_words: int | None = None):
+                 response_words: int | None = None, outstanding: int = OUTSTANDING):
         ports = {"d_p_i": In(1), "d_n_i": In(1), "d_p_o": Out(1), "d_n_o": Out(1), "oe": Out(1), "pull_up": Out(1)}
-        super().__init__(ports, config, words, log_bytes, leaves, log_memory, digest, two_clocks, response_words, datagrams=False)
+        super().__init__(ports, config, words, log_bytes, leaves, log_memory, digest, two_clocks,
+                         response_words, False, outstanding=outstanding)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

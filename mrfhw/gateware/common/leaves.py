@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from amaranth import ClockSignal, Elaboratable, Fragment, Instance, Module, ResetSignal, Shape, Signal
 from amaranth.lib import data, wiring
@@ -39,22 +40,33 @@ class Leaves:
             return component
         if name not in self.modules:
             self.modules[name] = make()
-        signature = self.modules[name].signature
-        ports = signature.create(path=(instance,))
         connections: dict[str, object] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
         for domain in domains:
             connections |= {f"i_{domain}_clk": ClockSignal(domain), f"i_{domain}_rst": ResetSignal(domain)}
-        for path, member, _ in list(signature.flatten(ports)):
-            # A plain vector: a signal of a layout would be emitted with a wire for each of its fields.
-            wire = Signal(Shape.cast(member.shape).width, name=f"{instance}_{port_name(path)}")
-            holder = ports
-            for step in path[:-1]:
-                holder = getattr(holder, str(step))
-            layout = isinstance(member.shape, data.Layout)
-            setattr(holder, str(path[-1]), data.View(member.shape, wire) if layout else wire)
-            connections[f"{'o' if member.flow is Flow.Out else 'i'}_{port_name(path)}"] = wire
+        ports = _wires(self.modules[name].signature, instance, (), connections)
         m.submodules[instance] = _Named(name, connections)
         return ports
+
+
+def _wires(signature: Any, instance: str, path: tuple[str | int, ...], connections: dict[str, object]) -> wiring.PureInterface:
+    """An interface of plain vectors, which are put among the connections of an instance.
+
+    A signal of a layout, as `signature.create` makes it, would be emitted with a wire for each of its fields.
+    """
+    def made(member: Any, dimensions: tuple[int, ...], path: tuple[str | int, ...]) -> object:
+        if dimensions:
+            return [made(member, dimensions[1:], (*path, index)) for index in range(dimensions[0])]
+        if member.is_signature:
+            return _wires(member.signature, instance, path, connections)
+        wire = Signal(Shape.cast(member.shape).width, name=f"{instance}_{port_name(path)}")
+        connections[f"{'o' if member.flow is Flow.Out else 'i'}_{port_name(path)}"] = wire
+        return data.View(member.shape, wire) if isinstance(member.shape, data.Layout) else wire
+
+    ports = wiring.PureInterface.__new__(wiring.PureInterface)
+    ports.__dict__["signature"] = signature
+    for name, member in signature.members.items():
+        ports.__dict__[name] = made(member, member.dimensions, (*path, name))
+    return ports
 
 
 class _Named(Elaboratable):

@@ -72,6 +72,10 @@ class Queue(wiring.Component):
         if latency not in (1, 2):
             raise ValueError(f"latency is {latency!r}; a queue's word comes after 1 or 2 cycles: give one of them")
         self.width, self.depth, self.latency = width, depth, latency
+        # Where the next word is put, and where the oldest one is.
+        self.produce, self.consume = (Signal(range(depth), name=name) for name in ("produce", "consume"))
+        self.storage = (Memory(shape=width, depth=depth, init=[]) if latency == 1 else
+                        UnguardedMemory(shape=width, depth=depth, unused="r_rdy counts a word from the cycle after"))
         super().__init__({"w_data": In(width), "w_rdy": Out(1), "w_en": In(1), "r_data": Out(width), "r_rdy": Out(1), "r_en": In(1),
                           "level": Out(range(depth + 1))})
 
@@ -79,20 +83,18 @@ class Queue(wiring.Component):
         m = Module()
         put = Signal()
         get = Signal()
+        storage, produce, consume = self.storage, self.produce, self.consume
+        write = storage.write_port()
         if self.latency == 1:
             # A word that is written into an empty queue is the next one to be read, so the read port is transparent.
-            storage = Memory(shape=self.width, depth=self.depth, init=[])
-            write = storage.write_port()
             read = storage.read_port(transparent_for=(write,))
             # Whether it holds a word, in a register, as what is behind takes it the same cycle.
             m.d.sync += self.r_rdy.eq(put | (self.level > 1) | (self.level == 1) & ~get)
         else:
-            storage = UnguardedMemory(shape=self.width, depth=self.depth, unused="r_rdy counts a word from the cycle after")
-            write = storage.write_port()
             read = storage.read_port()
             m.d.sync += self.r_rdy.eq(self.level != get)
         m.submodules.storage = storage
-        produce, consume, following = (Signal(range(self.depth), name=name) for name in ("produce", "consume", "following"))
+        following = Signal(range(self.depth))
         m.d.comb += [
             self.w_rdy.eq(self.level != self.depth),
             put.eq(self.w_en & self.w_rdy), get.eq(self.r_en & self.r_rdy),

@@ -39,7 +39,7 @@ class GroupStates(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        last = Signal.like(self.slot)
+        self.last = last = Signal.like(self.slot)
         least = self.config.interval(0)
         m.d.sync += last.eq(Mux(self.slots > least, self.slots - 1, least - 1))
         m.d.comb += self.last_slot.eq(self.slot == last)
@@ -51,7 +51,7 @@ class GroupStates(wiring.Component):
             with m.If(~self.stall):
                 m.next = "LABELS"
 
-        with m.FSM(init="IDLE") as fsm:
+        with m.FSM(init="IDLE") as self.fsm:
             with m.State("IDLE"), m.If(self.start | self.resume):
                 m.d.comb += self.from_start.eq(self.start)
                 m.d.sync += self.slot.eq(0)
@@ -88,5 +88,5 @@ class GroupStates(wiring.Component):
                         m.next = "LOG"
             with m.State("LOG"), m.If(self.log_done):
                 m.next = "IDLE"
-        m.d.comb += self.busy.eq(~fsm.ongoing("IDLE"))
+        m.d.comb += self.busy.eq(~self.fsm.ongoing("IDLE"))
         return m

@@ -34,20 +34,24 @@ PLACEHOLDER = b"mrfhw-circuit-id".hex()
 
 
 class Wishbone(wiring.Signature):
-    """Wishbone B4 classic, 32 bits, word addresses, no byte selects."""
+    """Wishbone B4 pipelined, 32 bits, word addresses, no byte selects.
+
+    A request is taken in each cycle with cyc, stb and without stall. Each is answered once, by ack or err, in their order.
+    """
 
     def __init__(self, address_bits: int):
         super().__init__({"cyc": Out(1), "stb": Out(1), "we": Out(1), "adr": Out(address_bits), "dat_w": Out(32),
-                          "dat_r": In(32), "ack": In(1), "err": In(1)})
+                          "stall": In(1), "dat_r": In(32), "ack": In(1), "err": In(1)})
 
 
 class RegisterFile(wiring.Component):
     """Decodes the bus into registers, tables and tile accesses.
 
-    bus: a write or register read is acknowledged `Latency.bus_write` cycles after stb and carried out in
-    between; a tile read `Latency.bus_read` cycles after stb. Tile accesses while `status.running`, and addresses
-    below the tiles that are no register (or no table, when written), end with err. Tile addresses without a
-    memory are acknowledged; reads of them give 0.
+    bus: a request a cycle. A write or register read is acknowledged `Latency.bus_write` cycles after its request and carried out in
+    between; a tile read `Latency.bus_read` cycles after it, and what comes behind reads from tiles waits until they are answered.
+    What comes behind a write of `control` waits two cycles, so that it sees the run. Tile accesses while `status.running`, and
+    addresses below the tiles that are no register (or no table, when written), end with err. Tile addresses without a memory are
+    acknowledged; reads of them give 0.
     problem, parameters: registers. start, resume, stop: pulses in the cycle after their write is carried out, the first two only
     while not busy.
     tables, tile_base_write: writes to the scheduler's tables and to the tile bases; the latter use address and data of `tables`.
@@ -119,17 +123,20 @@ class RegisterFile(wiring.Component):
         write = Signal()
         address = Signal.like(bus.adr)
         data = Signal(32)
-        under_way = Signal()
-        waiting = Signal()
-        wait = Signal(range(c.latency.tile_access(c.tree_levels) + 1))
-        m.d.comb += request.eq(bus.cyc & bus.stb & ~bus.ack & ~bus.err & ~under_way)
-        # No run starts between a request and its carrying out: control's write is answered later than it takes effect.
+        reads = Signal(range(c.latency.bus_read(c.tree_levels) + 1))  # from tiles, that are not answered
+        tile, index = address[amap.tiles_bit], address[:amap.tiles_bit]
+        register_write = Signal()
+        starts = Signal()
+        of_tile = bus.adr[amap.tiles_bit] & ~bus.we
+        m.d.comb += [
+            register_write.eq(pending & write & ~tile), starts.eq(register_write & (index == REGISTERS["control"].index)),
+            # No run starts between a request to a tile and its carrying out.
+            bus.stall.eq((reads.any() & ~of_tile) | starts | self.start | self.resume),
+            request.eq(bus.cyc & bus.stb & ~bus.stall),
+        ]
         m.d.sync += [pending.eq(request), idle.eq(~self.status.running),
                      at_tile.eq(request & bus.adr[amap.tiles_bit] & ~self.status.running)]
         m.d.sync += [write.eq(bus.we), address.eq(bus.adr), data.eq(bus.dat_w)]
-        tile, index = address[amap.tiles_bit], address[:amap.tiles_bit]
-        register_write = Signal()
-        m.d.comb += register_write.eq(pending & write & ~tile)
 
         values = self._registers(m, register_write, index, data)
         for name, bit in CONTROL_BITS.items():
@@ -151,33 +158,22 @@ class RegisterFile(wiring.Component):
             self.tile_bus.path.eq(index[amap.offset_bits + amap.region_bits:amap.broadcast_bit]),
             self.tile_bus.strobe.eq(at_tile),
         ]
-        answer = pending & Mux(tile, write & idle, known | (table & write))
         done = Signal()
         failed = Signal()
-        with m.If(answer):
-            m.d.comb += done.eq(1)
-        with m.Elif(at_tile):
-            m.d.sync += [waiting.eq(1), wait.eq(c.latency.tile_access(c.tree_levels))]
-        with m.Elif(pending):
-            m.d.comb += failed.eq(1)
-        with m.If(waiting):
-            m.d.sync += wait.eq(wait - 1)
-            with m.If(wait == 1):
-                m.d.sync += waiting.eq(0)
-                m.d.comb += done.eq(1)
+        from_tile = delayed(m, at_tile & ~write, c.latency.tile_access(c.tree_levels), "from_tile")
+        at_once = Mux(tile, write & idle, known | (table & write))
+        m.d.comb += [done.eq(from_tile | (pending & at_once)), failed.eq(pending & ~at_once & ~at_tile)]
+        m.d.sync += reads.eq(reads + (request & of_tile & ~self.status.running) - from_tile)
         stages = self._beyond  # the first one, if there is any, stands in the middle of the selection
-        from_tile = delayed(m, waiting, min(1, stages), "from_tile")
+        chosen = delayed(m, from_tile, min(1, stages), "chosen")
         tile_word = delayed(m, self.tile_data, min(1, stages), "tile_word", reset_less=True)
-        word = delayed(m, Mux(from_tile, tile_word, value), max(0, stages - 1), "word", reset_less=True)
+        word = delayed(m, Mux(chosen, tile_word, value), max(0, stages - 1), "word", reset_less=True)
         ended = delayed(m, Cat(done, failed), stages, "ended")
-        m.d.sync += [Cat(bus.ack, bus.err).eq(ended), bus.dat_r.eq(word), under_way.eq(request | (under_way & ~ended.any()))]
+        m.d.sync += [Cat(bus.ack, bus.err).eq(ended), bus.dat_r.eq(word)]
         return m
 
     def _selected(self, m: Module, words: list[Signal], index: Signal) -> Signal:
-        """The word of that index: one of each eight, and one of these after a register, where the answer has a stage for it.
-
-        index: held for two cycles.
-        """
+        """The word of that index: one of each eight, and one of these after a register, where the answer has a stage for it."""
         eights, found = [], Signal(32)
         domain = m.d.sync if self._beyond else m.d.comb
         for first in range(0, len(words), 8):
@@ -188,7 +184,8 @@ class RegisterFile(wiring.Component):
                     with m.Case(number):
                         domain += held.eq(word)
             eights.append(held)
-        m.d.comb += found.eq(Array(eights)[index[3:3 + bits_for(len(eights))]])
+        eight = delayed(m, index[3:3 + bits_for(len(eights))], min(1, self._beyond), "eight", reset_less=True)
+        m.d.comb += found.eq(Array(eights)[eight])
         return found
 
     def _tables(self, m: Module, write: Signal, index: Signal, data: Signal) -> None:

@@ -64,10 +64,11 @@ class WriteBacks(wiring.Component):
         layout = GroupInFlight(c)
         now = Signal(layout["due"].shape)
         delay = Signal(layout["due"].shape)
+        self.now, self.delay = now, delay
         m.d.sync += [now.eq(now + 1), delay.eq(base + slope * self.slots)]
 
         # A write-back is due later than the queue's latency of two cycles after the group's first label.
-        m.submodules.in_flight = queue = Queue(layout.size, c.commit_queue_depth, latency=2)
+        m.submodules.in_flight = self.queue = queue = Queue(layout.size, c.commit_queue_depth, latency=2)
         oldest = data.View(layout, queue.r_data)
         entry = Signal(layout)
         m.d.comb += [entry.due.eq(now + delay), queue.w_data.eq(entry.as_value()), queue.w_en.eq(self.enter)]
@@ -76,8 +77,8 @@ class WriteBacks(wiring.Component):
         for field in ("row", "here", "raster"):
             m.d.comb += entry.group[field].eq(self.group.row[field])
 
-        lane = Signal.like(slot.lane)
-        under_way = Signal()
+        self.lane = lane = Signal.like(slot.lane)
+        self.under_way = under_way = Signal()
         last_lane = Signal()
         m.d.comb += [
             last_lane.eq(lane == c.spus - 1), slot.enable.eq(queue.r_rdy & (under_way | (oldest.due == now))), slot.lane.eq(lane),
@@ -86,7 +87,7 @@ class WriteBacks(wiring.Component):
         with m.If(slot.enable):
             m.d.sync += [lane.eq(Mux(last_lane, 0, lane + 1)), under_way.eq(~last_lane)]
 
-        left = Signal(range(c.drain_cycles + 1))
+        self.left = left = Signal(range(c.drain_cycles + 1))
         with m.If(slot.enable):
             m.d.sync += left.eq(c.drain_cycles)
         with m.Elif(left != 0):

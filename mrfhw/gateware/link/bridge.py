@@ -7,38 +7,50 @@ from typing import Any
 
 from amaranth import Array, Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.control.register_file import Wishbone
+from mrfhw.gateware.link.accesses import Accesses
 from mrfhw.gateware.link.datagrams import DatagramReceiver, DatagramTransmitter, DatagramWord, SentWord
 from mrfhw.gateware.link.frames import FrameReceiver, FrameTransmitter, check_words
+from mrfhw.gateware.link.request_queue import check_memory_words
 from mrfhw.machine.link_protocol import (
     DATAGRAM_LOG_CHUNK,
     DATAGRAM_WORDS,
+    FIRST_PACKED,
+    FIRST_TOLD,
+    FIRST_WINDOWED,
     HEAD_WORDS,
-    LINK_VERSION,
     LOG_BYTES,
     LOG_MEMORY,
+    LOG_WAIT,
+    MOST_OUTSTANDING,
+    REQUEST_CYCLES,
     RESPONSE,
     REWIND,
     WORDS,
     Operation,
     Status,
+    is_outstanding,
     is_size,
     log_unit,
 )
 
-__all__ = ["LOG_WAIT", "Bridge", "LogBuffer", "check_link"]
-
-LOG_WAIT = 1023  # cycles that log which fills no datagram waits for more
+__all__ = ["LOG_WAIT", "REQUEST_CYCLES", "Bridge", "LogBuffer", "Request", "check_link"]
 
 
-def check_link(line_bits: int, words: int, log_bytes: int, response_words: int | None = None, datagrams: bool = False) -> None:
-    """Raises ValueError, in one line, for what no `Bridge` has. Its arguments are the same."""
+def check_link(line_bits: int, words: int, log_bytes: int, response_words: int | None = None, datagrams: bool = False,
+               outstanding: int = 1) -> None:
+    """Raises ValueError, in one line, for what no `Bridge` or `WindowBridge` has. Its arguments are the same."""
+    if not is_outstanding(outstanding):
+        raise ValueError(f"outstanding is {outstanding!r}; a board has 1 to {MOST_OUTSTANDING} requests outstanding, a power of "
+                         "two: give one of them")
     for name, size in (("words", words), ("response_words", words if response_words is None else response_words)):
-        if check_words(name, size) > DATAGRAM_WORDS and datagrams:
+        if outstanding > 1:
+            check_memory_words(name, size)
+        elif check_words(name, size) > DATAGRAM_WORDS and datagrams:
             raise ValueError(f"{name} is {size}; a datagram holds a frame of {DATAGRAM_WORDS} words: give {DATAGRAM_WORDS} or less")
     _check_log(line_bits, log_bytes, log_unit(datagrams))
 
@@ -71,12 +83,12 @@ class LogBuffer(wiring.Component):
         m = Module()
         bits, low, width = self.size.bit_length() - 1, self.unit.bit_length() - 1, 8 * self.unit
         units = self.line_bits // width
-        m.submodules.ring = ring = UnguardedMemory(
+        m.submodules.ring = self.ring = ring = UnguardedMemory(
             shape=width, depth=self.size >> low,
             unused="what is read in the cycle in which it is written is not sent yet, and is read once more in the next")
         write = ring.write_port()
         read = ring.read_port()
-        number = Signal(range(units))
+        self.number = number = Signal(range(units))
         full = Signal()
         take = Signal()
         parts = Array([self.lines.tdata[width * i:width * (i + 1)] for i in range(units)])
@@ -92,12 +104,11 @@ class LogBuffer(wiring.Component):
 
 
 @dataclass(frozen=True)
-class _Request:
+class Request:
     """The registers of a request that is carried out.
 
     operation, number: the request's; known: there was a hello. status, value, size (words): of its response; answered: that waits
-    to be sent. at: the place in the frame of the word that is read next. Of a segment: address: of the access that is next, on the
-    bus; remaining: accesses; period: words of steps, step: the one that is next, steps_at, data_at: places in the frame.
+    to be sent. at: the place in the frame of the word that is read next.
     """
 
     operation: Signal
@@ -108,19 +119,11 @@ class _Request:
     known: Signal
     answered: Signal
     at: Signal
-    address: Signal
-    remaining: Signal
-    period: Signal
-    step: Signal
-    steps_at: Signal
-    data_at: Signal
 
     @classmethod
-    def of(cls, words: int, response_words: int, address_bits: int) -> _Request:
-        place = range(words + 2)  # the index of a word in a frame, or of one behind its end
-        shapes = {"operation": 8, "number": 8, "status": 2, "value": 32, "size": range(response_words + 1), "known": 1,
-                  "answered": 1, "at": place, "address": address_bits, "remaining": 16, "period": 8, "step": 8,
-                  "steps_at": place, "data_at": place}
+    def of(cls, words: int, response_words: int, number_bits: int = 8) -> Request:
+        shapes = {"operation": 8, "number": number_bits, "status": 2, "value": 32, "size": range(response_words + 1), "known": 1,
+                  "answered": 1, "at": range(words)}
         return cls(**{name: Signal(shape, name=name) for name, shape in shapes.items()})
 
 
@@ -131,50 +134,67 @@ class Bridge(wiring.Component):
     bytes or words (`SentWord`) to the host. holding: a frame waits to be carried out; accepted: it has been, and those that are
     sent from now on are for whoever sent it. bus, lines: the machine's.
     behind: bytes of log that have left the machine and are still in a log memory in front of the bridge; 0 without a log memory.
-    An access takes the bus's own cycles and eight more. Everything that a host can send is answered or ignored as docs/link.md
+    A write or read takes the cycles that `Accesses` says and
+    REQUEST_CYCLES. Everything that a host can send is answered or ignored as docs/link.md
     specifies; the bridge itself has no error state.
     address_bits: of the bus. line_bits: of a log line. words: of the request memory, and of the response memory where
     response_words gives no other. log_bytes: of the ring. datagrams: the link carries datagrams, which may be lost, doubled and
-    reordered.
+    reordered. short_elements: see `Accesses`; a bridge without them speaks the version of the link that had none.
     """
 
     def __init__(self, address_bits: int, line_bits: int, words: int = WORDS, log_bytes: int = LOG_BYTES,
-                 response_words: int | None = None, datagrams: bool = False):
+                 response_words: int | None = None, datagrams: bool = False, short_elements: bool = True):
         if not 1 <= address_bits <= 32:
             raise ValueError(f"address_bits is {address_bits}; the link carries addresses of 1 to 32 bits: give a "
                              "number between them")
         check_link(line_bits, words, log_bytes, response_words, datagrams)
         self.words, self.response_words = words, words if response_words is None else response_words
-        self.line_bits, self.datagrams = line_bits, datagrams
+        self.line_bits, self.datagrams, self.short_elements = line_bits, datagrams, short_elements
         self.log = LogBuffer(line_bits, log_bytes, log_unit(datagrams))
         super().__init__({"received": In(stream.Signature(DatagramWord() if datagrams else 8)),
                           "sent": Out(stream.Signature(SentWord() if datagrams else 8)), "accepted": Out(1), "holding": Out(1),
-                          "bus": Out(Wishbone(address_bits)), "lines": In(AxiStream(line_bits)), "behind": In(32)})
+                          "bus": Out(Wishbone(address_bits)), "lines": In(AxiStream(line_bits)), "behind": In(32),
+                          **self._more_ports()})
+
+    def _more_ports(self) -> dict[str, Member]:
+        return {}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        receiver: Any = DatagramReceiver(self.words) if self.datagrams else FrameReceiver(self.words)
-        transmitter: Any = (DatagramTransmitter if self.datagrams else FrameTransmitter)(self.response_words)
+        receiver, transmitter = self._ends(m, holds=True)
+        self._memories(m, receiver, transmitter)
+        self._log(m, transmitter)
+        self._requests(m, receiver, transmitter)
+        return m
+
+    def _ends(self, m: Module, holds: bool) -> tuple[Any, Any]:
+        """Receiver and transmitter, and what is behind the other ports."""
+        receiver: Any = (DatagramReceiver if self.datagrams else FrameReceiver)(self.words, holds)
+        transmitter: Any = (DatagramTransmitter if self.datagrams else FrameTransmitter)(self.response_words, not holds)
         m.submodules.receiver, m.submodules.transmitter = receiver, transmitter
         m.submodules.log = self.log
+        m.submodules.accesses = self.accesses = Accesses(
+            len(self.bus.adr), self.words, self.response_words, self.short_elements)
+        wiring.connect(m, self.accesses.bus, wiring.flipped(self.bus))
+        wiring.connect(m, wiring.flipped(self.received), receiver.received if self.datagrams else receiver.bytes)
+        wiring.connect(m, transmitter.sent if self.datagrams else transmitter.bytes, wiring.flipped(self.sent))
+        wiring.connect(m, wiring.flipped(self.lines), self.log.lines)
+        return receiver, transmitter
+
+    def _memories(self, m: Module, receiver: Any, transmitter: Any) -> None:
+        """For a request, whose words `self.request` reads, and for its response, into which `self.response` writes."""
         m.submodules.requests = requests = UnguardedMemory(
             shape=32, depth=self.words, unused="a frame is read when it is held, and then nothing is written")
         m.submodules.responses = responses = UnguardedMemory(
             shape=32, depth=self.response_words, unused="a response is sent when it is complete, and none is made meanwhile")
-        wiring.connect(m, wiring.flipped(self.received), receiver.received if self.datagrams else receiver.bytes)
-        wiring.connect(m, transmitter.sent if self.datagrams else transmitter.bytes, wiring.flipped(self.sent))
-        wiring.connect(m, wiring.flipped(self.lines), self.log.lines)
         into = requests.write_port()
-        self.request = requests.read_port()
+        self.request: Any = requests.read_port()
         m.d.comb += [into.addr.eq(receiver.address), into.data.eq(receiver.word), into.en.eq(receiver.write),
                      self.request.en.eq(1)]
-        self.response = responses.write_port()
+        self.response: Any = responses.write_port()
         out = responses.read_port()
         m.d.comb += [out.addr.eq(transmitter.address), out.en.eq(1), transmitter.word.eq(out.data)]
         m.d.comb += self.holding.eq(receiver.held)
-        self._log(m, transmitter)
-        self._requests(m, receiver, transmitter)
-        return m
 
     def _log(self, m: Module, transmitter: Any) -> None:
         """The positions of the log, and the log frames."""
@@ -214,17 +234,17 @@ class Bridge(wiring.Component):
 
     def _requests(self, m: Module, receiver: Any, transmitter: Any) -> None:
         """Carries requests out, one after the other."""
-        r = _Request.of(self.words, self.response_words, len(self.bus.adr))
+        r = Request.of(self.words, self.response_words)
         word = self.request.data
         m.d.comb += [
             self.request.addr.eq(r.at), transmitter.respond.eq(r.answered), transmitter.value.eq(r.value),
             transmitter.size.eq(r.size), transmitter.head.operation.eq(r.operation | RESPONSE),
             transmitter.head.number.eq(r.number), transmitter.head.status.eq(r.status),
-            self.response.addr.eq(r.size), self.bus.adr.eq(r.address), self.bus.dat_w.eq(word),
-            self.bus.we.eq(r.operation == Operation.WRITE),
+            self.response.addr.eq(r.size),
         ]
         with m.If(transmitter.responded):
             m.d.sync += r.answered.eq(0)
+        self.told = Signal(8, name="told")
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += r.at.eq(0)
@@ -234,19 +254,19 @@ class Bridge(wiring.Component):
                 m.d.sync += r.at.eq(1)
                 m.next = "HEAD"
             with m.State("HEAD"):
-                m.d.sync += r.at.eq(HEAD_WORDS)
+                m.d.sync += [r.at.eq(HEAD_WORDS), self.told.eq(word[16:24])]
                 (self._number_in_any_order if self.datagrams else self._number)(m, r, word)
             if self.datagrams:
                 self._sessions(m, r, receiver)
             self._greet(m, r)
-            self._credit(m, r, receiver, transmitter)
-            self._segments(m, r, receiver)
+            self._credit(m, r, receiver.size, transmitter)
+            self._segments(m, r, receiver.size)
             with m.State("ANSWER"):
                 m.d.comb += [receiver.take.eq(1), self.accepted.eq(1)]
                 m.d.sync += r.answered.eq(1)
                 m.next = "IDLE"
 
-    def _number(self, m: Module, r: _Request, word: Any) -> None:
+    def _number(self, m: Module, r: Request, word: Any) -> None:
         """Decide by a request's number: carry it out, send the last response again, or refuse it."""
         operation, number = word[:8], word[8:16]
         again = r.known & (number == r.number) & (operation == r.operation)
@@ -265,16 +285,16 @@ class Bridge(wiring.Component):
             with m.Else():
                 self._carry_out(m, r, operation)
 
-    def _carry_out(self, m: Module, r: _Request, operation: Any) -> None:
+    def _carry_out(self, m: Module, r: Request, operation: Any) -> None:
         with m.If((operation == Operation.WRITE) | (operation == Operation.READ)):
-            m.next = "SEGMENT"
+            m.next = "ACCESSES"
         with m.Elif(operation == Operation.CREDIT):
             m.next = "POSITION"
         with m.Else():
             m.d.sync += r.status.eq(Status.MALFORMED)
             m.next = "ANSWER"
 
-    def _number_in_any_order(self, m: Module, r: _Request, word: Any) -> None:
+    def _number_in_any_order(self, m: Module, r: Request, word: Any) -> None:
         """The same for frames of which copies may come late, and from another session: those are ignored."""
         operation, number, session = word[:8], word[8:16], word[24:]
         self.nonce, self.asked = Signal(32, name="nonce"), Signal(8, name="asked")
@@ -296,7 +316,7 @@ class Bridge(wiring.Component):
                 m.d.sync += r.status.eq(Status.NUMBER)
                 m.next = "ANSWER"
 
-    def _sessions(self, m: Module, r: _Request, receiver: Any) -> None:
+    def _sessions(self, m: Module, r: Request, receiver: Any) -> None:
         """A hello begins a session, unless it is a late copy of this session's hello or of the one before."""
         nonce, before, word = self.nonce, Signal(32, name="nonce_before"), self.request.data
         begun = Signal(name="begun")  # `nonce_before` is one
@@ -316,9 +336,16 @@ class Bridge(wiring.Component):
             m.d.comb += receiver.take.eq(1)
             m.next = "IDLE"
 
-    def _greet(self, m: Module, r: _Request) -> None:
-        words = [LINK_VERSION, self.words, self.response_words, self.log.size, self.line_bits // 8, self.freed, self.log.reached,
+    def _greeting(self) -> tuple[list[Any], Any]:
+        """The words of an answer to a hello, and the place of the last one."""
+        # A program that knows versions from FIRST_TOLD on tells its own; an earlier one is spoken to in the version before that.
+        version = Mux(self.told >= FIRST_TOLD, FIRST_WINDOWED - 1, FIRST_TOLD - 1) if self.short_elements else FIRST_PACKED - 1
+        words = [version, self.words, self.response_words, self.log.size, self.line_bits // 8, self.freed, self.log.reached,
                  self.behind]
+        return words, len(words) - 1
+
+    def _greet(self, m: Module, r: Request) -> None:
+        words, last = self._greeting()
         with m.State("GREET"):
             # The address of the value was given in the state before.
             m.d.sync += r.value.eq(self.request.data)
@@ -326,10 +353,10 @@ class Bridge(wiring.Component):
         with m.State("GREET_WORDS"):
             m.d.comb += [self.response.en.eq(1), self.response.data.eq(Array(words)[r.size])]
             m.d.sync += r.size.eq(r.size + 1)
-            with m.If(r.size == len(words) - 1):
+            with m.If(r.size == last):
                 m.next = "ANSWER"
 
-    def _credit(self, m: Module, r: _Request, receiver: Any, transmitter: Any) -> None:
+    def _credit(self, m: Module, r: Request, words: Any, transmitter: Any) -> None:
         """A credit: free bytes, set the limit, rewind if asked. The request's value is the position, its body limit and flags."""
         position, back, rewind = r.value, Signal(32, name="back"), Signal(name="rewind")
         malformed, passed = Signal(name="malformed"), Signal(name="passed")  # passed: bytes that have not been sent are freed
@@ -347,7 +374,7 @@ class Bridge(wiring.Component):
         with m.State("GRANT"):
             # A log frame that is being sent is ended first, so that its bytes agree with the position in its header.
             m.d.comb += self.hold.eq(1)
-            m.d.sync += [malformed.eq((back > self.held) | (receiver.size < HEAD_WORDS + 2)),
+            m.d.sync += [malformed.eq((back > self.held) | (words < HEAD_WORDS + 2)),
                          passed.eq(back[:low] > (self.next - self.freed)[:low])]
             with m.If(transmitter.idle):
                 m.next = "FREE"
@@ -363,52 +390,15 @@ class Bridge(wiring.Component):
                     m.d.sync += self.next.eq(position)
             m.next = "ANSWER"
 
-    def _segments(self, m: Module, r: _Request, receiver: Any) -> None:
-        """Reads and writes of the bus, one access after the other. The request memory gives a word one state after its address."""
-        word, at, count = self.request.data, r.at, r.value[:max(self.words, self.response_words).bit_length()]
-        with m.State("SEGMENT"):
-            m.d.sync += at.eq(at + 1)
-            m.next = "SEGMENT_HEAD"
-            with m.If(at >= receiver.size):
+    def _segments(self, m: Module, r: Request, words: Any) -> None:
+        """Reads and writes of the bus."""
+        accesses = self.accesses
+        m.d.comb += [accesses.write.eq(r.operation == Operation.WRITE), accesses.size.eq(words),
+                     accesses.word.eq(self.request.data)]
+        with m.State("ACCESSES"):
+            m.d.comb += [accesses.go.eq(1), self.request.addr.eq(accesses.place), self.request.en.eq(accesses.step),
+                         self.response.addr.eq(accesses.stored_at), self.response.data.eq(accesses.stored),
+                         self.response.en.eq(accesses.store)]
+            with m.If(accesses.done):
+                m.d.sync += [r.status.eq(accesses.status), r.value.eq(accesses.count), r.size.eq(accesses.response)]
                 m.next = "ANSWER"
-        with m.State("SEGMENT_HEAD"):
-            m.d.sync += [r.remaining.eq(word[:16]), r.period.eq(word[16:24]), at.eq(at + 1)]
-            m.next = "ADDRESS"
-        with m.State("ADDRESS"):
-            m.d.sync += [r.address.eq(word), r.steps_at.eq(at), r.data_at.eq(at + r.period), r.step.eq(0)]
-            m.next = "NEXT"
-            with m.If(at + r.period > receiver.size):
-                # The address or the steps would lie beyond the end of this frame.
-                m.d.sync += r.status.eq(Status.MALFORMED)
-                m.next = "ANSWER"
-        with m.State("NEXT"):
-            m.d.sync += at.eq(r.data_at)
-            with m.If(r.remaining == 0):
-                m.next = "SEGMENT"
-            with m.Elif(Mux(self.bus.we, r.data_at >= receiver.size, r.size == self.response_words)):
-                m.d.sync += r.status.eq(Status.MALFORMED)
-                m.next = "ANSWER"
-            with m.Else():
-                m.next = "FETCH_DATA"
-        with m.State("FETCH_DATA"):
-            m.next = "BUS"
-        with m.State("BUS"):
-            m.d.comb += [self.bus.cyc.eq(1), self.bus.stb.eq(1), self.response.data.eq(self.bus.dat_r),
-                         self.response.en.eq(self.bus.ack & ~self.bus.we)]
-            with m.If(self.bus.ack):
-                # At most as many accesses are carried out as a frame has words.
-                m.d.sync += [count.eq(count + 1), r.remaining.eq(r.remaining - 1), at.eq(r.steps_at + r.step)]
-                with m.If(self.bus.we):
-                    m.d.sync += r.data_at.eq(r.data_at + 1)
-                with m.Else():
-                    m.d.sync += r.size.eq(r.size + 1)
-                m.next = "FETCH_STEP"
-            with m.Elif(self.bus.err):
-                m.d.sync += r.status.eq(Status.BUS_ERROR)
-                m.next = "ANSWER"
-        with m.State("FETCH_STEP"):
-            m.next = "STEP"
-        with m.State("STEP"):
-            m.d.sync += [r.address.eq(r.address + Mux(r.period == 0, 1, word)),
-                         r.step.eq(Mux(r.step + 1 == r.period, 0, r.step + 1))]
-            m.next = "NEXT"

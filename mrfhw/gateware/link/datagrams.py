@@ -65,11 +65,11 @@ class DatagramReceiver(wiring.Component):
 
     received: at most a word a cycle, without backpressure. The others: see `received_frame`; held two cycles after the last word.
     Datagrams that begin or arrive while a frame is held are lost, as are those that are longer
-    than the memory.
+    than the memory. holds: it holds its frames; else words of the next datagram may come in the cycles before `held`.
     """
 
-    def __init__(self, words: int):
-        self.words = check_words("words", words)
+    def __init__(self, words: int, holds: bool = True):
+        self.words, self.holds = check_words("words", words), holds
         super().__init__({"received": In(stream.Signature(DatagramWord())), **received_frame(words)})
 
     def elaborate(self, platform: object) -> Module:
@@ -78,13 +78,13 @@ class DatagramReceiver(wiring.Component):
         valid, now = self.received.valid, self.received.payload
         first, lost, ended = Signal(init=1), Signal(), Signal()
         count = Signal(range(self.words + 1))
-        busy = self.held | ended
+        busy = self.held | ended if self.holds else 0
         bad = Mux(first, 0, lost) | busy | (~first & (count == self.words))
         at = Mux(first, 0, count)
         m.d.comb += [self.received.ready.eq(1), crc.valid.eq(valid), crc.first.eq(first), crc.word.eq(now.word),
                      self.word.eq(now.word), self.address.eq(at), self.write.eq(valid & ~bad)]
         m.d.sync += ended.eq(0)
-        with m.If(self.take):
+        with m.If(self.take if self.holds else 1):
             m.d.sync += self.held.eq(0)
         with m.If(valid):
             m.d.sync += [first.eq(now.last), lost.eq(bad), count.eq(at + ~bad)]
@@ -105,11 +105,11 @@ class DatagramTransmitter(wiring.Component):
     The others: see `response`.
     """
 
-    def __init__(self, words: int):
+    def __init__(self, words: int, session: bool = False):
         self.words = check_words("words", words)
         super().__init__({
-            **response(words), "log_size": In(range(DATAGRAM_LOG_CHUNK // 4 + 1)), "log_position": In(32), "log_data": In(32),
-            "log_step": Out(1), "sent": Out(stream.Signature(SentWord()))})
+            **response(words, session), "log_size": In(range(DATAGRAM_LOG_CHUNK // 4 + 1)), "log_position": In(32),
+            "log_data": In(32), "log_step": Out(1), "sent": Out(stream.Signature(SentWord()))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -13,6 +13,7 @@ from mrfhw.machine.link_protocol import ESCAPE, FLAG, FLIP, FRAME_WORDS, HEAD_WO
 
 __all__ = ["Crc", "FrameReceiver", "FrameTransmitter", "check_words", "received_frame", "response"]
 
+HEAD = "operation", "number", "status", "session"  # bytes
 CRC_POLYNOMIAL = 0xEDB88320  # Ethernet's, lowest bit first
 CRC_RESIDUE = 0xDEBB20E3  # the state after any data that is followed by its own CRC
 
@@ -29,20 +30,22 @@ def received_frame(words: int) -> dict[str, Member]:
     """Ports of a receiver of frames.
 
     write, address, word: writes of the frame's words, CRC included, into a memory of `words`. held: a frame with the right CRC is
-    complete; size: its words without the CRC. take: it may be overwritten.
+    complete; size: its words without the CRC. take: it may be overwritten. A receiver that does not hold its frames has `held` for
+    one cycle only, in which size and the words are whole, and takes the next frame at once.
     """
     return {"write": Out(1), "address": Out(range(words)), "word": Out(32), "held": Out(1), "size": Out(range(words)),
             "take": In(1)}
 
 
-def response(words: int) -> dict[str, Member]:
+def response(words: int, session: bool) -> dict[str, Member]:
     """Ports of a transmitter of frames, for a response.
 
     respond: hold it until `responded`, with head, value and size (words) constant. address, word: the response memory, which gives
-    `word` one cycle after `address`. idle: no frame is being sent.
+    `word` one cycle after `address`. idle: no frame is being sent. session: a head has its fourth byte, which else is 0.
     """
+    head = data.StructLayout(dict.fromkeys(HEAD if session else HEAD[:-1], 8))
     return {
-        "respond": In(1), "responded": Out(1), "head": In(data.StructLayout({"operation": 8, "number": 8, "status": 8})),
+        "respond": In(1), "responded": Out(1), "head": In(head),
         "value": In(32), "size": In(range(words + 1)), "address": Out(range(words)), "word": In(32), "idle": Out(1)}
 
 
@@ -79,11 +82,11 @@ class FrameReceiver(wiring.Component):
     """From bytes to frames of whole words.
 
     bytes: at most one per cycle, without backpressure. The others: see `received_frame`; held two cycles after the last flag. Bytes
-    that arrive while a frame is held are lost, with the rest of their frame.
+    that arrive while a frame is held are lost, with the rest of their frame. holds: it holds its frames.
     """
 
-    def __init__(self, words: int):
-        self.words = check_words("words", words)
+    def __init__(self, words: int, holds: bool = True):
+        self.words, self.holds = check_words("words", words), holds
         super().__init__({"bytes": In(stream.Signature(8)), **received_frame(words)})
 
     def elaborate(self, platform: object) -> Module:
@@ -101,10 +104,10 @@ class FrameReceiver(wiring.Component):
         clear = Mux(escaped, byte ^ FLIP, byte)
         m.d.comb += [crc.byte.eq(clear), self.word.eq(Cat(shift, clear)), self.address.eq(count[2:]),
                      crc.start.eq(self.bytes.valid & flag), self.bytes.ready.eq(1)]
-        with m.If(self.take):
+        with m.If(self.take if self.holds else 1):
             m.d.sync += self.held.eq(0)
         with m.If(self.bytes.valid):
-            with m.If(self.held):
+            with m.If(self.held if self.holds else 0):
                 m.d.sync += bad.eq(1)
             with m.Elif(flag):
                 whole = (count[:2] == 0) & (count >= 4 * (HEAD_WORDS + 1)) & ~bad & ~escaped & crc.whole
@@ -128,10 +131,10 @@ class FrameTransmitter(wiring.Component):
     bytes: at most one byte every third cycle. The others: see `response`.
     """
 
-    def __init__(self, words: int):
+    def __init__(self, words: int, session: bool = False):
         self.words = check_words("words", words)
         super().__init__({
-            **response(words), "log_more": In(1), "log_position": In(32), "log_byte": In(8), "log_step": Out(1),
+            **response(words, session), "log_more": In(1), "log_position": In(32), "log_byte": In(8), "log_step": Out(1),
             "bytes": Out(stream.Signature(8))})
 
     def elaborate(self, platform: object) -> Module:

@@ -1,4 +1,4 @@
-"""The machine: a cluster of tiles behind its bus, and its log as lines (Figure 3.3)."""
+"""The machine: a cluster of tiles behind its bus, and its log as lines (Figure 3.3); or several, each a machine of its own."""
 
 from __future__ import annotations
 
@@ -9,30 +9,57 @@ from amaranth.lib.wiring import In, Out
 from mrfhw.gateware.common.axi import AxiStream
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.register_file import PLACEHOLDER, RegisterFile, Wishbone
+from mrfhw.gateware.log.line_merger import LineMerger
+from mrfhw.gateware.mesh.bus_fork import BusFork
 from mrfhw.gateware.mesh.cluster import Cluster
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 
-__all__ = ["Accelerator"]
+__all__ = ["CLUSTER", "Accelerator"]
+
+CLUSTER = "mrfhw_cluster"  # the module of one of several clusters, with its registers
 
 
 class Accelerator(wiring.Component):
     """The generated chip.
 
-    bus: Wishbone (classic), 32 bits, word addresses of `mrfhw.machine.address_map.AddressMap`. A write and a
-    register's read take `Derived.bus_write_cycles`, a read from a tile `Derived.bus_read_cycles`. Tile memories answer
+    bus: Wishbone (pipelined), 32 bits, word addresses of `mrfhw.machine.address_map.AddressMap`; a word a cycle (`RegisterFile`).
+    Writes and registers' reads take `Derived.bus_write_cycles`, reads from tiles `Derived.bus_read_cycles`. Tile memories answer
     with err while labels are being drawn.
     lines: the log, AXI4-Stream, `line_bits` wide; tlast on the last line of a run. A log that is not
     taken stalls the machine; nothing is lost.
     digest: see `RegisterFile`.
+    Of several clusters each is such a machine with registers of its own, at the words from `AddressMap.cluster` on (`BusFork`),
+    and their logs are one (`LineMerger`). Whoever drives one needs to know nothing of the others: what it draws, counts and sends
+    is that of a machine alone, but for the cycles in which it waits for the log.
     """
 
     def __init__(self, config: Config, leaves: Leaves | None = None, digest: str = PLACEHOLDER):
         self.config, self.leaves, self.digest = config, leaves or Leaves(shared=False), digest
-        super().__init__({"bus": In(Wishbone(AddressMap(config).address_bits)), "lines": Out(AxiStream(config.line_bits))})
+        super().__init__({"bus": In(Wishbone(AddressMap(config).bus_bits)), "lines": Out(AxiStream(config.line_bits))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self.config.clusters == 1:
+            self._alone(m)
+        else:
+            self._several(m)
+        return m
+
+    def _several(self, m: Module) -> None:
+        """All clusters as one module, so that the digest has its place once."""
+        c, one = self.config, self.config.cluster
+        m.submodules.fork = fork = BusFork(c)
+        m.submodules.merger = merger = LineMerger(c)
+        wiring.connect(m, wiring.flipped(self.bus), fork.bus)
+        wiring.connect(m, merger.lines, wiring.flipped(self.lines))
+        for k in range(c.clusters):
+            cluster = self.leaves.add(m, CLUSTER, f"cluster_{k}", lambda: Accelerator(one, self.leaves, self.digest))
+            wiring.connect(m, getattr(fork, f"cluster_{k}"), cluster.bus)
+            wiring.connect(m, cluster.lines, getattr(merger, f"child_{k}"))
+            m.d.comb += getattr(merger, f"turn_{k}").eq(getattr(fork, f"turn_{k}"))
+
+    def _alone(self, m: Module) -> None:
         c = self.config
         m.submodules.registers = registers = RegisterFile(c, self.digest)
         m.submodules.cluster = cluster = Cluster(c, self.leaves)
@@ -46,4 +73,3 @@ class Accelerator(wiring.Component):
             cluster.base_data.eq(registers.tables.data),
             registers.messages.eq(cluster.messages), registers.line.eq(self.lines.tvalid & self.lines.tready),
         ]
-        return m

@@ -1,4 +1,4 @@
-"""Tiles in lockstep with all that they need for a run. A machine for several fields at once would have one cluster for each."""
+"""Tiles in lockstep with all that they need for a run. A machine for several fields at once has one cluster for each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Cluster(wiring.Component):
     bus, bus_data: accesses to the tiles, between runs; read data `Latency.tile_access` cycles later.
     lines: the log of all tiles, tlast on the last line of a run. base_*, messages: see Mesh.
     status: see RunStatus; busy until the last line has been taken. What counts its pulses, messages and lines is in the register
-    file, where the counts are read: with several clusters they would add up there.
+    file, where the counts are read.
     """
 
     def __init__(self, config: Config, leaves: Leaves | None = None):

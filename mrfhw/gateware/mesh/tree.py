@@ -85,7 +85,8 @@ class _Turn:
     """Whose turn it is at a hub.
 
     served: of each child, whether it is the one that is served; chosen: its number; accept: its word is taken in this cycle;
-    partial: it ends a child's run, and others' are missing; complete: it ends the last one that is missing.
+    partial: it ends a child's run, and others' are missing; complete: it ends the last one that is missing. last: the child that
+    was served last; ended: of each child, whether its run has ended.
     """
 
     served: Signal
@@ -93,6 +94,8 @@ class _Turn:
     accept: Signal
     partial: Signal
     complete: Signal
+    last: Signal
+    ended: Signal
 
 
 def _turns(m: Module, valid: Signal, ends: Signal, present: Value, room: Value) -> _Turn:
@@ -121,7 +124,7 @@ def _turns(m: Module, valid: Signal, ends: Signal, present: Value, room: Value) 
             m.d.sync += [ended.eq(0), last.eq(0)]
         with m.Elif(partial):
             m.d.sync += ended.eq(ended | served)
-    return _Turn(served, chosen, accept, partial, complete)
+    return _Turn(served, chosen, accept, partial, complete, last, ended)
 
 
 class LogHub(wiring.Component):
@@ -145,13 +148,13 @@ class LogHub(wiring.Component):
         m = Module()
         c, n = self.config, self.config.hub_fan_in
         out = LogMessage(c, self.tile_bits + bits_for(n))
-        m.submodules.fifo = fifo = Queue(out.size + 1, c.hub_depth)
+        m.submodules.fifo = self.fifo = fifo = Queue(out.size + 1, c.hub_depth)
         children = [getattr(self, f"child_{k}") for k in range(n)]
         valid = Signal(n)
         markers = Signal(n)
         m.d.comb += [valid.eq(Cat(child.valid for child in children)),
                      markers.eq(Cat(child.ends for child in children))]
-        turn = _turns(m, valid, markers, self.present, fifo.w_rdy)
+        self.turn = turn = _turns(m, valid, markers, self.present, fifo.w_rdy)
         message = Signal(LogMessage(c, self.tile_bits))
         m.d.comb += [
             message.as_value().eq(Array([child.payload.as_value() for child in children])[turn.chosen]),
@@ -182,12 +185,12 @@ class LineHub(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, n = self.config, self.config.hub_fan_in
-        m.submodules.fifo = fifo = Queue(c.line_bits + 1, c.hub_depth)
+        m.submodules.fifo = self.fifo = fifo = Queue(c.line_bits + 1, c.hub_depth)
         children = [getattr(self, f"child_{k}") for k in range(n)]
         valid = Signal(n)
         last_lines = Signal(n)
         m.d.comb += [valid.eq(Cat(child.tvalid for child in children)), last_lines.eq(Cat(child.tlast for child in children))]
-        turn = _turns(m, valid, last_lines, self.present, fifo.w_rdy)
+        self.turn = turn = _turns(m, valid, last_lines, self.present, fifo.w_rdy)
         m.d.comb += [
             fifo.w_en.eq(turn.accept),
             fifo.w_data.eq(Cat(Array([child.tdata for child in children])[turn.chosen], turn.complete)),

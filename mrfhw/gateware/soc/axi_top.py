@@ -14,9 +14,10 @@ from mrfhw.gateware.control.register_file import PLACEHOLDER, Wishbone
 from mrfhw.gateware.log.log_ring import POSITION_BITS, Ring
 from mrfhw.gateware.log.log_writer import LogWriter
 from mrfhw.gateware.mesh.accelerator import Accelerator
-from mrfhw.gateware.soc.axi_registers import AxiLiteToWishbone
+from mrfhw.gateware.soc.axi_registers import BRIDGE_CYCLES, AxiLiteToWishbone
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
 from mrfhw.machine.log_registers import LOG_PAGE, LOG_PAGE_WORDS, LOG_REGISTERS, LOG_STATUS_BITS, WORD_BYTES_LOG2
 
 __all__ = ["AxiTop", "LogPage", "LogSplit", "axi_signature", "block_bytes"]
@@ -31,6 +32,9 @@ def _ring(config: Config, data_bits: int, memory_address_bits: int) -> Ring:
     if isinstance(memory_address_bits, bool) or not low <= memory_address_bits <= high:
         raise ValueError(f"memory_address_bits is {memory_address_bits!r}; addresses of an AXI memory have {low} to {high} bits: "
                          "give one of them")
+    if config.clusters > 1:
+        raise ValueError(f"clusters is {config.clusters}; the log of a machine with AXI ports is one run's at a time: give "
+                         "clusters = 1, or the top chip")
     return Ring(config.line_bits, data_bits, memory_address_bits)
 
 
@@ -51,9 +55,9 @@ def block_bytes(config: Config, data_bits: int = 64, memory_address_bits: int = 
 class LogPage(wiring.Component):
     """The registers of mrfhw.machine.log_registers.
 
-    bus: word addresses within the page, acknowledged in the cycle after stb and carried out at that edge. err: addresses without
-    a register, writes to what is read-only, writes of base and size while not `empty`, and of a freed position that is not from
-    `freed` to `written`.
+    bus: word addresses within the page. A request is taken in any cycle, carried out at its end and answered in the next. err:
+    addresses without a register, writes to what is read-only, writes of base and size while not `empty`, and of a freed position
+    that is not from `freed` to `written`.
     base, size, freed: what was written; bits of base and size below a block are 0. to_stream: the target.
     restart: the cycle before base or size changes; freed is 0 after it, and `written` must be.
     """
@@ -74,7 +78,7 @@ class LogPage(wiring.Component):
         changes = Signal()
         pending = Signal()
         m.d.comb += [
-            pending.eq(bus.cyc & bus.stb & ~bus.ack & ~bus.err),
+            pending.eq(bus.cyc & bus.stb),
             # Both are differences from `freed`, so that wrapping at 2^32 does not matter.
             fits.eq((bus.dat_w - self.freed)[:POSITION_BITS] <= (self.written - self.freed)[:POSITION_BITS]),
         ]
@@ -150,7 +154,8 @@ class AxiTop(wiring.Component):
     """The machine with the ports of a system on chip.
 
     s_axi: slave, AXI4-Lite. Byte address = 4 x word address of the machine's bus (`AddressMap`), with the log registers of
-    mrfhw.machine.log_registers in it. Timing: that of the bus and of `AxiLiteToWishbone`; err is SLVERR.
+    mrfhw.machine.log_registers in it. Timing: that of the bus and of `AxiLiteToWishbone`, whose `outstanding` is enough for reads
+    from tiles in every cycle; an access to the log registers waits until those before it are answered. err is SLVERR.
     m_axi: master, AXI4, writes only. The log's lines as bytes in their order, lowest first, into a ring of memory (`LogWriter`).
     m_axis: master, AXI4-Stream: the lines, tlast with the last one of a run.
     Where a run's log goes is log_target's value at its first line. A log that is not taken stalls the machine; nothing is lost.
@@ -169,7 +174,9 @@ class AxiTop(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.bridge = bridge = AxiLiteToWishbone(self.s_axi.signature.address_bits)
+        derived = Derived.of(self.config)
+        outstanding = derived.latency.bus_read(derived.tree_levels) + BRIDGE_CYCLES
+        m.submodules.bridge = bridge = AxiLiteToWishbone(self.s_axi.signature.address_bits, outstanding)
         m.submodules.accelerator = accelerator = Accelerator(self.config, self.leaves, self.digest)
         m.submodules.page = page = LogPage(self.ring)
         m.submodules.split = split = LogSplit(self.config.line_bits)
@@ -188,14 +195,20 @@ class AxiTop(wiring.Component):
             split.to_stream.eq(page.to_stream), split.hold.eq(~page.size.any() | restart), split.restart.eq(restart),
             restart.eq(page.restart),
         ]
-        self._decode(m, bridge.bus, page.bus, accelerator.bus)
+        self._decode(m, bridge.bus, page.bus, accelerator.bus, outstanding)
         return m
 
-    def _decode(self, m: Module, bus: Any, page: Any, machine: Any) -> None:
-        """Connect the one bus master to the log registers or to the machine, by the address."""
+    def _decode(self, m: Module, bus: Any, page: Any, machine: Any, outstanding: int) -> None:
+        """Connect the one bus master to the log registers or to the machine, by the address; answers stay in order.
+
+        The page answers sooner than the machine, so it is asked when the machine owes no answer.
+        """
         log = bus.adr[PAGE_BITS:] == LOG_PAGE >> PAGE_BITS
-        for slave, chosen in ((page, log), (machine, ~log)):
-            m.d.comb += [slave.cyc.eq(bus.cyc & chosen), slave.stb.eq(bus.stb & chosen), slave.we.eq(bus.we),
-                         slave.adr.eq(bus.adr), slave.dat_w.eq(bus.dat_w)]
+        owed = Signal(range(outstanding + 1))
+        m.d.sync += owed.eq(owed + (machine.cyc & machine.stb & ~machine.stall) - (machine.ack | machine.err))
+        for slave, chosen in ((page, log & ~owed.any()), (machine, ~log)):
+            m.d.comb += [slave.cyc.eq(bus.cyc), slave.stb.eq(bus.stb & chosen), slave.we.eq(bus.we), slave.adr.eq(bus.adr),
+                         slave.dat_w.eq(bus.dat_w)]
         m.d.comb += [bus.ack.eq(page.ack | machine.ack), bus.err.eq(page.err | machine.err),
-                     bus.dat_r.eq(Mux(log, page.dat_r, machine.dat_r))]
+                     bus.stall.eq(Mux(log, owed.any(), machine.stall)),
+                     bus.dat_r.eq(Mux(page.ack, page.dat_r, machine.dat_r))]

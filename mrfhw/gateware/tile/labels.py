@@ -12,9 +12,11 @@ from mrfhw.gateware.control.ops import KINDS, Direction, label_word, neighbour, 
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.words import ENTRY_FLAGS, SUM, entry_words
+from mrfhw.machine.words import ENTRY_FLAGS, SUM, entry_words, row_entry
 
-__all__ = ["LabelMemory", "LabelSwitch", "LabelUpdate", "Prefetch", "entry_layout", "entry_name", "sum_of"]
+__all__ = ["LabelMemory", "LabelSwitch", "LabelUpdate", "Prefetch", "entry_layout", "entry_name", "row_layout", "sum_of"]
+
+ROW_FIELDS = {"label": "mrp_label", **dict(zip(ENTRY_FLAGS, ENTRY_FLAGS, strict=True))}  # in an entry
 
 
 def entry_layout(config: Config) -> data.StructLayout:
@@ -29,6 +31,11 @@ def entry_layout(config: Config) -> data.StructLayout:
 def entry_name(word: int, name: str) -> str:
     """What a field of a word of an entry (`mrfhw.machine.words.entry_words`) is called in it."""
     return name if name in ENTRY_FLAGS else f"{('mrp', 'lrp')[word]}_{name}"
+
+
+def row_layout(config: Config) -> data.StructLayout:
+    """An entry in a bus word that has several (`mrfhw.machine.words.row_entry`)."""
+    return data.StructLayout({name: field.bits for name, field in row_entry(Derived.of(config)).items()})
 
 
 def sum_of(entry: data.View) -> Value:
@@ -82,7 +89,8 @@ class LabelMemory(wiring.Component):
     """LMem: an entry a site, both colours, in one memory or in four banks (Figure 3.7).
 
     addresses[bank] -> entries[bank]: `Latency.lmem_read` cycles. write, write_bank, write_address, write_data: one entry
-    a cycle, readable from the next cycle on; an entry read in the cycle of its write is undefined.
+    a cycle, readable from the next cycle on; an entry read in the cycle of its write is undefined. write_row, row: labels of the
+    banks from write_bank on, without counts, in place of write and write_data.
     """
 
     def __init__(self, config: Config):
@@ -93,6 +101,8 @@ class LabelMemory(wiring.Component):
             "entries": Out(data.ArrayLayout(entry_layout(config), config.lmem_banks)),
             "write": In(1), "write_bank": In(bits_for(config.lmem_banks)),
             "write_address": In(config.lmem_address_bits), "write_data": In(entry_layout(config)),
+            **({"write_row": In(1), "row": In(data.ArrayLayout(row_layout(config), config.lmem_row_entries))}
+               if config.lmem_row_entries > 1 else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -110,6 +120,11 @@ class LabelMemory(wiring.Component):
                 write.addr.eq(self.write_address), write.data.eq(self.write_data),
                 write.en.eq(self.write & (self.write_bank == bank)),
             ]
+            if c.lmem_row_entries > 1:
+                place = bank % c.lmem_row_entries
+                with m.If(self.write_row):
+                    m.d.comb += [write.en.eq(self.write_bank == bank - place), write.data.as_value().eq(0),
+                                 *(write.data[name].eq(self.row[place][field]) for field, name in ROW_FIELDS.items())]
         return m
 
 

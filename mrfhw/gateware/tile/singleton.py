@@ -48,7 +48,7 @@ class S2Mem(wiring.Component):
     columns after the last bank's). words[lane]: lane s's datum, of bank (rotate + s) mod the number of banks,
     `Latency.s2_read` + `s2_lanes` cycles later. One read a lane a cycle.
     bus_select, bus_bank, bus_address, write, bus_data: access to one word, bus_select with reads and writes;
-    bus_word `Latency.s2_read` cycles later.
+    bus_word `Latency.s2_read` cycles later. bus_row: write all of bus_data, to the banks from bus_bank on.
     """
 
     def __init__(self, config: Config):
@@ -59,10 +59,19 @@ class S2Mem(wiring.Component):
             "first": In(address), "second": In(address), "rotate": In(bank),
             "words": Out(data.ArrayLayout(datum(config), config.s2_banks)),
             "bus_select": In(1), "bus_bank": In(bank), "bus_address": In(address), "write": In(1),
-            "bus_data": In(datum(config)), "bus_word": Out(datum(config)),
+            "bus_data": In(data.ArrayLayout(datum(config), config.s2_row_words)), "bus_row": In(1), "bus_word": Out(datum(config)),
         })
 
     UNUSED = "the bus writes or reads, and both between runs"
+
+    def _writes(self, bank: int) -> Value:
+        """Whether the bus writes to a bank: to its own, or to the first of those whose words lie beside it."""
+        first = bank - bank % self.config.s2_row_words
+        return self.write & (self.bus_bank == (bank if first == bank else Mux(self.bus_row, first, bank)))
+
+    def _written(self, bank: int) -> Value:
+        place, words = bank % self.config.s2_row_words, [word.as_value() for word in self.bus_data]
+        return words[0] if place == 0 else Mux(self.bus_row, words[place], words[0])
 
     def _banks(self, m: Module) -> list[Value]:
         """A memory for each bank."""
@@ -74,8 +83,7 @@ class S2Mem(wiring.Component):
             run = self.first if bank == c.s2_banks - 1 else Mux(self.rotate > bank, self.second, self.first)
             m.d.comb += [
                 read.addr.eq(Mux(self.bus_select, self.bus_address, run)),
-                write.addr.eq(self.bus_address), write.data.eq(self.bus_data),
-                write.en.eq(self.write & (self.bus_bank == bank)),
+                write.addr.eq(self.bus_address), write.data.eq(self._written(bank)), write.en.eq(self._writes(bank)),
             ]
             found.append(data.View(datum(c), read.data).as_value())
         return found
@@ -89,8 +97,8 @@ class S2Mem(wiring.Component):
         address = Signal.like(self.first, name="address")
         m.d.comb += [
             address.eq(Mux(self.bus_select, self.bus_address, self.first)), first.addr.eq(address), second.addr.eq(self.second),
-            write.addr.eq(address), write.data.eq(self.bus_data.as_value().replicate(c.s2_banks)),
-            write.en.eq(Cat(self.write & (self.bus_bank == bank) for bank in range(c.s2_banks))),
+            write.addr.eq(address), write.data.eq(Cat(self._written(bank) for bank in range(c.s2_banks))),
+            write.en.eq(Cat(self._writes(bank) for bank in range(c.s2_banks))),
         ]
         rotate = Signal.like(self.rotate, name="rotate_read")
         m.d.sync += rotate.eq(Mux(self.bus_select, 0, self.rotate))

@@ -199,18 +199,22 @@ class Spe(wiring.Component):
         self._access = bus = delayed(m, early, self._store, "bus")
         there = {Region.S1, Region.S2, Region.LMEM, Region.RANDOM} | ({Region.VECTORS} if c.vector_bits else set())
         there |= {Region.LABELS} if c.subset_slots else set()
+        there |= {Region.SITE} if c.s1_has_edges else set()
+        there |= ({Region.S2_ROW} if c.s2_row_words > 1 else set()) | ({Region.LMEM_ROW} if c.lmem_row_entries > 1 else set())
         there |= ({Region.EDGES} if c.edge_bits else set()) | ({Region.PAIRWISE} if c.pairwise_bits else set())
         decoded = {r: Signal(name=f"at_{r.name.lower()}") for r in sorted(there)}
         for r, here in decoded.items():
             m.d.comb += here.eq(early.strobe & (early.region == r))
         region = {r: delayed(m, here, self._store, here.name) for r, here in decoded.items()}
         flag = bus.data[c.datum_bits]
+        s2_row, site = (region.get(r, Const(0)) for r in (Region.S2_ROW, Region.SITE))
+        of_s1 = region[Region.S1] | site
         m.d.comb += [
-            s1mem.address.eq(Mux(region[Region.S1], bus.offset, self.down.site.address)),
-            s1mem.write.eq(region[Region.S1] & bus.write), s1mem.write_data.eq(Cat(bus.data[:c.datum_bits], flag)),
-            s2mem.bus_select.eq(region[Region.S2]), s2mem.write.eq(region[Region.S2] & bus.write),
+            s1mem.address.eq(Mux(of_s1, bus.offset, self.down.site.address)),
+            s1mem.write.eq(of_s1 & bus.write), s1mem.write_data.eq(Cat(bus.data[:c.datum_bits], flag)),
+            s2mem.bus_select.eq(region[Region.S2] | s2_row), s2mem.write.eq((region[Region.S2] | s2_row) & bus.write),
             s2mem.bus_address.eq(bus.offset), s2mem.bus_bank.eq(bus.offset >> c.s2_address_bits),
-            s2mem.bus_data.eq(Cat(bus.data[:c.datum_bits], flag)),
+            s2mem.bus_row.eq(s2_row), s2mem.bus_data.as_value().eq(bus.data),
         ]
         if c.vector_bits:
             m.d.comb += [
@@ -229,18 +233,25 @@ class Spe(wiring.Component):
             here = region[Region.RANDOM] & (bus.offset[:bits_for(c.tile_generators)] == number)
             m.d.comb += [load.eq(here & bus.write), rotate.eq(here & ~bus.write), word.eq(bus.data)]
         if self._edges is not None:
-            m.d.comb += [self._edges.address.eq(Mux(region[Region.EDGES], bus.offset, self.down.site.address)),
-                         self._edges.write.eq(region[Region.EDGES] & bus.write), self._edges.write_data.eq(bus.data)]
+            m.d.comb += [self._edges.address.eq(Mux(region[Region.EDGES] | site, bus.offset, self.down.site.address)),
+                         self._edges.write.eq((region[Region.EDGES] | site) & bus.write),
+                         self._edges.write_data.eq(Mux(site, bus.data[c.datum_bits + 1:], bus.data))]
         for spu in spus if c.pairwise_bits else []:
             m.d.comb += [spu.pairwise_write.eq(region[Region.PAIRWISE] & bus.write), spu.pairwise_address.eq(bus.offset),
                          spu.pairwise_data.eq(bus.data)]
-        self._lmem(m, lmem, early, decoded[Region.LMEM], region[Region.LMEM], write)
+        row = decoded.get(Region.LMEM_ROW, Const(0)) & early.write
+        reading = region[Region.LMEM] | (region[Region.LMEM_ROW] if c.lmem_row_reads else 0)
+        self._lmem(m, lmem, early, decoded[Region.LMEM], reading, row, write)
+        if Region.LMEM_ROW in there:
+            m.d.comb += [lmem.write_row.eq(delayed(m, row, self._store, "lmem_write_row")),
+                         lmem.row.as_value().eq(delayed(m, early.data, self._store, "lmem_row", reset_less=True))]
         self._read(m, region, s1mem, s2mem, lmem, generators)
 
-    def _lmem(self, m: Module, lmem: LabelMemory, bus: Any, here: Signal, reading: Signal, write: data.View) -> None:
+    def _lmem(self, m: Module, lmem: LabelMemory, bus: Any, here: Signal, reading: Value, row: Value, write: data.View) -> None:
         """LMem's ports, the scheduler's or the bus's: an entry's second word waits for its first to be written.
 
-        bus: an access `_store` cycles before it is at the memories; here: it is one of LMem; reading: that, at the memories.
+        bus: an access `_store` cycles before it is at the memories; here: it is one of LMem; reading: it reads that, or a whole
+        entry, and is at the memories; row: it writes to several banks.
         """
         c = self.config
         held = Signal(entry_layout(c))
@@ -250,7 +261,8 @@ class Spe(wiring.Component):
         m.d.comb += [entry.eq(held), *(entry[entry_name(0, name)].eq(bus.data[field.low:field.end])
                                        for name, field in current.items())]
         store = Signal()
-        m.d.comb += store.eq(here & bus.write & ~second)
+        addressed = Signal()  # by the bus
+        m.d.comb += [store.eq(here & bus.write & ~second), addressed.eq(store | row)]
         with m.If(here & bus.write):
             # Up to where a next field may begin; cut to the fields' widths it is the same circuit, of another text and digest.
             ends = {"label": current["exists"].low, "count": len(bus.data)}
@@ -258,8 +270,8 @@ class Spe(wiring.Component):
                          for name, field in before.items()]
         for bank in range(c.lmem_banks):
             m.d.comb += lmem.addresses[bank].eq(Mux(reading, self._access.offset[1:], self.down.label_read.address[bank]))
-        for name, value in (("write", write.enable | store), ("write_bank", Mux(store, at_bank, write.bank)),
-                            ("write_address", Mux(store, bus.offset[1:], write.address)),
+        for name, value in (("write", write.enable | store), ("write_bank", Mux(addressed, at_bank, write.bank)),
+                            ("write_address", Mux(addressed, bus.offset[1:], write.address)),
                             ("write_data", Mux(store, entry.as_value(), write.entry.as_value()))):
             port = Value.cast(getattr(lmem, name))
             m.d.comb += port.eq(delayed(m, value, self._store, f"lmem_{name}"))
@@ -280,6 +292,8 @@ class Spe(wiring.Component):
                  Region.RANDOM: stages.random_word}
         if self._edges is not None:
             after[Region.EDGES] = stages.s1_read
+        if c.lmem_row_reads:
+            after[Region.LMEM_ROW] = stages.lmem_read
         at = {r: delayed(m, region[r] & ~bus.write, cycles, f"read_{r.name.lower()}") for r, cycles in after.items()}
         generator = delayed(m, bus.offset[:bits_for(c.tile_generators)], stages.random_word, "read_generator")
         second = delayed(m, bus.offset[0], stages.lmem_read, "read_second")
@@ -294,6 +308,8 @@ class Spe(wiring.Component):
                  Region.RANDOM: generators[generator] if c.tile_generators > 1 else generators[0]}
         if self._edges is not None:
             words[Region.EDGES] = self._edges.word.as_value()
+        if c.lmem_row_reads:
+            words[Region.LMEM_ROW] = entry.as_value()
         answer: Value = Const(0, 32)
         for r, word in words.items():
             here = Signal(32, name=f"word_{r.name.lower()}")

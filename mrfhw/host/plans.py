@@ -1,0 +1,108 @@
+"""Accesses of a bus as requests (docs/link.md): the segments they take, kept for the next time, and their data as bytes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+
+from mrfhw.machine.link_protocol import ELEMENT_MASKS, SHAPE_MASK, Segment, element_bits, in_order, segments
+
+__all__ = ["Plan", "Plans"]
+
+KEPT_BYTES = 1 << 26  # of plans
+# The bytes of an element are these of a bus word, by the shape.
+SHIFTS = [[low for low in range(0, 32, 8) if mask >> low & 0xFF] for mask in ELEMENT_MASKS]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A request of a plan. first, end: words of the plan's that are its body. accesses: how many it has. segments: of them."""
+
+    first: int
+    end: int
+    accesses: int
+    segments: Sequence[Segment]
+
+
+class Plan:
+    """Requests for accesses, whatever their data are.
+
+    addresses, kinds: (n,) uint32 and uint8, in the order of the accesses. order: (n,) where each of them stands with the caller;
+    None: there. response, body, writes: see `segments`.
+    """
+
+    def __init__(self, addresses: np.ndarray, kinds: np.ndarray, order: np.ndarray | None, response: int, body: int, writes: bool):
+        self.order, self.parts = order, list[Part]()
+        words, places, at, read = list[np.ndarray](), np.empty(len(addresses), np.int32), 0, 0
+        for request in segments(addresses, response, body, kinds, writes):
+            first = at
+            for s in request:
+                words.append(s.words)
+                at += len(s.words)
+                data = at if writes else read
+                places[s.first:s.end] = 4 * data + element_bits(s.kind) // 8 * np.arange(s.count)
+                if writes:
+                    words.append(np.zeros(s.data_words, np.uint32))
+                    at += s.data_words
+                read += s.data_words
+            self.parts.append(Part(first, at, sum(s.count for s in request), request))
+        self._words = np.concatenate(words).astype("<u4")
+        shapes = kinds & SHAPE_MASK
+        # By shape: which accesses, and the places of their first bytes among all words of requests, or of responses.
+        self._elements = {int(shape): (which, places[which]) for shape in np.unique(shapes)
+                          for which in (np.flatnonzero(shapes == shape).astype(np.int32),)}
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        arrays = [self._words, *(array for pair in self._elements.values() for array in pair)]
+        return sum(array.nbytes for array in arrays) + (0 if self.order is None else self.order.nbytes) + 500 * len(self.parts)
+
+    def filled(self, data: np.ndarray) -> np.ndarray:
+        """(m,) uint32, all requests' words with these data."""
+        words = self._words.copy()
+        found, data = words.view(np.uint8), data if self.order is None else data[self.order]
+        for shape, (which, places) in self._elements.items():
+            elements = data if len(which) == len(data) else data[which]
+            for number, shift in enumerate(SHIFTS[shape]):
+                found[places + number] = elements >> shift
+        return words
+
+    def asked(self) -> np.ndarray:
+        """(m,) uint32, all requests' words, of reads."""
+        return self._words
+
+    def answered(self, responses: bytes, count: int) -> np.ndarray:
+        """(count,) uint32, what the responses hold for the first `count` accesses; bits that an element does not hold are 0."""
+        found, words = np.frombuffer(responses, np.uint8), np.zeros(count, np.uint32)
+        for shape, (which, places) in self._elements.items():
+            here = slice(None, int(np.searchsorted(which, count)))
+            for number, shift in enumerate(SHIFTS[shape]):
+                words[which[here]] |= found[places[here] + number].astype(np.uint32) << np.uint32(shift)
+        return words
+
+
+class Plans:
+    """Plans by what they are of, as many of the last ones as KEPT_BYTES hold."""
+
+    def __init__(self) -> None:
+        self._kept = OrderedDict[bytes, Plan]()
+        self._bytes = 0
+
+    def of(self, addresses: np.ndarray, kinds: np.ndarray, response: int, body: int, writes: bool, sort: bool) -> Plan:
+        """The plan of these accesses. kinds: of each word by itself. sort: they may come in any order."""
+        key = blake2b(addresses.tobytes() + kinds.tobytes() + bytes(f"{response} {body} {writes} {sort}", "ascii"),
+                      digest_size=16).digest()
+        plan = self._kept.pop(key, None)
+        if plan is None:
+            order, placed = in_order(addresses, kinds, writes, sort)
+            plan = Plan(addresses if order is None else addresses[order], placed, order, response, body, writes)
+            self._bytes += plan.size
+            while self._bytes > KEPT_BYTES and self._kept:
+                self._bytes -= self._kept.popitem(last=False)[1].size
+        self._kept[key] = plan
+        return plan

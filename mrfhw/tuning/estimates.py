@@ -1,0 +1,216 @@
+"""What a choice is estimated to cost and to bring: cells with its link, blocks, multipliers, clock, seconds, deviation."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from mrfhw.cost.asked import Steps
+from mrfhw.cost.cost import Cost
+from mrfhw.cost.devices import FAMILIES, Device, device_named, device_of
+from mrfhw.cost.estimate import Cycles
+from mrfhw.cost.picture import Visits
+from mrfhw.cost.seconds import Delays, RunTime
+from mrfhw.cost.traffic import messages
+from mrfhw.fpga.board import Board
+from mrfhw.fpga.boards import BOARDS
+from mrfhw.fpga.clocks import rates_for
+from mrfhw.fpga.report import cell_of, kept_records
+from mrfhw.machine.config import Config
+from mrfhw.machine.derived import Derived
+from mrfhw.placement.placement import Placement
+from mrfhw.placement.windows import VISIT, WindowPlan
+from mrfhw.system.errors import ProblemError
+from mrfhw.tuning.job import Job, takes
+from mrfhw.tuning.points import Point
+from mrfhw.tuning.space import Choice
+from mrfhw.tuning.truth import of_present
+
+__all__ = ["Estimate", "Estimates", "Limits"]
+
+CLOCK_MARGIN = 0.97  # of the slowest clock that machines of the device were placed at
+NO_LINK = {"ice40": 1000, "ecp5": 1500, "gowin": 1500}  # cells of a serial link where nothing was measured
+WINDOW_CELLS = {"ecp5": 530, "gowin": 330}  # that Yosys makes of several requests outstanding, beside those of one
+LEAST_OWN = 3  # points of the present interface from which the link's cells are taken
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a choice is to keep. deviation: the largest total variation of a draw; None: any."""
+
+    deviation: float | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """cells, ram, dsp: as the device counts them, (needed, there). seconds: of the job; None of a choice that cannot do it. broken:
+    by kind, what it misses, as a share of the limit, and in words."""
+
+    choice: Choice
+    logic: tuple[int, int]
+    ram: tuple[int, int]
+    dsp: tuple[int, int]
+    deviation: float
+    time: RunTime | None
+    broken: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        return self.time.seconds if self.time is not None else float("inf")
+
+    @property
+    def fits(self) -> bool:
+        return not self.broken
+
+    @property
+    def violation(self) -> float:
+        return sum(share for share, _ in self.broken.values())
+
+    @property
+    def missed(self) -> str:
+        """In words, what it misses first."""
+        return next(iter(self.broken.values()))[1]
+
+    @property
+    def binds(self) -> str:
+        """What a better choice would need more of."""
+        shares = {"logic": self.logic, "block RAM": self.ram}
+        name, (used, there) = max(shares.items(), key=lambda one: one[1][0] / one[1][1])
+        full = f"{used:,} of {there:,} {name}" if used > 0.9 * there else ""
+        return "; ".join(filter(None, (full, "" if self.time is None else f"most time: {self.time.binds}")))
+
+
+class Estimates:
+    """Estimates of choices for a job on a board, each worked out once.
+
+    points: of machines that tools have tried, from which the link's cells and the clocks are taken.
+    """
+
+    def __init__(self, board: Board, job: Job, limits: Limits, delays: Delays, points: Iterable[Point]):
+        self.board, self.job, self.limits, self.delays = board, job, limits, delays
+        self.device: Device = device_named(board.device)
+        self._tried = [one for one in points if one.family == self.device.family]
+        self._kept: dict[Choice, Estimate] = {}
+        self._steps: dict[tuple[object, ...], Steps] = {}
+        self._deviations: dict[tuple[object, ...], float] = {}
+        self._messages: dict[int, float] = {}
+
+    @cached_property
+    def link_cells(self) -> float:
+        """Cells of the board's link beyond the machine's, the median of whole boards of its kind that were tried; of earlier
+        circuits where there are too few of the present one."""
+        link = self.board.link()
+        own = [one.cells["logic"] - self._alone(one.config) for one in self._tried
+               if one.board and "logic" in one.cells and not one.failure and of_present(one, self.board.at_once)]
+        if len(own) >= LEAST_OWN:
+            return statistics.median(own)
+        kept = []
+        for record in kept_records():
+            device, cell = device_of(record["device"]), cell_of(record, "logic")
+            alike = record["board"] in BOARDS and BOARDS[record["board"]].link().kind == link.kind
+            if device and device.family == self.device.family and alike and cell:
+                kept.append(cell[1] - self._alone(Config.from_dict(record["config"])))
+        more = WINDOW_CELLS.get(self.device.family, 400) if link.outstanding > 1 else 0
+        return more + (statistics.median(kept) if kept else NO_LINK.get(self.device.family, 1500))
+
+    @property
+    def looked_at(self) -> Collection[Choice]:
+        return self._kept.keys()
+
+    def logic_of(self, config: Config) -> float:
+        """Cells of a machine with the board's link."""
+        return self._alone(config) + self.link_cells
+
+    def _alone(self, config: Config) -> float:
+        return float(Cost.of(config, device=self.device).needs.shares["lut"][0])
+
+    @cached_property
+    def fastest_hz(self) -> float:
+        """The clock that every machine of the device's family has reached that was placed for it, less a margin."""
+        found = [one.clock_hz for one in self._tried if one.truth == "placed" and one.clock_hz]
+        found += [float(record["machine_fmax_hz"]) for record in kept_records()
+                  if record["device"] == self.board.device or record["device"].startswith(self.device.name)]
+        return CLOCK_MARGIN * min(found) if found else float(self.board.clock_hz)
+
+    def of(self, choice: Choice) -> Estimate:
+        """Of a choice; its seconds are worked out only where nothing is missed."""
+        found = self._kept.get(choice)
+        if found is None:
+            found = self._kept[choice] = self._made(choice)
+        return found
+
+    def _made(self, choice: Choice) -> Estimate:
+        config, board = Derived.of(choice.config), choice.on(self.board)
+        needs = Cost.of(config, device=self.device, link=board.link(choice.baud)).needs
+        broken: dict[str, tuple[float, str]] = {}
+
+        def keep(kind: str, used: float, there: float, said: str) -> None:
+            if used > there:
+                broken[kind] = (used / max(there, 1e-9) - 1, said)
+
+        logic = round(needs.shares["lut"][0] + self.link_cells)
+        name = FAMILIES[self.device.family].logic
+        device, ffs = self.device, needs.shares["ff"][0]
+        keep("logic", logic, device.lut, f"about {logic:,} {name} with the link, and {device.name} has {device.lut:,}")
+        keep("ff", ffs, device.ff, f"about {ffs:,} flip-flops, and {device.name} has {device.ff:,}")
+        keep("ram", needs.ram, device.ram, f"{needs.ram} memory blocks, and {device.name} has {device.ram}")
+        keep("dsp", needs.dsp, device.dsp_most, f"{needs.dsp} multipliers, and {device.name} has {device.dsp}")
+        rates = rates_for(board, choice.clock_hz, choice.baud)
+        keep("clock", rates.hz, max(self.fastest_hz, self.board.clock_hz),
+             f"{rates.hz / 1e6:g} MHz, and machines of this device were placed at {self.fastest_hz / 1e6:.4g} MHz and more")
+        if (why := takes(config, self.job.problem)) is not None:
+            return Estimate(choice, (logic, device.lut), (needs.ram, device.ram), (needs.dsp, device.dsp), 1.0, None,
+                            {"job": (10.0, why), **broken})
+        deviation = self._deviation(config)
+        if self.limits.deviation is not None:
+            keep("deviation", deviation, self.limits.deviation,
+                 f"draws deviate by {deviation:.4f} in total variation, and the bound is {self.limits.deviation:g}")
+        time = None
+        if not broken:
+            try:
+                time = self._seconds(choice, rates.hz, rates.link_hz)
+            except ProblemError as error:
+                broken["job"] = (10.0, str(error))
+        return Estimate(choice, (logic, device.lut), (needs.ram, device.ram), (needs.dsp, device.dsp), deviation, time, broken)
+
+    def _deviation(self, config: Derived) -> float:
+        key = (config.sampler, config.energy_bits, config.temperature_bits, config.shift_bits)
+        if key not in self._deviations:
+            try:
+                self._deviations[key] = self.job.deviation(config)
+            except ProblemError:
+                self._deviations[key] = 1.0
+        return self._deviations[key]
+
+    def seconds(self, choice: Choice) -> RunTime:
+        """Of the job on a choice, whether it fits or not, whole or in windows. Raises ProblemError for a machine that can hold
+        neither."""
+        rates = rates_for(choice.on(self.board), choice.clock_hz, choice.baud)
+        return self._seconds(choice, rates.hz, rates.link_hz)
+
+    def _seconds(self, choice: Choice, hz: float, link_hz: float) -> RunTime:
+        config = Derived.of(choice.config)
+        bits = config.counter_bits
+        if self.job.run.estimate == "mode" and bits not in self._messages:
+            self._messages[bits] = self.job.share * messages(self.job.labels, bits, self.job.run.counted)
+        board = choice.on(self.board)
+        link = board.link(choice.baud, link_hz if board.sdram else None)
+        logged, problem, run = self._messages.get(bits, 0.0), self.job.problem, self.job.run
+        if problem.shape[0] > config.mesh_rows * config.tile_rows or problem.shape[1] > config.mesh_cols * config.tile_cols:
+            visit = VISIT if problem.schedule.kind == "constant" else min(VISIT, config.temperature_table)
+            visits = Visits.of(WindowPlan(config, problem), run, visit)
+            return RunTime.of_visits(visits.times(link, hz, logged / max(1, run.counted), self.delays, link_hz, self._accesses))
+        cycles = Cycles.of(config, problem, run)
+        return RunTime.of_placed(cycles, self._accesses(cycles.placement), run, link, hz, logged, self.delays, link_hz)
+
+    def _accesses(self, placement: Placement) -> Steps:
+        """The same for machines whose memories are laid out alike."""
+        c = placement.config
+        key = (c.mesh_rows, c.mesh_cols, c.tile_rows, c.tile_cols, c.spus, c.lanes, c.subset_slots, c.label_bits, c.lmem_banks,
+               c.data_bits, c.vector_bits, c.edge_bits, c.pairwise_bits, c.s2_words, c.counter_bits, c.temperature_table,
+               placement.problem.shape, placement.run.estimate)
+        if key not in self._steps:
+            self._steps[key] = Steps.of(placement)
+        return self._steps[key]

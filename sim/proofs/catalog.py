@@ -1,0 +1,105 @@
+"""All proofs, at the sizes of the machines of boards and of the kept builds, each kind of part with faults that must be found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mrfhw.fpga.report import kept_records
+from mrfhw.gateware.control.ops import LogMessage
+from mrfhw.gateware.control.write_backs import GroupInFlight
+from mrfhw.gateware.soc.axi_registers import CHANNEL_DEPTH
+from mrfhw.machine.bits import bits_for
+from mrfhw.machine.config import PRESETS, Config
+from mrfhw.machine.derived import Derived
+from sim.proofs.engine import Proof
+from sim.proofs.groups import groups_proof
+from sim.proofs.hubs import line_hub_proof, log_hub_proof
+from sim.proofs.log_buffers import log_buffer_proof
+from sim.proofs.planted import Fault
+from sim.proofs.queues import queue_proof
+
+__all__ = ["Entry", "entries"]
+
+_MEMORIES, _TREE, _BRIDGE = "mrfhw.gateware.common.memories", "mrfhw.gateware.mesh.tree", "mrfhw.gateware.link.bridge"
+_STATES, _BACKS = "mrfhw.gateware.control.group_states", "mrfhw.gateware.control.write_backs"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """kind: of the part. short: it is proven in `make prove`, the others by `--all`. faults: each makes it fail."""
+
+    kind: str
+    proof: Proof
+    short: bool
+    faults: tuple[Fault, ...] = ()
+
+
+def machines() -> list[Derived]:
+    """Those of the presets and of the kept builds."""
+    configs = [*map(Config.preset, PRESETS), *(Config.from_dict(record["config"]) for record in kept_records())]
+    return [Derived.of(config) for config in dict.fromkeys(configs)]
+
+
+def entries() -> list[Entry]:
+    """Each size once."""
+    found = dict[str, Entry]()
+    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups()):
+        found.setdefault(entry.proof.name, entry)
+    return list(found.values())
+
+
+def _queues() -> Iterator[Entry]:
+    faults = (Fault(_MEMORIES, "self.w_rdy.eq(self.level != self.depth)", "self.w_rdy.eq(1)"),
+              Fault(_MEMORIES, "write.en.eq(put)", "write.en.eq(self.w_en)"),
+              Fault(_MEMORIES, "Mux(get, self._after(consume), consume)", "Mux(self.r_en, self._after(consume), consume)"))
+    yield Entry("queue", queue_proof(8, 5, 1), True, (
+        *faults, Fault(_MEMORIES, "storage.read_port(transparent_for=(write,))", "storage.read_port()")))
+    yield Entry("queue", queue_proof(8, 5, 2), True, (
+        *faults, Fault(_MEMORIES, "self.r_rdy.eq(self.level != get)", "self.r_rdy.eq(self.level != 0)")))
+    for c in machines():
+        levels = [LogMessage(c, (level + 1) * bits_for(c.hub_fan_in)).size + 1 for level in range(c.message_levels)]
+        for width, depth, latency in ((LogMessage(c, 0).size + 1, c.log_depth, 1), *((bits, c.hub_depth, 1) for bits in levels),
+                                      (GroupInFlight(c).size, c.commit_queue_depth, 2), (32, CHANNEL_DEPTH, 1)):
+            yield Entry("queue", queue_proof(width, depth, latency), False)
+
+
+def _hubs() -> Iterator[Entry]:
+    turns = (Fault(_TREE, "m.d.sync += last.eq(chosen)", "m.d.sync += last.eq(0)"),
+             Fault(_TREE, "m.d.sync += ended.eq(ended | served)", "m.d.sync += ended.eq(served)"),
+             Fault(_TREE, "m.d.sync += [ended.eq(0), last.eq(0)]", "m.d.sync += [ended.eq(served), last.eq(0)]"))
+    small = Derived.of(Config.preset("tang-nano-20k"))
+    lines = Derived.of(Config.preset("default", line_bits=64, line_levels=1))
+    yield Entry("log hub", log_hub_proof(small, 0), True, (
+        *turns, Fault(_TREE, "fifo.w_en.eq(valid.any() & ~turn.partial)", "fifo.w_en.eq(valid.any())"),
+        Fault(_TREE, "child.ready.eq(turn.served[k] & fifo.w_rdy)", "child.ready.eq(turn.served[k])"),
+        Fault(_TREE, "fifo.w_data.eq(Cat(message.as_value(), turn.chosen, turn.complete))",
+              "fifo.w_data.eq(Cat(message.as_value(), turn.last, turn.complete))")))
+    yield Entry("line hub", line_hub_proof(lines), True, (
+        *turns, Fault(_TREE, "child.tready.eq(turn.served[k] & fifo.w_rdy)", "child.tready.eq(turn.served[k])")))
+    for c in machines():
+        for level in range(c.message_levels):
+            yield Entry("log hub", log_hub_proof(c, level * bits_for(c.hub_fan_in)), False)
+
+
+def _buffers() -> Iterator[Entry]:
+    yield Entry("ring of log", log_buffer_proof(40, 32, 1), True, (
+        Fault(_BRIDGE, "(self.reached[bits] != self.freed[bits])", "(self.reached[bits] == self.freed[bits])"),
+        Fault(_BRIDGE, "take.eq(self.lines.tvalid & ~full)", "take.eq(self.lines.tvalid)"),
+        Fault(_BRIDGE, "number.eq(Mux(self.lines.tready, 0, number + 1))", "number.eq(Mux(take, 0, number + 1))")))
+    yield Entry("ring of log", log_buffer_proof(128, 64, 4), True)
+    for line_bits, size, unit in ((32, 256, 1), (32, 512, 1), (128, 2048, 1), (128, 1 << 12, 4)):
+        yield Entry("ring of log", log_buffer_proof(line_bits, size, unit), False)
+
+
+def _groups() -> Iterator[Entry]:
+    faults = (Fault(_BACKS, "queue.r_en.eq(slot.enable & last_lane)", "queue.r_en.eq(slot.enable)"),
+              Fault(_BACKS, "entry.due.eq(now + delay)", "entry.due.eq(now + delay - 1)"),
+              Fault(_BACKS, "(under_way | (oldest.due == now))", "(oldest.due == now)"),
+              Fault(_BACKS, "self.written.eq((queue.level == 0) & (left == 0))", "self.written.eq(queue.level == 0)"),
+              Fault(_STATES, "m.d.comb += self.issue.eq(~self.stall)", "m.d.comb += self.issue.eq(1)"),
+              Fault(_STATES, "with m.If(self.written):", "with m.If(1):"))
+    yield Entry("groups", groups_proof(Config.preset("tang-nano-20k"), 16), True, faults)
+    for c in machines():
+        for slots in sorted({c.min_slots, c.interval(0), c.max_labels >> c.lane_bits}):
+            yield Entry("groups", groups_proof(c, slots), False)
