@@ -13,7 +13,7 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from mrfhw.generation.ethernet_core import Ethernet
-from mrfhw.machine.link_protocol import LINK_VERSION, RESPONSE, UDP_PORT, DatagramDecoder, Operation, Status, datagram
+from mrfhw.machine.link_protocol import FIRST_WINDOWED, LINK_VERSION, RESPONSE, UDP_PORT, DatagramDecoder, Operation, Status, datagram
 from mrfhw.simulation.compiled import LINK_HZ
 
 LEAST = 60  # bytes of a packet without its check
@@ -92,7 +92,7 @@ async def questions_and_answers(dut: Any) -> None:
     assert (echo[ICMP].type, echo[ICMP].id, echo[ICMP].seq, bytes(echo[ICMP].payload)[:40]) == (0, 3, 9, b"x" * 40)
     hello = _frame(await wires.ask(wires.udp(datagram(Operation.HELLO, 7, 0x1234, status=LINK_VERSION))))
     assert (hello.operation, hello.number, hello.value) == (Operation.HELLO | RESPONSE, 7, 0x1234)
-    assert hello.words[0] == LINK_VERSION
+    assert hello.words[0] == FIRST_WINDOWED - 1  # the board has one request outstanding
     # A register, from another port: the answer goes there; it is 16 bytes, whose packet lacks two of the least length.
     for number in range(8, 12):
         body = (1).to_bytes(4, "little") + bytes(4)
