@@ -13,7 +13,16 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from mrfhw.generation.ethernet_core import Ethernet
-from mrfhw.machine.link_protocol import FIRST_WINDOWED, LINK_VERSION, RESPONSE, UDP_PORT, DatagramDecoder, Operation, Status, datagram
+from mrfhw.machine.link_protocol import (
+    FIRST_WINDOWED,
+    LINK_VERSION,
+    RESPONSE,
+    UDP_PORT,
+    DatagramDecoder,
+    Operation,
+    Status,
+    datagram,
+)
 from mrfhw.simulation.compiled import LINK_HZ
 
 LEAST = 60  # bytes of a packet without its check

@@ -61,9 +61,9 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
 
     if shutil.which("iverilog") is None:
         raise BenchError("iverilog is not installed; the benches run on it: install it (Debian: apt-get install iverilog)")
-    # By a name's end alone, as the runner compares them, "log" would also be "frames_of_a_full_log".
+    # Whole names: the runner's own choice by testcase takes "frames_of_a_full_log" for "log".
     names = [testcase] if isinstance(testcase, str) else testcase
-    tests = None if names is None else [f"{module}.{one}" for one in names]
+    tests = None if names is None else rf"\.({'|'.join(map(re.escape, names))})$"
     config = getattr(component, "config", None)
     context = {"config": config.to_dict() if config is not None else None, "parameters": dict(parameters or {})}
     text = component_verilog(component, name) if verilog is None else verilog
@@ -75,7 +75,7 @@ def run_bench(component: wiring.Component, name: str, module: str, parameters: M
             runner = get_runner("icarus")
             runner.build(sources=[work / f"{name}.v"], hdl_toplevel=name, build_dir=work, timescale=("1ns", "1ps"),
                          log_file=log, waves=WAVES in os.environ)
-            runner.test(test_module=module, hdl_toplevel=name, build_dir=work, test_dir=work, testcase=tests, seed=1,
+            runner.test(test_module=module, hdl_toplevel=name, build_dir=work, test_dir=work, test_filter=tests, seed=1,
                         results_xml=str(results), log_file=log, waves=WAVES in os.environ, extra_env={
                             # Rewriting the assertions of all that a bench imports takes longer than most benches.
                             "COCOTB_REWRITE_ASSERTION_FILES": "bench_*.py", _VARIABLE: json.dumps(context)})

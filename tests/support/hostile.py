@@ -125,7 +125,7 @@ class HostileBoard:
 
     def _talk(self, host: socket.socket, board: socket.socket) -> None:
         asked, answered = Decoder(), Decoder()
-        waiting: dict[tuple[int, int, int], tuple[Frame, list[int]]] = {}  # requests and their addresses, the last of each number
+        waiting: dict[tuple[int, int], tuple[Frame, list[int]]] = {}  # requests and their addresses, the last of each number
         while not self._ended.is_set():
             ready, _, _ = select.select([host, board], [], [], 0.02)
             if host in ready:
@@ -134,12 +134,13 @@ class HostileBoard:
                     return
                 for request in asked.feed(data):
                     self.requests += 1
-                    waiting[request.operation | RESPONSE, request.number, request.session] = request, self._look(request)
+                    waiting[request.operation | RESPONSE, request.number] = request, self._look(request)
                     board.sendall(frame_bytes(request))
             if board in ready:
                 for frame in answered.feed(board.recv(1 << 16)):
-                    asked_for, addresses = waiting.get((frame.operation, frame.number, frame.session), (None, []))
-                    if frame.operation != Operation.LOG and asked_for is None:
+                    asked_for, addresses = waiting.get((frame.operation, frame.number), (None, []))
+                    # A board with one request outstanding says no session.
+                    if frame.operation != Operation.LOG and (asked_for is None or frame.session not in (0, asked_for.session)):
                         continue  # what an earlier connection left on its way
                     self.deliver(host, self.tamper(Answer(frame, asked_for, addresses, self._started, self.requests)))
 
