@@ -15,7 +15,8 @@ from mrfhw.applications.parcel import enclosing, unpacked
 from mrfhw.applications.segmentation.answer import Segmentation
 from mrfhw.applications.stereo.answer import Disparity
 from mrfhw.applications.typed import DenoiseOptions, MachineOptions, MotionOptions, SegmentOptions, StereoOptions
-from mrfhw.backends.registry import AUTO
+from mrfhw.backends.registry import AUTO, in_software
+from mrfhw.field.costs import MOST, MOST_OF_A_MACHINE, field_of_costs
 from mrfhw.field.given import short
 from mrfhw.field.problem import Problem
 from mrfhw.pictures.images import is_path
@@ -235,17 +236,23 @@ def denoise(image: Any, *, mask: Any = None, noise: float | None = None, levels:
     return answer
 
 
-def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = None, burn_in: int | None = None,
+def solve(problem: Problem | str | os.PathLike[str] | np.ndarray, *, sweeps: int | None = None, burn_in: int | None = None,
           seed: int | None = None, chains: int | None = None, initial: str | np.ndarray | None = None, machine: Machine = None,
           backend: str = AUTO, visit: int | None = None, callback: Callback | None = None, every: int = EVERY,
+          doubleton: str | None = None, beta: float | None = None, tau: int | None = None, edges: np.ndarray | None = None,
+          pairwise: np.ndarray | None = None, values: np.ndarray | None = None, temperature: float | None = None,
           **options: Unpack[MachineOptions]) -> Answer:
     """Sample any first-order field on a grid with up to 256 labels.
 
         problem = mrfhw.Problem(labels=3, unary=costs, doubleton="potts", beta=8, schedule=mrfhw.Schedule.constant(10.0))
         answer = mrfhw.solve(problem, sweeps=500)
         answer.labels, answer.counts, answer.entropy
+        answer = mrfhw.solve(-np.log(probabilities), beta=1.5)      # floats
+        answer.notes                                                # what rounding them changed
 
-    problem: a Problem, or the path of a saved one.
+    problem: a Problem, or the path of a saved one; or costs (H, W, L), any finite numbers, which become whole ones.
+    doubleton, beta, tau, edges, pairwise, values, temperature: of costs that are given so (`mrfhw.field.costs.field_of_costs`), in
+        their units; a Problem has its own.
     sweeps: of each chain; by default the file's, or 500, from which chains that do not agree go on as in `mrfhw.stereo`.
     burn_in: sweeps that do not count; by default half of `sweeps`, or else the file's.
     seed: of the first chain, the next one has seed + 1; give runs that are to be compared seeds at least `chains` apart. By default
@@ -254,8 +261,19 @@ def solve(problem: Problem | str | os.PathLike[str], *, sweeps: int | None = Non
     options: single parameters of the machine, such as spes=4, sampler="cdf".
     The other arguments are those of `mrfhw.stereo`.
     """
+    of_costs = dict(doubleton=doubleton, beta=beta, tau=tau, edges=edges, pairwise=pairwise, values=values, temperature=temperature)
+    terms: dict[str, Any] = {name: value for name, value in of_costs.items() if value is not None}
+    notes: tuple[str, ...] = ()
+    if isinstance(problem, np.ndarray):
+        software = machine is None and not options and (backend == AUTO or in_software(backend))
+        costed = field_of_costs(problem, most=MOST if software else MOST_OF_A_MACHINE, **terms)
+        problem, notes = costed.problem, (costed.said,)
+    elif terms:
+        raise ProblemError(f"{next(iter(terms))} is given beside a Problem; it goes with costs as an array: make "
+                           "the Problem with it")
     given = dict(file=problem, sweeps=sweeps, burn_in=burn_in, seed=seed, initial=initial)
     request = Request("problem", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
     answer = run(request, callback=callback, every=every)
     assert isinstance(answer, Answer)
+    answer.notes += notes
     return answer

@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.given import array_of, finite, whole_number
+from mrfhw.field.given import array_of, finite, finite_array, short, whole_number
+from mrfhw.field.problem import Problem
+from mrfhw.field.schedule import Schedule
+from mrfhw.field.terms import EDGE_MAX
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["Scaled", "costs_of_probabilities", "scaled_costs"]
+__all__ = ["MOST", "MOST_OF_A_MACHINE", "Costed", "Scaled", "costs_of_probabilities", "field_of_costs", "scaled_costs"]
 
 LEAST_PROBABILITY = 1e-6
+NEVER = 16.0  # times T above another label, whatever neighbours have: drawn once in 9 million
+MOST, MOST_OF_A_MACHINE = (1 << 16) - 1, (1 << 8) - 1  # the largest whole cost
 
 
 @dataclass(frozen=True)
@@ -93,3 +98,66 @@ def costs_of_probabilities(probabilities: Any, least: float = LEAST_PROBABILITY)
     if not (np.isfinite(given).all() and given.min() >= 0 and given.max() <= 1):
         raise ProblemError("probabilities has values that are no numbers from 0 to 1: give what a softmax gives")
     return np.asarray(-np.log(np.maximum(given, least)))
+
+
+@dataclass(frozen=True)
+class Costed:
+    """A field of costs that are floats.
+
+    problem: its whole numbers. scale: of its units of energy in 1 of the costs given. error: the largest difference that rounding
+    made of a cost or of an entry of pairwise, in the units given. beta: what the weight given has become, in these units. cut:
+    share of the costs that are too large to be drawn, and are less now.
+    """
+
+    problem: Problem
+    scale: float
+    error: float
+    beta: float
+    cut: float
+
+    @property
+    def said(self) -> str:
+        """What became of the numbers given, one line."""
+        cut = f"; {100 * self.cut:.3g} % of them, too large to be drawn, are cut off" if self.cut else ""
+        return (f"costs are whole numbers of 1/{self.scale:.6g} of theirs, rounded by at most {self.error:.2g}; beta is "
+                f"{self.beta:.6g}{cut}")
+
+
+def field_of_costs(costs: Any, *, doubleton: str = "potts", beta: float = 1.0, tau: int | None = None, edges: Any = None,
+                   pairwise: Any = None, values: Any = None, temperature: float = 1.0, most: int = MOST) -> Costed:
+    """The field of E(x) = sum of costs + beta sum of doubletons at a temperature, all in one unit, such as -log of probabilities.
+
+    costs: (H, W, L) finite numbers. doubleton: potts, or absolute, of the labels' numbers; tau, edges, values: as of `Problem`.
+    pairwise: (L, L) finite numbers from 0, in place of doubleton. beta: from 0. most: the largest whole cost, to which the largest
+    becomes that may ever be drawn: NEVER times the temperature and all that four neighbours can add above a site's least.
+    Raises ProblemError for anything else, and where rounding would change beta by more than a twentieth.
+    """
+    given = _of_labels("costs", costs)
+    temperature = finite("temperature", temperature, 0, "give T in the units of the costs, 1 for -log of probabilities")
+    weight = 0.0 if isinstance(beta, int | float | np.number) and beta == 0 else finite("beta", beta, 0, "give a weight from 0")
+    labels = given.shape[2]
+    table = None if pairwise is None else finite_array("pairwise", pairwise)
+    if table is not None and (table.shape != (labels, labels) or table.min() < 0):
+        raise ProblemError(f"pairwise has shape {table.shape} and a least value of {table.min():g}; {labels} labels need "
+                           f"({labels}, {labels}) and numbers from 0: give a cost for each pair of labels")
+    if table is None and doubleton not in ("potts", "absolute"):
+        raise ProblemError(f"doubleton is {short(repr(doubleton))}; of costs that are floats it is potts or absolute: choose one, "
+                           "give pairwise, or make a Problem")
+    steepest = 1.0 if doubleton == "potts" else float(labels - 1 if tau is None else min(tau, labels - 1))
+    steepest = steepest if table is None else float(table.max())
+    heaviest = 1 if edges is None else min(EDGE_MAX, int(np.max(np.asarray(edges), initial=0)))
+    drawn = NEVER * temperature + 4 * weight * steepest * heaviest
+    highest = float((given - given.min(-1, keepdims=True)).max()) if np.isfinite(given).all() else drawn
+    scaled = scaled_costs(given, most, min(highest, drawn) or drawn)
+    numbers: dict[str, Any] = {"doubleton": doubleton, "beta": round(weight * scaled.scale)}
+    became, error = numbers["beta"] / scaled.scale, scaled.error
+    if table is not None:
+        whole = np.rint(weight * table * scaled.scale)
+        numbers = {"doubleton": "table", "beta": 1, "pairwise": whole.astype(np.int64)}
+        became, error = weight, max(error, float(np.abs(whole / scaled.scale - weight * table).max()))
+    elif abs(became - weight) > weight / 20:
+        raise ProblemError(f"beta is {weight:g}, which becomes {became:g} in whole numbers; costs that may be drawn reach "
+                           f"{drawn:.3g}: give a greater one, or 0")
+    problem = Problem(labels=labels, unary=scaled.costs, tau=tau, edges=edges, values=values,
+                      schedule=Schedule.constant(temperature * scaled.scale), **numbers)
+    return Costed(problem, scaled.scale, error, became, scaled.cut)

@@ -16,7 +16,7 @@ import numpy as np
 
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["NUMBER_MAX", "array_of", "finite", "mask", "short", "unmasked", "whole_array", "whole_number"]
+__all__ = ["NUMBER_MAX", "array_of", "finite", "finite_array", "mask", "short", "unmasked", "whole_array", "whole_number"]
 
 NUMBER_MAX = (1 << 31) - 1  # of whole numbers that have no narrower limit
 _LONGEST = 40  # characters of a number in a message
@@ -102,6 +102,17 @@ def whole_array(name: str, given: Any, bits: int = 32) -> np.ndarray:
     if array.size and (array.min() < low or array.max() > high):
         raise ProblemError(f"{name} has values from {array.min()} to {array.max()}; the limits are {low} to {high}: scale them")
     return _kept(array) if array.dtype == np.int32 else _frozen(array.astype(np.int32))
+
+
+def finite_array(name: str, given: Any) -> np.ndarray:
+    """Finite real numbers as a float64 array to keep, else ProblemError."""
+    array = array_of(name, given)
+    if array.dtype.kind not in "biuf":
+        raise ProblemError(f"{name} has values of type {array.dtype}; they are real numbers: give an array of floats")
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        raise ProblemError(f"{name} has the value {array[~np.isfinite(array)][0]}; values are finite numbers: replace it")
+    return _frozen(array)
 
 
 def array_of(name: str, given: Any) -> np.ndarray:

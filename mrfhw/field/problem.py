@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.given import NUMBER_MAX, mask, short, whole_array, whole_number
+from mrfhw.field.given import NUMBER_MAX, finite_array, mask, short, whole_array, whole_number
 from mrfhw.field.records import Fields, Record, Recorded, check_arrays, named, read_record, take, write_record
 from mrfhw.field.schedule import Schedule
 from mrfhw.field.terms import CHANNELS_MAX, DOUBLETONS, Channel, channels_of, check_edges
@@ -19,7 +19,7 @@ from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import output_path
 
 __all__ = [
-    "DATA", "ESTIMATES", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SEEDS", "SPOKEN", "WHOLE_NUMBERS", "Problem",
+    "DATA", "ESTIMATES", "INITIAL", "LABELS_MAX", "LABELS_MIN", "MASKS", "SEEDS", "SPOKEN", "VALUES", "WHOLE_NUMBERS", "Problem",
     "ProblemError", "Run", "Schedule", "check_labels", "check_one_size", "load_problem", "problem_of", "run_of", "save_problem",
 ]
 
@@ -32,6 +32,7 @@ VECTOR_BITS = 16  # of a component at most, so that no squared distance overflow
 WHOLE_NUMBERS = ("beta", "energy_shift", "out_of_range", "tau")
 DATA = ("singleton1", "singleton2", "offsets", "constants", "unary", "vectors", "pairwise", "edges")  # arrays of numbers
 MASKS = ("observed", "shown", "clamped")  # and of truth values
+VALUES = "values"  # what labels stand for, floats
 INITIAL = "initial"  # a run's labels, where they are an array
 SPOKEN = {"singleton1": "first image", "singleton2": "second image"}  # what messages call these arrays
 
@@ -75,6 +76,8 @@ class Problem(Recorded):
     energy_shift: bits dropped from the sum by machines; float64 and `cpu` drop none.
     observed: (H, W) bool; False takes E_singleton = 0 for all labels. None: all observed.
     clamped: (H, W) bool; True keeps the initial label. None: none.
+    values: (L,) finite numbers that the labels stand for, as float64: of them an answer has mean, deviation and intervals. No
+        sample depends on them. None: labels are names without order.
     schedule: temperature by sweep.
     Equal where all values are, whatever the arrays' types and layout.
     """
@@ -100,6 +103,7 @@ class Problem(Recorded):
     observed: np.ndarray | None = None
     shown: np.ndarray | None = None
     clamped: np.ndarray | None = None
+    values: np.ndarray | None = None
     schedule: Schedule = field(default_factory=Schedule)
     channels: tuple[Channel, ...] = field(init=False, repr=False)
 
@@ -133,6 +137,9 @@ class Problem(Recorded):
                 raise ProblemError(f"{name} has shape {pixels.shape}; the {of} has {shape}: give a mask of that shape")
         if self.edges is not None:
             check_edges(self.edges, self.shape)
+        if self.values is not None and self.values.shape != (self.labels,):
+            raise ProblemError(f"values has shape {self.values.shape}; {self.labels} labels need ({self.labels},): give a number a "
+                               "label")
 
     def _check_costs(self, name: str, costs: np.ndarray, shape: tuple[int, ...], what: str) -> None:
         if costs.shape != shape:
@@ -216,13 +223,15 @@ class Problem(Recorded):
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, mask(name, given))
+        if self.values is not None:
+            object.__setattr__(self, VALUES, finite_array(VALUES, self.values))
 
     # -- comparison and files
 
     @property
     def record(self) -> Record:
         named = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.init}
-        arrays = {name: array for name in (*DATA, *MASKS) if (array := named.pop(name)) is not None}
+        arrays = {name: array for name in (*DATA, *MASKS, VALUES) if (array := named.pop(name)) is not None}
         if self.singleton_max is None:  # its digest is that of a file without the entry
             del named["singleton_max"]
         return Record("problem", {**named, "schedule": dataclasses.asdict(self.schedule)}, arrays)
@@ -367,7 +376,7 @@ def problem_of(record: Record, path: object) -> tuple[Problem, Run | None]:
     arrays = dict(record.arrays)
     found = scalars.pop("run", None)
     run = None if found is None else _run(path, found, arrays.pop(INITIAL, None))
-    check_arrays(path, "a problem", arrays, (*DATA, *MASKS), () if "unary" in arrays else ("singleton1",))
+    check_arrays(path, "a problem", arrays, (*DATA, *MASKS, VALUES), () if "unary" in arrays else ("singleton1",))
     if "schedule" in scalars:
         entries = take(path, "the schedule", scalars["schedule"], SCHEDULE, ("kind",))
         take(path, f"the {entries['kind']} schedule", scalars["schedule"], SCHEDULE, NEEDED.get(entries["kind"], ()))

@@ -40,8 +40,14 @@ class LabelScale:
     @property
     def between(self) -> bool:
         """Whether the quantity lies between the labels' values, as disparities and motions of parts of a pixel do: intervals are
-        then those of the histogram as a density, before `Job.finer`."""
-        return self.kind in ("scalar", "flow", "colour")
+        then those of the histogram as a density, before `Job.finer`. Values in uneven steps have no such density."""
+        return self.kind in ("flow", "colour") or (self.kind == "scalar" and self.even)
+
+    @property
+    def even(self) -> bool:
+        """Whether values of one component are in even steps, in whatever order."""
+        steps = np.diff(np.unique(self.values))
+        return self.values.shape[1] == 1 and (steps.size == 0 or bool(np.allclose(steps, steps[0])))
 
     def at(self, labels: np.ndarray) -> np.ndarray:
         """(H, W, D) float64: the values of labels (H, W); of D = 1 also of numbers between labels, on the line between two."""

@@ -20,7 +20,7 @@ __all__ = ["Packed", "Sampled", "Unpacked", "pack"]
 
 # What all fields of a pack have in common: numbers and words, and arrays that are not by site.
 _COMMON = ("labels", "singleton", "singleton_max", "doubleton", "alpha", "beta", "tau", "energy_shift", "out_of_range", "schedule",
-           "constants", "offsets", "vectors", "pairwise")
+           "constants", "offsets", "vectors", "pairwise", "values")
 _WIDTHS = 256  # of the pack that are tried, at most
 Box = tuple[int, int, int, int]  # first row and column, rows, columns
 

@@ -24,10 +24,16 @@ __all__ = ["APPLICATION", "SWEEPS", "label_scale"]
 SWEEPS = 500  # of a file without a run
 
 
-def label_scale(labels: int, estimate: str = ESTIMATES[0]) -> LabelScale:
-    """Labels as they are: numbers without order, each with a colour; where their mean is asked for, numbers."""
-    return LabelScale(values=np.arange(labels, dtype=np.float64)[:, None], name="label",
-                      kind="scalar" if estimate == "mean" else "classes")
+def label_scale(labels: int, estimate: str = ESTIMATES[0], values: np.ndarray | None = None) -> LabelScale:
+    """Labels as they are: numbers without order, each with a colour; where their mean is asked for, numbers. values: (L,) float64,
+    what they stand for, or None. Raises ProblemError for a mean of labels that is no mean of values."""
+    if values is None:
+        return LabelScale(values=np.arange(labels, dtype=np.float64)[:, None], name="label",
+                          kind="scalar" if estimate == "mean" else "classes")
+    if estimate == "mean" and not np.allclose(np.diff(values), values[1] - values[0]):
+        raise ProblemError("estimate is mean, which adds labels up, and values are in uneven steps, so that their mean is another "
+                           "one: give estimate mode, whose answer has the mean of values as well")
+    return LabelScale(values=values[:, None], name="value")
 
 
 def _run(held: Run | None, sweeps: int | None, burn_in: int | None, seed: int | None,
@@ -64,7 +70,7 @@ def job(app: Application, *, file: Any, sweeps: int | None, burn_in: int | None,
                    cooled=problem.schedule.kind != "constant", last=run.estimate == "last")
     return Job(
         application=app, config=config, problem=problem, run=run, most_sweeps=most, inputs={},
-        scale=label_scale(problem.labels, run.estimate),
+        scale=label_scale(problem.labels, run.estimate, problem.values),
         settings={"problem": "problem", "file": "array" if isinstance(file, Problem) else name_of(file, "array"),
                   "digest": problem.digest, "labels": problem.labels,
                   **energy_settings(problem), "sweeps": run.sweeps, "burn_in": run.burn_in,
