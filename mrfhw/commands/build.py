@@ -113,8 +113,9 @@ def _with_link(board: Board, baud: int | None, ip: str | None, words: int | None
     if outstanding is not None:
         board = replace(board, outstanding=outstanding)
         if board.at_once != outstanding:
-            raise BuildError(f"outstanding is {outstanding}; {board.name} has one request outstanding with these memories: give 1, "
-                             f"or {MEMORY_WORDS[0]} --words or more on a board of short elements")
+            way = f", or {MEMORY_WORDS[0]} --words or more" if board.short_elements else ", or take a board of short elements"
+            raise BuildError(f"outstanding is {outstanding}; {board.name} has one request outstanding with these memories: give 1"
+                             f"{way}")
     return board if board.ethernet is None or ip is None else replace(board, ethernet=replace(board.ethernet, ip=ip))
 
 

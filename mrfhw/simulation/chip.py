@@ -21,6 +21,7 @@ from mrfhw.machine.config import Config
 from mrfhw.placement.placement import Placement
 from mrfhw.simulation.compiled import compile_chip
 from mrfhw.simulation.library import Compiled, Signatures
+from mrfhw.system.files import check_replaceable
 
 __all__ = ["CellsChip", "ChipBackend", "CompiledChip", "run_placed"]
 
@@ -50,12 +51,15 @@ class CompiledChip(Compiled):
 
     log_ready: share of cycles in which the log is taken, (n of 256, seed). quick: see `compile_chip`. waves: a VCD file of each
     signal after every clock edge, and of how many cycles from the first one after reset; it is whole when the chip is closed.
+    Raises OSError where that file cannot be written.
     """
 
     _followed = False
 
     def __init__(self, config: Config, log_ready: tuple[int, int] = (256, 0), quick: bool = False,
                  waves: tuple[Path, int] | None = None):
+        if waves is not None:
+            check_replaceable(waves[0])
         self._open(config, compile_chip(config, quick, waves is not None), None if waves is None else _FOLLOWING)
         self._call("log_ready", *log_ready)
         if waves is not None:

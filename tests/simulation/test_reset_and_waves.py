@@ -74,6 +74,11 @@ def test_mistakes_are_one_line(noisy: list[str], words: tuple[str, ...], line: s
     assert not Path("out.vcd").exists()
 
 
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_compiled(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        CompiledChip(SMALLEST, waves=(tmp_path, 10))
+
+
 @pytest.mark.parametrize("name", ["rtl?waves=", "rtl?wave=x.vcd", "model?waves=x.vcd"])
 def test_other_backends_write_none(name: str) -> None:
     with pytest.raises(ProblemError, match="it must be auto, or one of"):
