@@ -34,6 +34,7 @@ class Answer:
     values: (L, D) float64, what the labels stand for; of `solve` their numbers.
     std: (H, W) float64, the standard deviation, in the units of values; None of classes.
     mean: (H, W, D) float64, the posterior mean; None of classes.
+    median: (H, W) float64, the interpolated median, between values in even, rising steps; None of others and of classes.
     interval: (H, W, 2) float64, or (H, W, 2, 2) of motions with the components first: the lower and the upper end of the 90 %
         credible interval, of disparities between labels; None of classes. Of motions it lies around the flow
         (`mrfhw.applications.motion.finer.FinerMotion`).
@@ -110,6 +111,10 @@ class Answer:
     @property
     def mean(self) -> np.ndarray | None:
         return self._analysis.mean if self._analysis.mean is not None else self._uncertainty("mean").mean
+
+    @property
+    def median(self) -> np.ndarray | None:
+        return self._uncertainty("median").median
 
     @property
     def interval(self) -> np.ndarray | None:

@@ -40,10 +40,15 @@ def test_mean_deviation_and_interval_are_of_the_values(nameless, values):
     assert answer.std == pytest.approx(np.sqrt(np.maximum(0, share @ values**2 - mean**2)), abs=1e-7)
     low, high = answer.interval[..., 0], answer.interval[..., 1]
     if values is not EVEN:  # ends are values that were drawn
+        assert answer.median is None
         assert np.isin(answer.interval, values).all()
         inside = (share * ((values >= low[..., None]) & (values <= high[..., None]))).sum(-1)
         assert (inside >= 0.9 - 1e-9).all()
     else:
+        below = (share * (values < answer.median[..., None] - 0.25)).sum(-1)
+        assert (below <= 0.5 + 1e-9).all()
+        assert (low <= answer.median).all()
+        assert (answer.median <= high).all()
         assert (low >= 1.75).all()
         assert (high <= 3.75).all()
     assert nameless.mean is None
