@@ -19,10 +19,11 @@ from mrfhw.backends.registry import AUTO, in_software
 from mrfhw.field.costs import MOST, MOST_OF_A_MACHINE, field_of_costs
 from mrfhw.field.given import short
 from mrfhw.field.problem import Problem
+from mrfhw.jobs.registry import application
 from mrfhw.pictures.images import is_path
 from mrfhw.runs.chains import Callback
 from mrfhw.runs.choice import board_of
-from mrfhw.runs.request import Machine, Request, counted
+from mrfhw.runs.request import BESIDE, Machine, Request, counted
 from mrfhw.runs.runner import EVERY, Runner
 from mrfhw.system.cluster import on_cluster
 from mrfhw.system.errors import ProblemError
@@ -262,6 +263,7 @@ def solve(problem: Problem | str | os.PathLike[str] | np.ndarray, *, sweeps: int
     The other arguments are those of `mrfhw.stereo`.
     """
     of_costs = dict(doubleton=doubleton, beta=beta, tau=tau, edges=edges, pairwise=pairwise, values=values, temperature=temperature)
+    application("problem").check_known(options, (*BESIDE, *of_costs))
     terms: dict[str, Any] = {name: value for name, value in of_costs.items() if value is not None}
     notes: tuple[str, ...] = ()
     if isinstance(problem, np.ndarray):

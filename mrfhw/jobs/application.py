@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,12 +127,8 @@ class Application:
         names = [name for value in values for name in (value if isinstance(value, (list, tuple)) else (value,))]
         return tuple(Path(name) for name in names if isinstance(name, (str, os.PathLike)) and Path(name).is_file())
 
-    def job_of(self, given: Mapping[str, Any], backend: str = "model", beside: Sequence[str] = ()) -> Job:
-        """The job of these options and arguments for a backend, all other options at their defaults.
-
-        beside: options that the caller takes itself, which a message about an unknown one names as well.
-        Raises ProblemError or ConfigError.
-        """
+    def check_known(self, given: Iterable[str], beside: Sequence[str] = ()) -> None:
+        """Raise ProblemError for a name that is no option, argument or parameter of a machine. beside: as of `job_of`."""
         defaults = self.defaults
         for name in given:
             if name not in defaults and name not in self.arguments:
@@ -141,12 +137,20 @@ class Application:
                 raise ProblemError(f"{name} is no option of {self.verb}: give "
                                    + (" or ".join(near) if near else
                                       f"one of {', '.join(known)}, or a parameter of a machine such as spes"))
+
+    def job_of(self, given: Mapping[str, Any], backend: str = "model", beside: Sequence[str] = ()) -> Job:
+        """The job of these options and arguments for a backend, all other options at their defaults.
+
+        beside: options that the caller takes itself, which a message about an unknown one names as well.
+        Raises ProblemError or ConfigError.
+        """
+        self.check_known(given, beside)
         for name in self.arguments:
             if name not in given:
                 called = "the problem" if name == "file" else name
                 raise ProblemError(f"{called} is None, or is not given; {self.verb} needs {' and '.join(self.arguments)}: give an "
                                    "array or a path")
-        job = self.job(self, **{**defaults, **given}, given=Given(frozenset(given), backend))
+        job = self.job(self, **{**self.defaults, **given}, given=Given(frozenset(given), backend))
         return dataclasses.replace(job, sources=self._sources(given))
 
     def describe(self, name: str, value: float) -> str:

@@ -25,10 +25,10 @@ from mrfhw.runs.choice import check_useful, chosen_backend
 from mrfhw.runs.enclosed import Enclosed
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["Machine", "Request", "counted"]
+__all__ = ["BESIDE", "Machine", "Request", "counted"]
 
 Machine = Config | str | os.PathLike[str] | None  # itself, the path of a manifest, or the name of a preset
-_BESIDE = ("chains", "machine", "backend", "visit", "callback", "every")  # what a call takes beside an application's options
+BESIDE = ("chains", "machine", "backend", "visit", "callback", "every")  # what a call takes beside an application's options
 # Options that are text on the command line, and may be numbers here.
 _SEPARATORS = {"window": ",", "vectors": "x", "centre": ",", "means": ",", "cooling": ",", "cooling_table": ","}
 
@@ -97,7 +97,7 @@ class Request(Recorded):
             return {}
         return {"preset": machine} if isinstance(machine, str) and machine in PRESETS else {"machine": machine}
 
-    def job(self, beside: Sequence[str] = _BESIDE) -> Job:
+    def job(self, beside: Sequence[str] = BESIDE) -> Job:
         """The checked job: pictures are read, nothing is sampled. Raises ProblemError or ConfigError in one line.
 
         beside: what the caller takes itself, which a message about an unknown option names as well.

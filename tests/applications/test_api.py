@@ -231,7 +231,8 @@ def test_to_stop_within_the_burn_in():
     (lambda pair: mrfhw.stereo(pair.left, pair.right, chains=0), "chains is 0"),
     (lambda pair: mrfhw.stereo(pair.left, pair.right, backend="chip"), "backend"),
     (lambda pair: mrfhw.Session(small(), burn_in=10).continue_(10), "at least one sweep must count"),
-    (lambda pair: mrfhw.solve(np.zeros((3, 3))), "the problem is of type ndarray"),
+    (lambda pair: mrfhw.solve([[1, 2]]), "the problem is of type list"),
+    (lambda pair: mrfhw.solve(np.zeros((3, 3))), r"costs has shape \(3, 3\); it has rows, columns and labels: give"),
 ])
 def test_mistakes_are_one_line(pair, call, message):
     with pytest.raises(ValueError, match=message) as caught:
