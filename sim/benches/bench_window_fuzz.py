@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 
 from mrfhw.machine.link_protocol import FIRST_WINDOWED, FLAG, LINK_VERSION, NUMBERS, Frame, Operation, encode
-from sim.benches.bench_bridge_fuzz import Fuzzer
+from sim.benches.bench_bridge_fuzz import Fuzzer, rounds_of
 from sim.support.link_reference import BoardReference, WindowReference
 from sim.support.runner import bench_parameters
 
@@ -64,11 +64,4 @@ class WindowFuzzer(Fuzzer):
 
 @cocotb.test()
 async def as_the_reference(dut: Any) -> None:
-    parameters = bench_parameters()
-    fuzzer = WindowFuzzer(dut, parameters["seed"])
-    await fuzzer.start()
-    answered = 0
-    for _ in range(parameters["rounds"]):
-        await fuzzer.round()
-        answered += fuzzer.reference.known
-    assert answered > parameters["rounds"] // 3
+    await rounds_of(WindowFuzzer(dut, bench_parameters()["seed"]))

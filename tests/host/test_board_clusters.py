@@ -12,12 +12,13 @@ from mrfhw.backends.backend import Pauses, advance_together
 from mrfhw.driver.driver import ChipError
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.host.diagnosis import diagnose
-from mrfhw.host.links import LinkError, SimEthernetLink, SimLink, open_link
+from mrfhw.host.links import SimEthernetLink, SimLink, open_link
 from mrfhw.host.remote import RemoteBackend, connect
 from mrfhw.host.requests import Limits
 from mrfhw.runs.chains import sample
 from sim.support.faulty_link import FaultyLink
 from support.boards import TINY, TINY_OPTIONS, assert_equals_model, board, tiny_problem
+from support.breaking import Breaking, Broken
 
 pytestmark = [
     pytest.mark.tools, pytest.mark.slow, pytest.mark.claim("clusters",
@@ -92,28 +93,6 @@ def test_a_state_is_gone_on_with_beside_a_run() -> None:
         assert np.array_equal(again.result().last, wanted.last)
 
 
-class Broken(LinkError):
-    """The break below, and no other."""
-
-    def __init__(self) -> None:
-        super().__init__("broken", "go on")
-
-
-class Breaking(FaultyLink):
-    """A link that breaks for good after a number of bytes from the board."""
-
-    def __init__(self, address: str, after: int):
-        super().__init__(open_link(address, TWO), 0, 0)
-        self.after = after
-
-    def receive(self, seconds: float) -> bytes:
-        data = super().receive(seconds)
-        self.after -= len(data)
-        if self.after < 0:
-            raise Broken
-        return data
-
-
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_runs_go_on_after_the_link_broke(remote: str, order: tuple[int, int]) -> None:
     """Anywhere from loading to the end, again and again, whichever is resumed first; and the next ones after them."""
@@ -121,7 +100,7 @@ def test_runs_go_on_after_the_link_broke(remote: str, order: tuple[int, int]) ->
     for seed in range(3):
         problems = [tiny_problem(seed + 30 * k, sweeps=200) for k in range(2)]
         pieces = itertools.chain([1 << 20], itertools.count(600 + 331 * seed, 900))
-        session = RemoteBackend(TWO, lambda: Breaking(remote, next(pieces)), Limits(reconnect=0))  # noqa: B023
+        session = RemoteBackend(TWO, lambda: Breaking(open_link(remote, TWO), next(pieces)), Limits(reconnect=0))  # noqa: B023
         session._link.link.after = 100 + 250 * seed
         active = [place.prepare(*problem) for place, problem in zip(session.places, problems, strict=True)]
         results: dict[int, object] = {}

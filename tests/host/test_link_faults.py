@@ -23,6 +23,7 @@ from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.registers import Region
 from sim.support.faulty_link import KINDS, FaultyLink
 from support.boards import TINY, TINY_OPTIONS, Board, assert_equals_model, board, tiny_problem
+from support.breaking import Breaking, Broken
 
 UNMODIFIED_DRIVER_OVER = pytest.mark.claim("BoardTop",
     "the unmodified driver over two wires gives the model's labels, histogram, LMem and messages, faults or not (more cases: make "
@@ -141,28 +142,6 @@ def test_runs_under_faults(remote, request):
     assert faults.total() > 0
     assert set(faults) == set(KINDS) or runs < 100
     assert longest_request < Limits().request
-
-
-class Broken(LinkError):
-    """The break below, and no other."""
-
-    def __init__(self) -> None:
-        super().__init__("broken", "go on")
-
-
-class Breaking(FaultyLink):
-    """A link that breaks for good after a number of bytes from the board."""
-
-    def __init__(self, link: Link, after: int):
-        super().__init__(link, 0, 0)
-        self.after = after
-
-    def receive(self, seconds: float) -> bytes:
-        data = super().receive(seconds)
-        self.after -= len(data)
-        if self.after < 0:
-            raise Broken
-        return data
 
 
 @pytest.mark.slow
