@@ -223,7 +223,7 @@ def work_log(device: Device, lines: int, rate: float) -> None:
     assert (device.faults.total() > 0) == (rate > 0)
 
 
-async def _with(dut: Any, work: Callable[..., None], seed: int, *arguments: Any, **timing: float) -> None:
+async def with_device(dut: Any, work: Callable[..., None], seed: int, *arguments: Any, **timing: float) -> None:
     device = Device(dut, seed, **timing)
     await device.start()
     await blocking(work, device, *arguments)
@@ -237,27 +237,27 @@ async def what_it_says_of_itself(dut: Any) -> None:
         assert greeting == Greeting(FIRST_WINDOWED - 1, device.words, device.words, device.log_bytes, device.line_bits // 8, 0, 0,
                                     device.behind)
 
-    await _with(dut, work, 1)
+    await with_device(dut, work, 1)
 
 
 @cocotb.test()
 async def accesses(dut: Any) -> None:
-    await _with(dut, work_accesses, 2, 6, 0.0, share=1)
+    await with_device(dut, work_accesses, 2, 8, 0.0, share=1)
 
 
 @cocotb.test()
 async def accesses_under_faults(dut: Any) -> None:
-    await _with(dut, work_accesses, 3, 8, 3e-3)
+    await with_device(dut, work_accesses, 3, 8, 3e-3)
 
 
 @cocotb.test()
 async def log(dut: Any) -> None:
-    await _with(dut, work_log, 4, 60, 0.0, log=1, share=1)
+    await with_device(dut, work_log, 4, 60, 0.0, log=1, share=1)
 
 
 @cocotb.test()
 async def log_under_faults(dut: Any) -> None:
-    await _with(dut, work_log, 5, 60, 1e-2, log=0.4)
+    await with_device(dut, work_log, 5, 60, 1e-2, log=0.4)
 
 
 @cocotb.test()
@@ -272,7 +272,7 @@ async def an_access_refused(dut: Any) -> None:
             assert [a for _, a, _ in device.accesses] in ([1, 2], [1, 2, 3])
         assert chip.read(np.array([2], np.uint32)).tolist() == [2]
 
-    await _with(dut, work, 6)
+    await with_device(dut, work, 6)
 
 
 @cocotb.test()
@@ -415,4 +415,4 @@ async def garbage(dut: Any) -> None:
             greeted(device)
         assert device.accesses == []
 
-    await _with(dut, work, 8)
+    await with_device(dut, work, 8)

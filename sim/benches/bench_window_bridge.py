@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import cocotb
@@ -22,18 +21,11 @@ from mrfhw.machine.link_protocol import (
     element_bits,
     encode,
 )
-from sim.benches.bench_bridge import Device, greeted, work_accesses, work_log
-from sim.support.blocking import blocking
+from sim.benches.bench_bridge import Device, greeted, with_device
 from sim.support.runner import bench_parameters
 from sim.support.streams import Rhythm
 
 QUIET = 400  # cycles in which nothing is answered
-
-
-async def _with(dut: Any, work: Callable[..., None], seed: int, *arguments: Any, **timing: float) -> None:
-    device = Device(dut, seed, **timing)
-    await device.start()
-    await blocking(work, device, *arguments)
 
 
 def request(operation: int, number: int, body: bytes = b"", acknowledged: int = 0, value: int = 0) -> bytes:
@@ -79,27 +71,7 @@ async def what_it_says_of_itself(dut: Any) -> None:
             LINK_VERSION, device.words, device.words, device.log_bytes, device.line_bits // 8, 0, 0, device.behind,
             p["outstanding"], p["words"], p["words"])
 
-    await _with(dut, work, 1)
-
-
-@cocotb.test()
-async def accesses(dut: Any) -> None:
-    await _with(dut, work_accesses, 2, 8, 0.0, share=1)
-
-
-@cocotb.test()
-async def accesses_under_faults(dut: Any) -> None:
-    await _with(dut, work_accesses, 3, 8, 3e-3)
-
-
-@cocotb.test()
-async def log(dut: Any) -> None:
-    await _with(dut, work_log, 4, 60, 0.0, log=1, share=1)
-
-
-@cocotb.test()
-async def log_under_faults(dut: Any) -> None:
-    await _with(dut, work_log, 5, 60, 1e-2, log=0.4)
+    await with_device(dut, work, 1)
 
 
 @cocotb.test()

@@ -20,6 +20,7 @@ from mrfhw.cli import main
 from mrfhw.commands.job_lines import of_file, of_folder
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.workers import Died, in_workers
+from support.batches import batch, three_fields
 from support.checkout import ROOT
 
 SAME = pytest.mark.claim("batches", "a batch has the bits of mrfhw run for each of its jobs; what fails is one line, and what "
@@ -28,19 +29,8 @@ SAME = pytest.mark.claim("batches", "a batch has the bits of mrfhw run for each 
 
 @pytest.fixture
 def fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Three fields, a, b and c."""
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(1)
-    for name in "abc":
-        mrfhw.Problem(labels=3, unary=rng.integers(0, 9, (6, 7, 3)), alpha=1, beta=2,
-                      schedule=mrfhw.Schedule.constant(3.0)).save(f"{name}_field.npz")
-    return ["a_field.npz", "b_field.npz", "c_field.npz"]
-
-
-def batch(*words: str, code: int = 0) -> str:
-    found = CliRunner().invoke(main, ["batch", *words, "-o", "out"])
-    assert found.exit_code == code, found.output
-    return found.output
+    return three_fields()
 
 
 @SAME

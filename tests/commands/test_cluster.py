@@ -26,6 +26,7 @@ from mrfhw.system.cluster import DEATHS, check_address, on_cluster
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.versions import versions
 from mrfhw.system.workers import Died
+from support.batches import batch, three_fields
 from support.checkout import ROOT
 from support.clustered import Running, ends, nap, running, until
 
@@ -48,20 +49,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def fields(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Three fields, a, b and c, in the folder below the working directory."""
+    """In the folder below the working directory."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    rng = np.random.default_rng(1)
-    for name in "abc":
-        mrfhw.Problem(labels=3, unary=rng.integers(0, 9, (6, 7, 3)), alpha=1, beta=2,
-                      schedule=mrfhw.Schedule.constant(3.0)).save(f"{name}_field.npz")
-    return ["a_field.npz", "b_field.npz", "c_field.npz"]
-
-
-def batch(*words: str, code: int = 0) -> str:
-    found = CliRunner().invoke(main, ["batch", *words, "-o", "out"])
-    assert found.exit_code == code, (found.output, found.exception)
-    return found.output
+    return three_fields()
 
 
 def alone(*words: str) -> Path:

@@ -12,6 +12,8 @@ from support.refusals import assert_refused
 
 pytestmark = pytest.mark.tools
 
+ANY_BRIDGE = ("accesses", "accesses_under_faults", "log", "log_under_faults")  # tests of bench_bridge that hold of both
+
 FRAMES_RIGHT_CRC = pytest.mark.claim(
     "FrameReceiver", "frames with the right CRC and no others, whatever comes between; too long ones are dropped")
 
@@ -40,6 +42,8 @@ def test_bridge(line_bits: int, words: int, log_bytes: int) -> None:
 def test_window_bridge(line_bits: int, words: int, log_bytes: int, outstanding: int) -> None:
     parameters = {"address_bits": 12, "line_bits": line_bits, "words": words, "log_bytes": log_bytes, "outstanding": outstanding}
     run_bench(WindowBridge(**parameters), "link_window", "sim.benches.bench_window_bridge", parameters)
+    assert run_bench(WindowBridge(**parameters), "link_window", "sim.benches.bench_bridge", parameters,
+                     ANY_BRIDGE) == len(ANY_BRIDGE)
 
 
 @pytest.mark.claim("WordCrc", "a frame with any byte changed, or cut anywhere, is not taken")

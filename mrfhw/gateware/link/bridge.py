@@ -142,6 +142,8 @@ class Bridge(wiring.Component):
     reordered. short_elements: see `Accesses`; a bridge without them speaks the version of the link that had none.
     """
 
+    _holds = True  # a request stays in the receiver's memory until it is answered
+
     def __init__(self, address_bits: int, line_bits: int, words: int = WORDS, log_bytes: int = LOG_BYTES,
                  response_words: int | None = None, datagrams: bool = False, short_elements: bool = True):
         if not 1 <= address_bits <= 32:
@@ -161,16 +163,16 @@ class Bridge(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        receiver, transmitter = self._ends(m, holds=True)
+        receiver, transmitter = self._ends(m)
         self._memories(m, receiver, transmitter)
         self._log(m, transmitter)
         self._requests(m, receiver, transmitter)
         return m
 
-    def _ends(self, m: Module, holds: bool) -> tuple[Any, Any]:
+    def _ends(self, m: Module) -> tuple[Any, Any]:
         """Receiver and transmitter, and what is behind the other ports."""
-        receiver: Any = (DatagramReceiver if self.datagrams else FrameReceiver)(self.words, holds)
-        transmitter: Any = (DatagramTransmitter if self.datagrams else FrameTransmitter)(self.response_words, not holds)
+        receiver: Any = (DatagramReceiver if self.datagrams else FrameReceiver)(self.words, self._holds)
+        transmitter: Any = (DatagramTransmitter if self.datagrams else FrameTransmitter)(self.response_words, not self._holds)
         m.submodules.receiver, m.submodules.transmitter = receiver, transmitter
         m.submodules.log = self.log
         m.submodules.accesses = self.accesses = Accesses(

@@ -37,6 +37,8 @@ class WindowBridge(Bridge):
     WINDOW_CYCLES beside those of its segments.
     """
 
+    _holds = False
+
     def __init__(self, address_bits: int, line_bits: int, words: int = WORDS, log_bytes: int = LOG_BYTES,
                  response_words: int | None = None, datagrams: bool = False, outstanding: int = WINDOW, tag_bits: int = 0):
         check_link(line_bits, words, log_bytes, response_words, datagrams, outstanding)
@@ -49,14 +51,6 @@ class WindowBridge(Bridge):
 
     def _more_ports(self) -> dict[str, Member]:
         return {"tag": In(self.tag_bits), "taken_tag": Out(self.tag_bits)}
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        receiver, transmitter = self._ends(m, holds=False)
-        self._memories(m, receiver, transmitter)
-        self._log(m, transmitter)
-        self._requests(m, receiver, transmitter)
-        return m
 
     def _memories(self, m: Module, receiver: Any, transmitter: Any) -> None:
         m.submodules.queue = self.queue = queue = RequestQueue(self.request_memory, self.words, self.outstanding, self.tag_bits)
