@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.field.given import array_of, finite, finite_array, short, whole_number
+from mrfhw.field.given import NUMBER_MAX, array_of, finite, finite_array, short, whole_array, whole_number
 from mrfhw.field.problem import Problem
 from mrfhw.field.schedule import Schedule
 from mrfhw.field.terms import EDGE_MAX
@@ -134,7 +134,9 @@ def field_of_costs(costs: Any, *, doubleton: str = "potts", beta: float = 1.0, t
     """
     given = _of_labels("costs", costs)
     temperature = finite("temperature", temperature, 0, "give T in the units of the costs, 1 for -log of probabilities")
-    weight = 0.0 if isinstance(beta, int | float | np.number) and beta == 0 else finite("beta", beta, 0, "give a weight from 0")
+    weight = 0.0 if isinstance(beta, int | float | np.number) and beta == 0 else finite("beta", beta, 0, "give one, or 0")
+    tau = None if tau is None else whole_number("tau", tau, 0, NUMBER_MAX, "give one of them")
+    edges = None if edges is None else whole_array("edges", edges)
     labels = given.shape[2]
     table = None if pairwise is None else finite_array("pairwise", pairwise)
     if table is not None and (table.shape != (labels, labels) or table.min() < 0):
@@ -145,7 +147,7 @@ def field_of_costs(costs: Any, *, doubleton: str = "potts", beta: float = 1.0, t
                            "give pairwise, or make a Problem")
     steepest = 1.0 if doubleton == "potts" else float(labels - 1 if tau is None else min(tau, labels - 1))
     steepest = steepest if table is None else float(table.max())
-    heaviest = 1 if edges is None else min(EDGE_MAX, int(np.max(np.asarray(edges), initial=0)))
+    heaviest = 1 if edges is None else min(EDGE_MAX, int(edges.max(initial=0)))
     drawn = NEVER * temperature + 4 * weight * steepest * heaviest
     highest = float((given - given.min(-1, keepdims=True)).max()) if np.isfinite(given).all() else drawn
     scaled = scaled_costs(given, most, min(highest, drawn) or drawn)

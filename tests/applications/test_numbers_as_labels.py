@@ -148,7 +148,10 @@ def test_what_is_never_drawn_is_cut_off():
 
 
 @pytest.mark.parametrize(("costs", "terms", "said"), [
-    (COSTS, {"beta": -1}, "beta is -1; it must be a finite number above 0: give a weight from 0"),
+    (COSTS, {"beta": -1}, "beta is -1; it must be a finite number above 0: give one, or 0"),
+    (COSTS, {"edges": "a"}, "edges has values of type <U1; they are whole numbers"),
+    (COSTS, {"tau": "x", "doubleton": "absolute"}, "tau is 'x'; it must be a whole number from 0"),
+    (COSTS, {"edges": np.full((10, 12, 2), 16)}, "edges has values from 16 to 16; the limits are 0 to 15"),
     (COSTS, {"temperature": 0}, "temperature is 0; it must be a finite number above 0"),
     (COSTS, {"doubleton": "squared"}, "doubleton is 'squared'; of costs that are floats it is potts or absolute"),
     (COSTS, {"pairwise": np.ones((3, 3))}, r"pairwise has shape \(3, 3\)"),
