@@ -29,7 +29,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.samplers.chain import Observe, advance
-from mrfhw.samplers.cpu_kernel import fill_site_weights, sweep_sites
+from mrfhw.samplers.cpu_kernel import bounds_size, fill_site_weights, sweep_sites
 from mrfhw.samplers.cpu_vectors import LANES, QUARTER, STEEPEST
 from mrfhw.samplers.data import doubles, singles
 from mrfhw.samplers.field_chain import FieldChain
@@ -48,6 +48,8 @@ _STEEP = 1e30  # octaves a unit of energy: all weights but the largest end; floa
 _FLOAT_ENDS = 104.0  # natural logarithms below 1 at which float32 is 0
 _WHILE_HANDED_OVER = 3_000  # sites that are drawn while another thread is handed its share of a sweep
 _AT_ONCE = 1 << 20  # entries of a table that are made at once
+_KEEPING = 0.75  # of sites that are drawn: above that keeping their shares takes longer than it saves
+_TRIED = 32  # sweeps without shares, after which they are tried again
 _LINE = 64  # bytes that come from memory together
 
 
@@ -180,15 +182,15 @@ class CpuChain(FieldChain):
         """As of `FieldChain`.
 
         threads: of sweeps, too.
-        cached: whether shares of labels are kept; nothing but the speed depends on it.
+        cached: whether shares of labels are kept, where that saves time; nothing but the speed depends on it.
         """
         super().__init__(problem, run, tables=tables, threads=threads)
         self.drawn = 0
         self._cached, self._threads = cached, threads_of(threads)
         self._state = lane_states(run.seed, problem.shape[0])
-        self._bounds = np.zeros(problem.sites, np.uint32)
+        self._bounds = np.zeros(bounds_size(problem.shape), np.uint32)
         self._since = np.full(problem.sites, run.counts_from, np.int64)
-        self._last, self._rests = math.inf, 0
+        self._last, self._rests, self._without = math.inf, 0, 0
         self._energy: int | None = None
 
     @staticmethod
@@ -206,6 +208,7 @@ class CpuChain(FieldChain):
         temperature = next(self._temperatures)
         if temperature > self._last or (temperature < self._last and self._rests >= RESTING):
             self._bounds.fill(0)  # of labels that are not of least energy, too
+            self._without = 0
         self._rests = self._rests + 1 if temperature == self._last else 0
         self._last = temperature
         return temperature
@@ -219,12 +222,13 @@ class CpuChain(FieldChain):
         own, doubles = t.at(temperature, rests)
         scale = np.float32(min(1 / (temperature * math.log(2)), _STEEP))
         now = self.sweeps if self.sweeps >= self.run.counts_from else -1
+        cached = self._cached and self._without <= 0
 
         def draw(colour: int, first: int, last: int) -> tuple[int, int]:
             return sweep_sites(
-                first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour].own, own[colour].block_sums,
+                colour, first, last, t.starts[colour], t.sites[colour], cols, scale, rests, own[colour].own, own[colour].block_sums,
                 doubles.pairs, doubles.near, doubles.far, t.edges, t.flags.reshape(-1), self.labels.reshape(-1), self._bounds,
-                self._state, counts, sums, self._since, now, self._cached, t.energies[colour], t.pairs,
+                self._state, counts, sums, self._since, now, cached, t.energies[colour], t.pairs,
                 self._energy is not None)
 
         black, white = COLOURS
@@ -241,7 +245,12 @@ class CpuChain(FieldChain):
             number = min(math.isqrt(t.drawn // _WHILE_HANDED_OVER), rows // 2)
             shares = in_shares(share, rows, number, self._threads)
             done = [*itertools.chain(*shares), *(draw(white, edge - 1, edge + 1) for edge in edges)]
-        self.drawn += sum(drawn for drawn, _ in done)
+        drawn = sum(many for many, _ in done)
+        self.drawn += drawn
+        self._without -= 1
+        if cached and self._without < -1 and drawn > _KEEPING * t.drawn:  # not of the first sweep with them, which draws all
+            self._without = _TRIED
+            self._bounds.fill(0)
         if self._energy is not None:
             self._energy += sum(gained for _, gained in done)
         self.sweeps += 1
@@ -264,7 +273,7 @@ class CpuChain(FieldChain):
         assert state.generators is not None
         self._since.fill(max(self.sweeps, self.run.counts_from))
         self._state[...] = state.generators
-        self._temperatures, self._last, self._rests = self.temperatures(), math.inf, 0
+        self._temperatures, self._last, self._rests, self._without = self.temperatures(), math.inf, 0, 0
         for _ in range(self.sweeps):
             self._temperature()
         self._bounds.fill(0)

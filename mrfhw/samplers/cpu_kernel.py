@@ -23,19 +23,26 @@ from mrfhw.samplers.cpu_vectors import (
     multiply_weights,
     pass_three,
     power_weights,
+    reaching,
     step_generators,
     sum_without,
 )
 from mrfhw.samplers.sites_kernel import DOWN, LEFT, RIGHT, UP, U
 from mrfhw.system.numba_alone import njit
 
-__all__ = ["POINT_BITS", "fill_site_weights", "sweep_sites"]
+__all__ = ["POINT_BITS", "bounds_size", "fill_site_weights", "sweep_sites"]
 
 AT_ONCE = 8  # sites
 POINT_BITS = 24  # of the uniform number that chooses a label: those of a float32
 _SURE = 1.0 - 2.0**-18  # of a bound: more than rounding can take away
 _LEAST = np.float32(2.0**-32)  # of the sum of weights: labels below are never drawn
 Int = Any  # a Python or NumPy integer
+
+
+def bounds_size(shape: tuple[int, int]) -> int:
+    """Of the `bounds` of an H x W field: by colour, row and half of the column, so that those of a row are side by side; and room."""
+    rows, cols = shape
+    return 2 * rows * ((cols + 1) // 2) + LANES
 
 
 def _weigh(own: Any, at: Any, pairs: Any, up: Any, down: Any, left: Any, right: Any, size: Any, scale: Any, energies: Any,
@@ -160,19 +167,33 @@ def _fill_uniforms(numbers: np.ndarray, state: np.ndarray, row: Any, rows: Any, 
 
 @njit(nogil=True)
 def _fill_drawn(uniforms: np.ndarray, listed: np.ndarray, numbers: np.ndarray, lane: Any, first: Any, last: Any, sites: np.ndarray,
-                bounds: np.ndarray) -> Any:
-    """How many of a row's sites, from `first` to before `last`, do not keep their label; listed: these, uniforms: their numbers."""
+                bounds: np.ndarray, place: Any, start: Any, width: Any) -> Any:
+    """How many of a row's sites, from `first` to before `last`, do not keep their label; listed: these, uniforms: their numbers.
+
+    place: of the row in `bounds`, its first site of the colour; start: the row's first site; width: its sites of the colour.
+    """
     at, many = U(lane), U(0)
+    if last - first == width:
+        for begin in range(U(first), U(last), U(LANES)):
+            here = min(U(last) - begin, U(LANES))
+            bits = reaching(numbers, at, bounds, place + begin - U(first)) & ((U(1) << here) - U(1))
+            while bits != U(0):
+                n = lowest_bit(bits)
+                bits &= bits - U(1)
+                uniforms[many], listed[many] = np.int64(numbers[at + n * U(LANES)]), np.int64(begin + n)
+                many += U(1)
+            at += U(LANES * LANES)
+        return np.int64(many)
     for n in range(U(first), U(last)):
         # Without a branch: whether a label stays cannot be predicted.
         uniforms[many], listed[many] = np.int64(numbers[at]), np.int64(n)
-        many += U(numbers[at] >= bounds[U(sites[n])])
+        many += U(numbers[at] >= bounds[place + (U(sites[n]) - start) // U(2)])
         at += U(LANES)
     return np.int64(many)
 
 
 @njit(nogil=True)
-def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, stride: Int, scale: np.float32, rests: bool,
+def sweep_sites(colour: int, first: int, last: int, starts: np.ndarray, sites: np.ndarray, stride: Int, scale: np.float32, rests: bool,
                 own: np.ndarray, block_sums: np.ndarray, pairs: np.ndarray, near: np.ndarray, far: np.ndarray, edges: np.ndarray,
                 flags: np.ndarray, labels: np.ndarray, bounds: np.ndarray, state: np.ndarray, counts: np.ndarray, sums: np.ndarray,
                 since: np.ndarray, now: Int, cached: bool, energies_own: np.ndarray, energies_pairs: np.ndarray,
@@ -187,7 +208,7 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     where the neighbours below and to the right have others. edges: (sites, 4), as of `sites_kernel.site_energies`, or of
     size 0. rests: T does not change from here on until `bounds` are cleared; then there are block_sums: (n, blocks up to a multiple
     of QUARTER) float32, of `own`; and of each row of `pairs` near: uint64, bits of blocks whose labels do not all have the weight
-    far: float32. flags, labels: (H x W,). bounds: (H x W,) uint32, a number of 32 bits below it keeps the label. state: (H, 4)
+    far: float32. flags, labels: (H x W,). bounds: uint32 by `bounds_size`, a number of 32 bits below it keeps the label. state: (H, 4)
     uint32, a generator a row. counts: (H x W, L) unsigned or of size 0, sums: (H x W, 2) int64 or of size 0, since: (H x W,) the
     sweep from which on the label is not counted yet; now: the sweep that is counted, -1 for none. cached: whether bounds are kept.
     energies_own, energies_pairs: energies in the shapes of `own` and `pairs`. followed: whether the change of the energy is wanted.
@@ -196,7 +217,7 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     every, blocks_n = (U(1) << size // U(LANES)) - U(1), U(block_sums.shape[1])
     uniforms, listed = np.empty(stride, np.int64), np.empty(stride, np.int64)
     # Of LANES rows, whose generators step together, as many as a row has sites of a colour.
-    numbers, words, most = np.empty(LANES * (stride // 2 + 1), np.uint32), np.empty(4 * LANES, np.uint32), np.empty(LANES, np.int32)
+    numbers, words, most = np.empty(LANES * (stride // 2 + 1 + LANES), np.uint32), np.empty(4 * LANES, np.uint32), np.empty(LANES, np.int32)
     changed, former, changed_at = np.empty(stride, np.int64), np.empty(stride, np.int64), np.empty(stride, np.int64)
     # Weights of some sites, and then their labels: each of these loops leaves the processor enough to do at once.
     weights, energies = np.empty(AT_ONCE * own.shape[1], np.float32), np.empty(AT_ONCE * own.shape[1], own.dtype)
@@ -206,14 +227,16 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
     flat_own, flat_sums = own.reshape(-1), block_sums.reshape(-1)
     flat_pairs, flat_counts = pairs.reshape(-1), counts.reshape(-1)
     flat_energies, pair_energies = energies_own.reshape(-1), energies_pairs.reshape(-1)
-    down_one = U(stride)
+    down_one, half, all_rows = U(stride), U((stride + 1) // 2), U(len(state))
     drawn: Int = 0
     gained: Int = 0
     for row in range(first, last):
         lane: Int = (row - first) % LANES
         if lane == 0:
             _fill_uniforms(numbers, state, row, min(LANES, last - row), starts, words, most)
-        many: Int = _fill_drawn(uniforms, listed, numbers, lane, starts[row], starts[row + 1], sites, bounds)
+        here, width = U(row) * down_one, (stride + 1 - (row + colour) % 2) // 2
+        mine, other = (U(colour) * all_rows + U(row)) * half, (U(1 - colour) * all_rows + U(row)) * half
+        many: Int = _fill_drawn(uniforms, listed, numbers, lane, starts[row], starts[row + 1], sites, bounds, mine, here, width)
         drawn += many
         changes: Int = 0
         for start in range(-AT_ONCE, many, AT_ONCE):
@@ -273,21 +296,25 @@ def sweep_sites(first: int, last: int, starts: np.ndarray, sites: np.ndarray, st
                         for side in range(4):
                             pair = around[there, side] * size
                             gained += np.int64(pair_energies[pair + new]) - np.int64(pair_energies[pair + old])
-                kept = cached & (rests | (energies[slot * size + new] == leasts[slot]))
-                bounds[site] = np.uint32(np.float64(weight) / np.float64(total) * (_SURE * 2.0**32)) if kept else np.uint32(0)
+                if cached:
+                    kept = rests | (energies[slot * size + new] == leasts[slot])
+                    share = np.uint32(np.float64(weight) / np.float64(total) * (_SURE * 2.0**32)) if kept else np.uint32(0)
+                    bounds[mine + (site - here) // U(2)] = share
         for at in range(changes):
             site, flag = U(changed[U(at)]), flags[U(changed[U(at)])]
             if followed:
                 place = U(changed_at[U(at)]) * size
                 gained += np.int64(flat_energies[place + U(labels[site])]) - np.int64(flat_energies[place + U(former[U(at)])])
-            if flag & UP:
-                bounds[site - down_one] = 0
-            if flag & DOWN:
-                bounds[site + down_one] = 0
-            if flag & LEFT:
-                bounds[site - U(1)] = 0
-            if flag & RIGHT:
-                bounds[site + U(1)] = 0
+            if cached:
+                column = site - here
+                if flag & UP:
+                    bounds[other - half + column // U(2)] = 0
+                if flag & DOWN:
+                    bounds[other + half + column // U(2)] = 0
+                if flag & LEFT:
+                    bounds[other + (column - U(1)) // U(2)] = 0
+                if flag & RIGHT:
+                    bounds[other + (column + U(1)) // U(2)] = 0
             if now >= 0:
                 lasted = now - since[site]
                 since[site] = now

@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 from mrfhw.samplers.random import SHIFTS
 
 __all__ = ["LANES", "POLYNOMIAL", "QUARTER", "STEEPEST", "SUMS", "add_energies", "fetch", "lowest_bit", "multiply_weights",
-           "pass_three", "power_weights", "step_generators", "sum_without"]
+           "pass_three", "power_weights", "reaching", "step_generators", "sum_without"]
 
 LANES, QUARTER = 16, 4
 SUMS = LANES + QUARTER
@@ -381,6 +381,29 @@ def pass_three_in_numpy(sums: np.ndarray, at: int, point: np.float32) -> tuple[i
     return int(passed.sum()), np.float32(point - gone)
 
 
+def _reaching(_: Any, numbers: Any, at: Any, bounds: Any, place: Any) -> Any:
+    """Bits of n < LANES, those for which numbers[at + n x LANES] >= bounds[place + n]; uint64.
+
+    numbers, bounds: uint32. at, place: uint64.
+    """
+    signature = types.uint64(numbers, at, bounds, place)
+
+    def code(context: Any, b: ir.IRBuilder, signature: Any, a: Any) -> Value:
+        data = _pointers(context, b, signature, a)
+        mine: Value = ir.Constant(ir.VectorType(_INT32, LANES), ir.Undefined)
+        for n in range(LANES):
+            mine = b.insert_element(mine, b.load(b.gep(data[0], [b.add(a[1], _INT64(n * LANES))])), _INT32(n))
+        reached = b.icmp_unsigned(">=", mine, _load(b, data[2], a[3]))
+        return b.zext(b.bitcast(reached, ir.IntType(LANES)), _INT64)
+
+    return signature, code
+
+
+def reaching_in_numpy(numbers: np.ndarray, at: int, bounds: np.ndarray, place: int) -> int:
+    reached = numbers[at:at + LANES * LANES:LANES] >= bounds[place:place + LANES]
+    return int((reached.astype(np.uint64) << np.arange(LANES, dtype=np.uint64)).sum())
+
+
 def _step_generators(_: Any, states: Any, many: Any, most: Any, numbers: Any) -> Any:
     """numbers[n x LANES + g]: what generator g gives in its step n, of the most[g] < 2^31 that it does, n < many.
 
@@ -426,3 +449,4 @@ sum_without: Any = intrinsic(_sum_without)
 lowest_bit: Any = intrinsic(_lowest_bit)
 fetch: Any = intrinsic(_fetch)
 step_generators: Any = intrinsic(_step_generators)
+reaching: Any = intrinsic(_reaching)

@@ -250,9 +250,10 @@ SCHEDULES = {"rests": Schedule.constant(6.0), "cools": Schedule.geometric(30.0, 
 @PROCESSOR_SAMPLER
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("labels", [2, 16, 40, 256])
-def test_the_memory_of_shares_changes_nothing_but_the_work(labels, schedule):
+@pytest.mark.parametrize("clamped", [True, False])
+def test_the_memory_of_shares_changes_nothing_but_the_work(labels, schedule, clamped):
     run = Run(sweeps=40, burn_in=10, seed=3)
-    problem = field(labels, schedule=SCHEDULES[schedule])
+    problem = field(labels, schedule=SCHEDULES[schedule], **({} if clamped else {"clamped": None}))
     with_it, without = CpuChain(problem, run), CpuChain(problem, run, cached=False)
     for _ in range(run.sweeps):
         with_it.sweep()
@@ -261,6 +262,20 @@ def test_the_memory_of_shares_changes_nothing_but_the_work(labels, schedule):
     assert np.array_equal(with_it.counts, without.counts)
     assert without.drawn == problem.unclamped_sites * run.sweeps
     assert with_it.drawn < without.drawn
+
+
+@PROCESSOR_SAMPLER
+def test_shares_that_save_nothing_are_not_kept_but_tried_again():
+    run = Run(sweeps=400, burn_in=10)
+    problem = field(40, clamped=None, schedule=Schedule.constant(8.0))
+    chain, drawn = CpuChain(problem, run), []
+    for _ in range(80):
+        before = chain.drawn
+        chain.sweep()
+        drawn.append(chain.drawn - before)
+    kept = [sweep for sweep, many in enumerate(drawn) if many < problem.sites]
+    assert len(kept) >= 2
+    assert all(later - one > 20 for one, later in itertools.pairwise(kept))
 
 
 @PROCESSOR_SAMPLER

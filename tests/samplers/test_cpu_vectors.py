@@ -20,9 +20,9 @@ def compiled(part):
     return numba.njit(lambda *arguments: part(*arguments))
 
 
-MULTIPLY, ADD, POWER, THREE, WITHOUT, LOWEST, STEP = map(compiled, (
+MULTIPLY, ADD, POWER, THREE, WITHOUT, LOWEST, REACHING, STEP = map(compiled, (
     vectors.multiply_weights, vectors.add_energies, vectors.power_weights, vectors.pass_three, vectors.sum_without,
-    vectors.lowest_bit, vectors.step_generators))
+    vectors.lowest_bit, vectors.reaching, vectors.step_generators))
 
 
 def equal(found, wanted):
@@ -126,6 +126,18 @@ def test_generators_that_step_together_are_those_that_step_alone(seed):
             assert numbers[number, lane] == random_kernel.output(alone, lane, 32)
     assert np.array_equal(after, alone)
     assert not numbers[many].any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_that_reach_their_bounds(seed):
+    rng = np.random.default_rng(seed)
+    numbers, bounds = (rng.integers(0, 1 << 32, size, np.uint32) for size in (LANES * LANES + 9, LANES + 9))
+    at, place = (int(n) for n in rng.integers(0, 9, 2))
+    bounds[place], bounds[place + 1], bounds[place + 2] = numbers[at], numbers[at + LANES], numbers[at + 2 * LANES]
+    bounds[place + 1] += 1  # the least that is not reached
+    bits = int(REACHING(numbers, U(at), bounds, U(place)))
+    assert bits == vectors.reaching_in_numpy(numbers, at, bounds, place)
+    assert bits & 7 in (5, 7) and (bits & 2 == 0 or bounds[place + 1] == 0)
 
 
 def test_lowest_bits():
