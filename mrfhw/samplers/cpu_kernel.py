@@ -40,7 +40,7 @@ Int = Any  # a Python or NumPy integer
 
 
 def bounds_size(shape: tuple[int, int]) -> int:
-    """Of the `bounds` of an H x W field: by colour, row and half of the column, so that those of a row are side by side; and room."""
+    """Of the `bounds` of an H x W field, by colour, row and half of the column: those of a row are side by side. And room."""
     rows, cols = shape
     return 2 * rows * ((cols + 1) // 2) + LANES
 
@@ -193,10 +193,10 @@ def _fill_drawn(uniforms: np.ndarray, listed: np.ndarray, numbers: np.ndarray, l
 
 
 @njit(nogil=True)
-def sweep_sites(colour: int, first: int, last: int, starts: np.ndarray, sites: np.ndarray, stride: Int, scale: np.float32, rests: bool,
-                own: np.ndarray, block_sums: np.ndarray, pairs: np.ndarray, near: np.ndarray, far: np.ndarray, edges: np.ndarray,
-                flags: np.ndarray, labels: np.ndarray, bounds: np.ndarray, state: np.ndarray, counts: np.ndarray, sums: np.ndarray,
-                since: np.ndarray, now: Int, cached: bool, energies_own: np.ndarray, energies_pairs: np.ndarray,
+def sweep_sites(colour: int, first: int, last: int, starts: np.ndarray, sites: np.ndarray, stride: Int, scale: np.float32,
+                rests: bool, own: np.ndarray, block_sums: np.ndarray, pairs: np.ndarray, near: np.ndarray, far: np.ndarray,
+                edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, bounds: np.ndarray, state: np.ndarray,
+                counts: np.ndarray, sums: np.ndarray, since: np.ndarray, now: Int, cached: bool, energies_own: np.ndarray, energies_pairs: np.ndarray,
                 followed: bool) -> tuple[int, int]:
     """Draw a colour's sites of the rows from `first` to before `last`.
 
@@ -208,16 +208,18 @@ def sweep_sites(colour: int, first: int, last: int, starts: np.ndarray, sites: n
     where the neighbours below and to the right have others. edges: (sites, 4), as of `sites_kernel.site_energies`, or of
     size 0. rests: T does not change from here on until `bounds` are cleared; then there are block_sums: (n, blocks up to a multiple
     of QUARTER) float32, of `own`; and of each row of `pairs` near: uint64, bits of blocks whose labels do not all have the weight
-    far: float32. flags, labels: (H x W,). bounds: uint32 by `bounds_size`, a number of 32 bits below it keeps the label. state: (H, 4)
-    uint32, a generator a row. counts: (H x W, L) unsigned or of size 0, sums: (H x W, 2) int64 or of size 0, since: (H x W,) the
-    sweep from which on the label is not counted yet; now: the sweep that is counted, -1 for none. cached: whether bounds are kept.
+    far: float32. flags, labels: (H x W,). bounds: uint32, of `bounds_size`, a number of 32 bits below it keeps the label. state:
+    (H, 4) uint32, a generator a row. counts: (H x W, L) unsigned or of size 0, sums: (H x W, 2) int64 or of size 0, since: (H x W,)
+    the sweep from which on the label is not counted yet; now: the sweep that is counted, -1 for none. cached: whether bounds are
+    kept.
     energies_own, energies_pairs: energies in the shapes of `own` and `pairs`. followed: whether the change of the energy is wanted.
     """
     size, rows, weights_n, sides = U(own.shape[1]), U(pairs.shape[2]), U(pairs.shape[1]), U(pairs.shape[0])
     every, blocks_n = (U(1) << size // U(LANES)) - U(1), U(block_sums.shape[1])
     uniforms, listed = np.empty(stride, np.int64), np.empty(stride, np.int64)
     # Of LANES rows, whose generators step together, as many as a row has sites of a colour.
-    numbers, words, most = np.empty(LANES * (stride // 2 + 1 + LANES), np.uint32), np.empty(4 * LANES, np.uint32), np.empty(LANES, np.int32)
+    numbers = np.empty(LANES * (stride // 2 + 1 + LANES), np.uint32)
+    words, most = np.empty(4 * LANES, np.uint32), np.empty(LANES, np.int32)
     changed, former, changed_at = np.empty(stride, np.int64), np.empty(stride, np.int64), np.empty(stride, np.int64)
     # Weights of some sites, and then their labels: each of these loops leaves the processor enough to do at once.
     weights, energies = np.empty(AT_ONCE * own.shape[1], np.float32), np.empty(AT_ONCE * own.shape[1], own.dtype)
