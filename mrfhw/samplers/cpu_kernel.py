@@ -196,7 +196,8 @@ def _fill_drawn(uniforms: np.ndarray, listed: np.ndarray, numbers: np.ndarray, l
 def sweep_sites(colour: int, first: int, last: int, starts: np.ndarray, sites: np.ndarray, stride: Int, scale: np.float32,
                 rests: bool, own: np.ndarray, block_sums: np.ndarray, pairs: np.ndarray, near: np.ndarray, far: np.ndarray,
                 edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, bounds: np.ndarray, state: np.ndarray,
-                counts: np.ndarray, sums: np.ndarray, since: np.ndarray, now: Int, cached: bool, energies_own: np.ndarray, energies_pairs: np.ndarray,
+                counts: np.ndarray, sums: np.ndarray, since: np.ndarray, now: Int, cached: bool, energies_own: np.ndarray,
+                energies_pairs: np.ndarray,
                 followed: bool) -> tuple[int, int]:
     """Draw a colour's sites of the rows from `first` to before `last`.
 
