@@ -50,7 +50,7 @@ _LIST = (
     _ULX3S,
     Board(name="ecpix5-85f", title="ECPIX-5 with an ECP5-85F", family="ecp5", device="LFE5UM5G-85F",
           platform=("amaranth_boards.ecpix5", "ECPIX585Platform"), oscillator_hz=100_000_000, clock_hz=100_000_000,
-          link_hz=60_000_000, preset="census", words=ethernet_words(WINDOW)[0],
+          link_hz=50_000_000, preset="census", words=ethernet_words(WINDOW)[0],
           response_words=ethernet_words(WINDOW)[1], outstanding=WINDOW, log_bytes=ETHERNET_LOG_BYTES,
           ethernet=Ethernet(rx_delay=0.0, tx_delay=2e-9),  # its PHY delays what it sends, and not what it takes
           options=_ECP5_OPTIONS),
