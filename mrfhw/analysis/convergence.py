@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.analysis.many_series import effective_sizes, rhats
 from mrfhw.analysis.mixing import NOT_MIXED, TOLD, mixing, quantities
 from mrfhw.analysis.rhat import CONVERGED, by_chance, half_of, rhat_of
 from mrfhw.analysis.trace import Trace
@@ -60,20 +61,22 @@ def _statistic(function: Callable[[np.ndarray], Any], values: np.ndarray) -> flo
     return float(function(known)) if known.size else None
 
 
-def _of_sites(arviz: Any, trace: Trace, scale: LabelScale, swept: int, limit: float) -> dict[str, Any]:
+def _of_sites(trace: Trace, scale: LabelScale, swept: int, limit: float) -> dict[str, Any]:
     labels = trace.labels[:, trace.counted]
-    rows = []
-    for site in range(labels.shape[2]):
-        moving = [series for series in quantities(labels[:, :, site], scale) if np.ptp(series) > 0]
-        if moving:
-            # Of two components the worse one counts.
-            found = np.array([_of_series(arviz, series) for series in moving])
-            rows.append((found[:, 0].max(), found[:, 1].min(), found[:, 2].min()))
-    rhat, bulk, tail = np.array(rows).reshape(-1, 3).T
+    worst = np.full((3, labels.shape[2]), [[-math.inf], [math.inf], [math.inf]])
+    moved = np.zeros(labels.shape[2], bool)
+    for series in quantities(labels, scale):
+        moving = np.ptp(series, axis=(1, 2)) > 0
+        found = rhats(series[moving]), *effective_sizes(series[moving], TAILS)
+        # Of two components the worse one counts.
+        for kept, of_these, worse in zip(worst, found, (np.fmax, np.fmin, np.fmin), strict=True):
+            kept[moving] = worse(kept[moving], of_these)
+        moved |= moving
+    rhat, bulk, tail = worst[:, moved]
     least = _statistic(np.min, bulk)
     middle = _statistic(np.median, bulk)
     return {
-        "sites": labels.shape[2], "constant": 1 - len(rows) / labels.shape[2] if labels.shape[2] else None,
+        "sites": labels.shape[2], "constant": 1 - rhat.size / labels.shape[2] if labels.shape[2] else None,
         "rhat_median": _statistic(np.median, rhat), "rhat_worst": _statistic(np.max, rhat),
         "rhat_infinite": _statistic(lambda r: np.isinf(r).mean(), rhat),
         "rhat_above_1.01": _statistic(lambda r: (r > 1.01).mean(), rhat),
@@ -182,7 +185,7 @@ def apart(trace: Trace, scale: LabelScale | None = None) -> bool:
     arviz = _arviz()
     if arviz is None or trace.counted.sum() < least_looks(len(trace.energy)):
         return False
-    return _energies_apart(trace) or mixing(arviz, trace, scale).too_many
+    return _energies_apart(trace) or mixing(trace, scale).too_many
 
 
 def more_helps(trace: Trace, times: float, scale: LabelScale | None = None) -> bool:
@@ -193,7 +196,7 @@ def more_helps(trace: Trace, times: float, scale: LabelScale | None = None) -> b
         return False
     if _energies_apart(trace):
         return True
-    found = mixing(arviz, trace, scale)
+    found = mixing(trace, scale)
     return found.too_many and found.with_more(times)
 
 
@@ -240,8 +243,8 @@ def diagnose(trace: Trace, scale: LabelScale) -> dict[str, Any]:
         rhat, bulk, tail = _of_series(arviz, energy)
         answer["energy"] = {"rhat": rhat, "ess_bulk": bulk, "ess_tail": tail, "ess_per_sweep": bulk / swept if swept else None,
                             "constant": False}
-    found = mixing(arviz, trace, scale)
-    answer["sites"] = _of_sites(arviz, trace, scale, swept, answer["rhat_limit"]) | {
+    found = mixing(trace, scale)
+    answer["sites"] = _of_sites(trace, scale, swept, answer["rhat_limit"]) | {
         "not_mixed": found.share, "not_mixed_limit": NOT_MIXED, "not_mixed_rhat": found.limit,
         "not_mixed_at": found.sites[found.not_mixed].tolist(), "not_told": found.unsure}
     return answer

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from mrfhw.analysis.rhat import CONVERGED, by_chance, half_of, rhat_of
+from mrfhw.analysis.many_series import rhats
+from mrfhw.analysis.rhat import CONVERGED, by_chance, half_of
 from mrfhw.analysis.trace import Trace
 from mrfhw.jobs.label_scale import LabelScale
 
@@ -26,6 +26,7 @@ NOT_MIXED = 0.1  # of the watched sites: a run with a greater share of sites tha
 ALARM = 0.0005  # of mixed sites, the share whose R-hat is at the limit or above, about
 APART = 4  # sweeps, after which a mixed site's label is taken for an independent one
 TOLD = 1.2  # where mixed sites reach this by chance, a site of it or more may have mixed or not
+_AT_ONCE = 256  # series
 OFTEN = 0.1  # of the looks: a class that a site has less often says little of it
 
 
@@ -73,33 +74,45 @@ class Mixing:
 
 
 def quantities(labels: np.ndarray, scale: LabelScale) -> np.ndarray:
-    """What is diagnosed of one site: (Q, chains, n) float64, its value's components, or for classes whether it has its mode.
+    """What is diagnosed of sites: (Q, sites, chains, n) float64, components of their values, or for classes whether each has its mode.
 
-    labels: (chains, n) uint8.
+    labels: (chains, n, sites) uint8.
     """
+    of_sites = np.moveaxis(labels, 2, 0)
     if scale.ordered:
-        return np.moveaxis(scale.values[labels], -1, 0)
-    mode = np.bincount(labels.ravel(), minlength=len(scale.values)).argmax()
-    return (labels == mode).astype(np.float64)[None]
+        return np.moveaxis(scale.values[of_sites], -1, 0)
+    modes = np.array([np.bincount(one.ravel(), minlength=len(scale.values)).argmax() for one in of_sites], int)
+    return (of_sites == modes[:, None, None]).astype(np.float64)[None]
 
 
-def _worst(arviz: Any, labels: np.ndarray, scale: LabelScale | None) -> float:
-    """R-hat of one site's labels (chains, n)."""
-    if not np.ptp(labels):
-        return 1.0
-    if scale is not None and scale.ordered:
-        return max(rhat_of(arviz, series) for series in quantities(labels, scale))
+def _often(labels: np.ndarray) -> np.ndarray:
+    """The labels that a site has often. labels: (chains, n)."""
     counts = np.bincount(labels.ravel())
-    often = np.flatnonzero(counts >= min(OFTEN * labels.size, counts.max()))
+    return np.flatnonzero(counts >= min(OFTEN * labels.size, counts.max()))
+
+
+def _worst(labels: np.ndarray, scale: LabelScale | None) -> np.ndarray:
+    """R-hat of each site's labels (chains, n, sites)."""
+    found = np.ones(labels.shape[2])
+    moving = np.flatnonzero(np.ptp(labels, axis=(0, 1)))
+    if scale is not None and scale.ordered:
+        for series in quantities(labels[:, :, moving], scale):
+            found[moving] = np.maximum(found[moving], rhats(series))
+        return found
     # Ranks of two values are a line through them.
-    return max(rhat_of(arviz, (labels == label).astype(np.float64), "split") for label in often)
+    pairs = [(site, label) for site in moving for label in _often(labels[:, :, site])]
+    for first in range(0, len(pairs), _AT_ONCE):
+        some = pairs[first:first + _AT_ONCE]
+        series = np.stack([(labels[:, :, site] == label).astype(np.float64) for site, label in some])
+        np.maximum.at(found, [site for site, _ in some], rhats(series, ranks=False))
+    return found
 
 
-def mixing(arviz: Any, trace: Trace, scale: LabelScale | None) -> Mixing:
-    """Of a trace's looks after the burn-in. scale: None for labels without order. arviz: ArviZ's functions of arrays."""
+def mixing(trace: Trace, scale: LabelScale | None) -> Mixing:
+    """Of a trace's looks after the burn-in. scale: None for labels without order."""
     labels, sweeps = trace.labels[:, trace.counted], trace.sweeps[trace.counted]
     looks = len(sweeps)
     # The first look stands for as many sweeps as each later one.
     swept = looks * (int(sweeps[-1]) - int(sweeps[0])) / (looks - 1) if looks > 1 else 0.0
     limit = max(CONVERGED, by_chance(len(labels), half_of(len(labels), min(looks, swept / APART)), ALARM))
-    return Mixing(trace.sites, np.array([_worst(arviz, labels[:, :, site], scale) for site in range(labels.shape[2])]), limit)
+    return Mixing(trace.sites, _worst(labels, scale), limit)

@@ -96,7 +96,7 @@ def test_sites_that_never_moved_have_mixed_and_chains_at_labels_of_their_own_hav
     labels[:, :, :5] = 7
     labels[:, :, 5] = np.array([0, 15, 15])[:, None]
     labels[:, :, 6] = np.array([1, 2, 3])[:, None]
-    found = mixing(array_stats, trace(labels), scale)
+    found = mixing(trace(labels), scale)
     assert np.flatnonzero(found.not_mixed).tolist() == [5, 6]
     assert np.isinf(found.rhat[5:7]).all()
     assert (found.rhat[:5] == 1).all()
@@ -136,7 +136,7 @@ def test_ties_around_the_median_hide_no_difference():
     """One chain stays in the middle of two labels that the other one goes between: the medians are alike."""
     labels = independent()
     labels[0, :, 0], labels[1, :, 0] = 2 * np.random.default_rng(1).integers(0, 2, 250), 1
-    found = mixing(array_stats, trace(labels), NUMBERS)
+    found = mixing(trace(labels), NUMBERS)
     assert np.flatnonzero(found.not_mixed).tolist() == [0]
 
 
@@ -144,7 +144,7 @@ def test_classes_that_chains_have_besides_the_most_frequent_one():
     labels = independent()
     often = np.random.default_rng(1).random((2, 250)) < 0.5
     labels[:, :, 0] = np.where(often, 9, np.array([0, 3])[:, None])
-    found = mixing(array_stats, trace(labels), CLASSES)
+    found = mixing(trace(labels), CLASSES)
     assert np.flatnonzero(found.not_mixed).tolist() == [0]
 
 
@@ -160,28 +160,28 @@ def test_mixed_sites_are_seldom_taken_for_others(chains, step, looks):
         stay = rng.random(labels.shape) < 0.5
         for look in range(1, looks):
             labels[:, look] = np.where(stay[:, look], labels[:, look - 1], labels[:, look])
-    assert mixing(array_stats, trace(labels, step=step), CLASSES).not_mixed.sum() <= 6
+    assert mixing(trace(labels, step=step), CLASSES).not_mixed.sum() <= 6
 
 
 def test_limits_fall_with_the_looks():
     limits = [by_chance(2, half, 0.01) for half in (1, 2, 5, 20, 100)]
     assert math.isinf(limits[0])
     assert limits == sorted(limits, reverse=True)
-    few = mixing(array_stats, trace(independent(n=8)), CLASSES)
+    few = mixing(trace(independent(n=8)), CLASSES)
     assert few.limit == math.inf
     assert few.share is None
     assert not few.too_many
     assert diagnose(trace(independent(n=8)), CLASSES)["sites"]["not_mixed"] is None
-    assert mixing(array_stats, trace(independent(n=40)), CLASSES).limit > mixing(array_stats, trace(independent(n=40), step=9),
+    assert mixing(trace(independent(n=40)), CLASSES).limit > mixing(trace(independent(n=40), step=9),
                                                                                  CLASSES).limit
-    assert mixing(array_stats, trace(independent(n=1000)), CLASSES).limit == 1.05
+    assert mixing(trace(independent(n=1000)), CLASSES).limit == 1.05
 
 
 @SITES_THAT_HAVE
 def test_more_sweeps_are_added_where_they_are_likely_to_be_enough():
     rng = np.random.default_rng(0)
     moving = np.repeat(rng.integers(0, 4, (2, 10, 20)), 25, 1)  # a label for 25 sweeps
-    assert mixing(array_stats, trace(moving), CLASSES).too_many
+    assert mixing(trace(moving), CLASSES).too_many
     assert more_helps(trace(moving), 40.0)
     assert not more_helps(trace(moving), 1.01)
     stuck = independent(m=20)
