@@ -101,15 +101,18 @@ def _averaged(counts: np.ndarray, last: np.ndarray, totals: np.ndarray, guide: n
 
 
 @njit(nogil=True)
-def _sharpened(totals: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
-    """Shares (H, W, L) of rows `first` to `last` after the power, in their place; 0 where nothing was counted."""
+def _sharpened(totals: np.ndarray, powers: np.ndarray, first: int, last: int, out: np.ndarray) -> None:
+    """Shares (H, W, L) of rows `first` to `last` after the power, in their place; 0 where nothing was counted.
+
+    powers: (WHOLE + 1,) float64, of each share.
+    """
     for row in range(first, last):
         for col in range(out.shape[1]):
             whole = 0.0
             for label in range(out.shape[2]):
-                whole += np.float64(out[row, col, label]) ** POWER
+                whole += powers[out[row, col, label]]
             for label in range(out.shape[2]):
-                share = np.float64(out[row, col, label]) ** POWER / whole if totals[row, col] else 0.0
+                share = powers[out[row, col, label]] / whole if totals[row, col] else 0.0
                 out[row, col, label] = np.uint16(WHOLE * share + 0.5)
 
 
@@ -133,7 +136,7 @@ def shared(counts: np.ndarray, last: np.ndarray, guide: np.ndarray) -> np.ndarra
     variance = np.maximum(0.0, _box(guide * guide) / number - mean * mean)
     totals, out = counts.sum(-1, dtype=np.int64), np.empty(counts.shape, np.uint16)
     labels = counts.shape[2]
-    parts = -(-labels // TOGETHER)
+    parts, powers = -(-labels // TOGETHER), np.arange(WHOLE + 1.0) ** POWER
 
     def share(first: int, after: int) -> None:
         for part in range(first, after):
@@ -141,5 +144,5 @@ def shared(counts: np.ndarray, last: np.ndarray, guide: np.ndarray) -> np.ndarra
 
     with compiling("what like colours share", counts.dtype):
         in_shares(share, parts, parts, threads_of(None))
-        in_shares(lambda first, after: _sharpened(totals, first, after, out), len(out), len(out), threads_of(None))
+        in_shares(lambda first, after: _sharpened(totals, powers, first, after, out), len(out), len(out), threads_of(None))
     return out

@@ -98,17 +98,29 @@ def _of_shared(job: Job, sharing: Shared, counts: np.ndarray, last: np.ndarray) 
                                between=between[..., None]), found.median[..., None]
 
 
+def _found(job: Job, solution: Solution, uncertainty: Uncertainty | None) -> np.ndarray:
+    """Whole labels, the most frequent ones that were drawn, or means between them."""
+    if (means := solution.all_mean) is not None:
+        return means
+    if job.fields is None and solution.counts is not None:
+        return modes(solution.counts, solution.last)
+    return solution.all_last if uncertainty is None else uncertainty.mode
+
+
+def labels_of(job: Job, solution: Solution) -> np.ndarray | None:
+    """`Analysis.labels`, where nothing but histograms of one field have to be looked at; else None."""
+    if job.fields is not None or solution.counts is None or solution.all_mean is not None:
+        return None
+    return _found(job, solution, None).astype(np.uint8)
+
+
 def analyse(job: Job, solution: Solution, begin: Begin = here) -> Analysis:
     """Everything that reports, files and answers say of a solution. begin: how diagnostics are made, here or beside."""
     truth, fields = job.truth, job.fields
     diagnosed, *beside = [_diagnosed(job, one.seen, scale, begin) for one, scale in zip(
         solution.every, [job.scale] if fields is None else fields.scales, strict=True)]
     uncertainty, finer = _quantified(job, solution)
-    found = solution.all_last if uncertainty is None else uncertainty.mode  # whole labels, or means between them
-    if (means := solution.all_mean) is not None:
-        found = means
-    elif uncertainty is not None and uncertainty.between is not None and solution.counts is not None:
-        found = modes(solution.counts, solution.last)  # those that were drawn
+    found, means = _found(job, solution, uncertainty), solution.all_mean
     labels, values = np.rint(found).astype(np.uint8), job.scale.at(found) if fields is None else fields.at(found)
     mean = None if uncertainty is None else uncertainty.mean
     if uncertainty is None and job.finer is not None:

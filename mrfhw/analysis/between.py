@@ -20,6 +20,9 @@ __all__ = ["BESIDE", "quantiles_and_confidence"]
 BESIDE = 1  # labels on each side of the most frequent one that are of the same value
 HALVINGS = 24  # of what a quantile lies in: to a hundred-thousandth of a step
 FAR = 8.0  # deviations from a normal value, beyond which nothing is
+_CELLS = 32  # of a deviation, at whose ends the normal distribution is kept
+_ROUNDED = 1e-12  # of its values
+_NORMAL = np.array([0.5 * math.erfc(-cell / _CELLS / math.sqrt(2)) for cell in range(-int(FAR) * _CELLS, int(FAR) * _CELLS + 1)])
 
 
 @njit(nogil=True)
@@ -31,8 +34,27 @@ def _below(at: float, shares: np.ndarray) -> float:
 
 
 @njit(nogil=True)
+def _reached(tail: float, below: float, near: float, away: float, normal: np.ndarray) -> bool:
+    """Whether below + near x the normal distribution `away` deviations from its middle is `tail` or more.
+
+    normal: _NORMAL, which mostly decides it: the function itself takes long.
+    """
+    if below >= tail:
+        return True
+    if below + near < tail:
+        return False
+    cell = int((min(max(away, -FAR), FAR) + FAR) * _CELLS)
+    if below + near * normal[cell] * (1 - _ROUNDED) >= tail and away > -FAR:
+        return True
+    if below + near * normal[min(cell + 1, len(normal) - 1)] * (1 + _ROUNDED) < tail and away < FAR:
+        return False
+    return below + near * 0.5 * math.erfc(-away / math.sqrt(2.0)) >= tail
+
+
+@njit(nogil=True)
 def _of_rows(counts: np.ndarray, last: np.ndarray, doubt: np.ndarray, mode: np.ndarray, centre: np.ndarray, deviation: np.ndarray,
-             tails: np.ndarray, within: float, first: int, after: int, ends: np.ndarray, confidence: np.ndarray) -> None:
+             tails: np.ndarray, within: float, normal: np.ndarray, first: int, after: int, ends: np.ndarray,
+             confidence: np.ndarray) -> None:
     """As of `quantiles_and_confidence`, of rows `first` to `after`; values and distances in labels."""
     labels = counts.shape[2]
     others, every = np.zeros(labels + 1), np.zeros(labels + 1)
@@ -52,11 +74,10 @@ def _of_rows(counts: np.ndarray, last: np.ndarray, doubt: np.ndarray, mode: np.n
                 low, high = min(-0.5, middle - FAR * spread), max(labels - 0.5, middle + FAR * spread)
                 for _ in range(HALVINGS):
                     at = (low + high) / 2
-                    normal = 0.5 * math.erfc((middle - at) / (spread * math.sqrt(2.0)))
-                    if _below(at, others) + near * normal < tails[tail]:
-                        low = at
-                    else:
+                    if _reached(tails[tail], _below(at, others), near, (at - middle) / spread, normal):
                         high = at
+                    else:
+                        low = at
                 ends[row, col, tail] = (low + high) / 2
             confidence[row, col] = _below(middle + within, every) - _below(middle - within, every)
 
@@ -79,7 +100,7 @@ def quantiles_and_confidence(
     place, spread = (centre - values[0]) / step, deviation / step
 
     def share(first: int, after: int) -> None:
-        _of_rows(counts, last, doubt, mode, place, spread, tails, within / step, first, after, ends, confidence)
+        _of_rows(counts, last, doubt, mode, place, spread, tails, within / step, _NORMAL, first, after, ends, confidence)
 
     with compiling("intervals between labels", counts.dtype):
         in_shares(share, len(mode), mode.size // PIXELS_WORTH_A_THREAD, threads_of(None))

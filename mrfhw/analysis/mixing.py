@@ -74,7 +74,7 @@ class Mixing:
 
 
 def quantities(labels: np.ndarray, scale: LabelScale) -> np.ndarray:
-    """What is diagnosed of sites: (Q, sites, chains, n) float64, components of their values, or for classes whether each has its mode.
+    """What is diagnosed of sites: (Q, sites, chains, n) float64, the components of values; of classes, whether each has its mode.
 
     labels: (chains, n, sites) uint8.
     """

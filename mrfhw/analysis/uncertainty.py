@@ -170,7 +170,7 @@ def _dense_interval(counts: np.ndarray, values: np.ndarray, level: float) -> np.
     rising, place = np.unique(values, return_inverse=True)
     if rising.size == 1:
         return np.full((*counts.shape[:-1], 2), rising[0])
-    of_value = counts.astype(np.int64) @ (place[:, None] == np.arange(rising.size))
+    of_value = counts if np.array_equal(rising, values) else counts.astype(np.int64) @ (place[:, None] == np.arange(rising.size))
     return np.stack([_quantile(of_value, rising, share) for share in ((1 - level) / 2, (1 + level) / 2)], -1)
 
 

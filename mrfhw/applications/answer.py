@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mrfhw.analysis.answer import Analysis, analyse
+from mrfhw.analysis.answer import Analysis, analyse, labels_of
 from mrfhw.analysis.convergence import converged
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.uncertainty import Uncertainty
@@ -64,9 +64,10 @@ class Answer:
     def report(self) -> dict[str, Any]:
         return dict(plain(report(self._job, self._solution, self._analysis)))
 
-    @property
+    @cached_property
     def labels(self) -> np.ndarray:
-        return self._analysis.labels
+        found = labels_of(self._job, self._solution)
+        return self._analysis.labels if found is None else found
 
     @property
     def counts(self) -> np.ndarray:

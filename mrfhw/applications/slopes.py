@@ -27,31 +27,31 @@ def squares(down: np.ndarray, along: np.ndarray, apart: np.ndarray, vectors: np.
     rows, cols = down.shape
     for row in range(first, last):
         for col in range(cols):
-            number = 0.0
-            total = np.zeros(3)
-            square = np.zeros(6)
+            # Numbers, and no small arrays, which would be made for each pixel.
+            number = of_down = of_along = of_apart = 0.0
+            down_down = down_along = along_along = down_apart = along_apart = apart_apart = 0.0
+            below, behind = vectors[row, col, 0], vectors[row, col, 1]
             for y in range(max(0, row - REACH), min(rows, row + REACH + 1)):
                 for x in range(max(0, col - REACH), min(cols, col + REACH + 1)):
-                    if vectors[y, x, 0] == vectors[row, col, 0] and vectors[y, x, 1] == vectors[row, col, 1]:
+                    if vectors[y, x, 0] == below and vectors[y, x, 1] == behind:
                         d, a, e = down[y, x], along[y, x], apart[y, x]
                         number += 1
-                        total[0] += d
-                        total[1] += a
-                        total[2] += e
-                        square[0] += d * d
-                        square[1] += d * a
-                        square[2] += a * a
-                        square[3] += d * e
-                        square[4] += a * e
-                        square[5] += e * e
-            total /= number
-            square /= number
-            out[0, row, col] = square[0] - total[0] * total[0]
-            out[1, row, col] = square[1] - total[0] * total[1]
-            out[2, row, col] = square[2] - total[1] * total[1]
-            out[3, row, col] = square[3] - total[0] * total[2]
-            out[4, row, col] = square[4] - total[1] * total[2]
-            out[5, row, col] = square[5] - total[2] * total[2]
+                        of_down += d
+                        of_along += a
+                        of_apart += e
+                        down_down += d * d
+                        down_along += d * a
+                        along_along += a * a
+                        down_apart += d * e
+                        along_apart += a * e
+                        apart_apart += e * e
+            of_down, of_along, of_apart = of_down / number, of_along / number, of_apart / number
+            out[0, row, col] = down_down / number - of_down * of_down
+            out[1, row, col] = down_along / number - of_down * of_along
+            out[2, row, col] = along_along / number - of_along * of_along
+            out[3, row, col] = down_apart / number - of_down * of_apart
+            out[4, row, col] = along_apart / number - of_along * of_apart
+            out[5, row, col] = apart_apart / number - of_apart * of_apart
             out[6, row, col] = number
 
 
