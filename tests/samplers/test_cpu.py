@@ -265,6 +265,29 @@ def test_the_memory_of_shares_changes_nothing_but_the_work(labels, schedule, cla
 
 
 @PROCESSOR_SAMPLER
+@pytest.mark.parametrize("labels", [3, 17])
+def test_the_largest_number_draws_no_label_without_weight(labels):
+    """Where sums round down it passes all weights: the last label may be one that there is not."""
+    rng, temperature = np.random.default_rng(labels), 8.0
+    costs = rng.integers(0, 400, (8000, 1, labels))
+    costs[rng.random(costs.shape) < 0.3] = 3000
+    chain = CpuChain(Problem(labels=labels, unary=costs, beta=0, schedule=Schedule.constant(temperature)), Run(sweeps=9, burn_in=0))
+    kept = 0
+    for _ in range(8):
+        chain._state[:] = np.array([0, 1, 0xFFFFFFFF, 0], np.uint32)  # whose next number this is
+        chain._bounds.fill(0)
+        before = chain.sample[:, 0]
+        chain.sweep()
+        after = chain.labels[:, 0]
+        assert (after < labels).all()
+        costs_of, sites = costs[:, 0] - costs[:, 0].min(1, keepdims=True), np.arange(len(costs))
+        small = costs_of[sites, after] > temperature * 32 * math.log(2) + 1
+        assert (after == before)[small].all()
+        kept += int(small.sum())
+    assert kept or labels == 3
+
+
+@PROCESSOR_SAMPLER
 def test_shares_that_save_nothing_are_not_kept_but_tried_again():
     run = Run(sweeps=400, burn_in=10)
     problem = field(40, clamped=None, schedule=Schedule.constant(8.0))
