@@ -3,8 +3,8 @@
     python -m studies.video                             # things that move, built in
     python -m studies.video --data DIR                  # a published scene as well, panned
 
-For each video: bad pixels, how much of the truth 90 % intervals hold, and frames a second from the begin of the command to its end,
-with its files and its film. Runs are those of the command line.
+For each video, by few sweeps, by many, and by many of each frame alone: bad pixels, how much of the truth 90 % intervals hold, and
+frames a second from the begin of the command to its end, with its files and its film. Runs are those of the command line.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from studies.scene_jobs import published
 
 MANY = 500  # sweeps
 SIZE = (240, 320)
+_AS_ALONE = ["--first-sweeps", TUNED.first_sweeps]
 STEP = 4  # columns from a frame to the next, of a panned picture
 
 
@@ -78,18 +79,19 @@ def measured(folder: Path) -> tuple[float, float]:
 @click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True)
 def main(data: Path | None, scenes: str, frames: int, workers: int) -> None:
     """Print a table."""
-    click.echo("video,sweeps,bad_1 %,coverage %,frames/s")
+    click.echo("video,sweeps,starts from,bad_1 %,coverage %,frames/s")
     for name in ["moving things", *(scenes.split(",") if data is not None else [])]:
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
             words = moving(frames, folder) if data is None or name == "moving things" else panned(data, name, frames, folder)
-            for sweeps, more in ((SWEEPS, []), (MANY, ["--first-sweeps", TUNED.first_sweeps])):
+            for sweeps, start, more in ((SWEEPS, "frame before", []), (MANY, "frame before", _AS_ALONE),
+                                        (MANY, "itself", [*_AS_ALONE, "--shot", 1])):
                 began = time.perf_counter()
                 _run("video", "stereo", *words, "--sweeps", sweeps, "--workers", workers, *more, "-o", folder / "out")
                 rate = frames / (time.perf_counter() - began)
                 bad, covered = measured(folder / "out")
                 shutil.rmtree(folder / "out")
-                click.echo(f"{name},{sweeps},{bad:.2f},{covered:.1f},{rate:.2f}")
+                click.echo(f"{name},{sweeps},{start},{bad:.2f},{covered:.1f},{rate:.2f}")
 
 
 if __name__ == "__main__":
