@@ -197,9 +197,8 @@ def sweep_sites(colour: int, first: int, last: int, starts: np.ndarray, sites: n
                 rests: bool, own: np.ndarray, block_sums: np.ndarray, pairs: np.ndarray, near: np.ndarray, far: np.ndarray,
                 edges: np.ndarray, flags: np.ndarray, labels: np.ndarray, bounds: np.ndarray, state: np.ndarray,
                 counts: np.ndarray, sums: np.ndarray, since: np.ndarray, now: Int, cached: bool, energies_own: np.ndarray,
-                energies_pairs: np.ndarray,
-                followed: bool) -> tuple[int, int]:
-    """Draw a colour's sites of the rows from `first` to before `last`.
+                energies_pairs: np.ndarray, followed: bool) -> tuple[int, int]:
+    """Draw the sites of `colour` (`mrfhw.field.colours`) in the rows from `first` to before `last`.
 
     Returns how many of them were drawn by weights, and by how much the energy of the field changed, or 0.
 
@@ -212,8 +211,8 @@ def sweep_sites(colour: int, first: int, last: int, starts: np.ndarray, sites: n
     far: float32. flags, labels: (H x W,). bounds: uint32, of `bounds_size`, a number of 32 bits below it keeps the label. state:
     (H, 4) uint32, a generator a row. counts: (H x W, L) unsigned or of size 0, sums: (H x W, 2) int64 or of size 0, since: (H x W,)
     the sweep from which on the label is not counted yet; now: the sweep that is counted, -1 for none. cached: whether bounds are
-    kept.
-    energies_own, energies_pairs: energies in the shapes of `own` and `pairs`. followed: whether the change of the energy is wanted.
+    kept. energies_own, energies_pairs: energies in the shapes of `own` and `pairs`. followed: whether the change of the energy is
+    wanted.
     """
     size, rows, weights_n, sides = U(own.shape[1]), U(pairs.shape[2]), U(pairs.shape[1]), U(pairs.shape[0])
     every, blocks_n = (U(1) << size // U(LANES)) - U(1), U(block_sums.shape[1])
