@@ -190,7 +190,8 @@ class CpuChain(FieldChain):
         self._state = lane_states(run.seed, problem.shape[0])
         self._bounds = np.zeros(bounds_size(problem.shape), np.uint32)
         self._since = np.full(problem.sites, run.counts_from, np.int64)
-        self._last, self._rests, self._without = math.inf, 0, 0
+        self._last, self._rests = math.inf, 0
+        self._without = 0  # sweeps left without shares; below 0 how many there were with them
         self._energy: int | None = None
 
     @staticmethod

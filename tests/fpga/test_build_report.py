@@ -103,6 +103,14 @@ def test_the_documents_have_what_the_records_have():
         assert found[0].endswith("| does not fit |" if isinstance(picture, str) else f"| {picture.seconds:.3g} s |")
 
 
+@BOARD_OWN_MACHINE
+def test_the_readme_has_the_seconds_of_a_picture_that_the_records_have():
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    kept = {(record["board"], record["design"]): picture_of(record) for record in kept_records()}
+    assert f"take {kept['ecpix5-85f', '12x1x8'].seconds:.1f} s on an ECPIX-5" in text
+    assert f"and {kept['ulx3s-85f', '8x2'].seconds:.0f} s on a ULX3S" in text
+
+
 def test_json_is_a_list_with_the_published_rows():
     records = json.loads(report("--json").output)
     assert [r["design"] for r in records[-2:]] == ["16x1", "16x2"]
