@@ -233,8 +233,10 @@ class Exchange:
             enough = min(self.wire.chunk / 4, log.ring / 8, log.limit - log.sent, log.freed + log.ring - log.sent)
             if ready < 1e-6 or (ready < enough - 1e-6 and not log.ended):
                 soon = until
-                if enough > 1e-6 and log.rate and not log.ended:
-                    work = min(log.work_s, log.start_s + (log.sent + enough) / log.rate)
+                if not log.ended:
+                    work = log.work_s
+                    if enough > 1e-6 and log.rate:
+                        work = min(work, log.start_s + (log.sent + enough) / log.rate)
                     soon = log.at + max(0.0, work - log.done_s) + (LOG_WAIT * self.wire.board_s if self.wire.datagrams else 0.0)
                 self._free = min(max(soon, self._free + self.wire.board_s), until)
                 continue
@@ -276,6 +278,7 @@ class Exchange:
             seconds, quiet = min(2 * seconds, LONG), QUIET if came else min(2 * quiet, PAUSE)
 
     def _look(self, seconds: float, quiet: float) -> bool:
+        """Take log for some seconds, until none comes for `quiet`, or up to a run's last line."""
         came = False
         self.credit()
         until = self.now + seconds
@@ -283,7 +286,14 @@ class Exchange:
             came = True
             if self.credit_due:
                 self.credit()
+            if self._all_here:
+                break
         return came
+
+    @property
+    def _all_here(self) -> bool:
+        """Whether the host has all log of the run."""
+        return self.log is not None and self.log.ended and self.position >= self.log.size + self.log.last - 1e-6
 
     def _ahead(self, log: Log, since: tuple[float, float, float] | None) -> tuple[float, float, float] | None:
         """Go to where the machine nearly ends or begins to log, as it has gone on since (time, work, bytes)."""
@@ -340,5 +350,5 @@ class Exchange:
     def _round(self, log: Log) -> None:
         self.credit()
         while self.listen(PAUSE):
-            if self.credit_due or self.position >= log.size + log.last - 1e-6:
+            if self.credit_due or self._all_here:
                 break

@@ -31,6 +31,7 @@ from mrfhw.machine.entry_sums import sums_of_entries
 from mrfhw.machine.link_pace import CHUNK, LONG, MUCH_LONGER, PAUSE, QUIET, SHORT
 from mrfhw.machine.link_protocol import FIRST_PACKED, POSITIONS, WHOLE, Frame, Operation, Status, kinds_of, narrowest
 from mrfhw.machine.registers import CONTROL_BITS
+from mrfhw.machine.words import log_message
 from mrfhw.placement.placement import Placement, place
 from mrfhw.system.progress import working
 
@@ -260,6 +261,8 @@ class _Board:
         self.follows, self.interrupted = False, False
         self.told: dict[str, int] = {}
         self._split = SplitLog(config)
+        count, widths = log_message(Derived.of(config))["count"], Derived.of(config)
+        self._last_message, self._count = (widths.line_messages - 1) * widths.message_bits + count.low, count.mask
 
     def check_lines(self, line_bytes: int) -> None:
         if line_bytes != self.config.line_bits // 8:
@@ -277,6 +280,16 @@ class _Board:
         whole = len(log) - len(log) % (self.config.line_bits // 8)
         self._split.feed(self.requests.take_log(whole) or b"")
         return self._split.logs[cluster]
+
+    @property
+    def ends(self) -> bool:
+        """Whether the last whole line that has come is one of a run's end, perhaps of another cluster or of an earlier run.
+
+        Its last message is empty, as the mark of the end takes a message's place; no other line's is.
+        """
+        size, log = self.config.line_bits // 8, self.requests.log
+        end = len(log) - len(log) % size
+        return end > 0 and not int.from_bytes(log[end - size:end], "little") >> self._last_message & self._count
 
     def take_log(self, cluster: int, size: int) -> bytes | None:
         """The next bytes of a cluster's log, None where they are not here yet."""
@@ -528,7 +541,7 @@ class RemoteBackend(Backend):
         run.wall += time.perf_counter() - began
 
     def _listen(self, seconds: float, quiet: float) -> bool:
-        """Take log for some seconds, or until none has come for `quiet`; whether some came."""
+        """Take log for some seconds, or until none has come for `quiet` or a run may have ended; whether some came."""
         requests, came = self.requests, False
         requests.credit()
         until = requests.link.clock() + seconds
@@ -536,6 +549,8 @@ class RemoteBackend(Backend):
             came = True
             if requests.credit_due:
                 requests.credit()
+            if self._board.ends:
+                break
         return came
 
     def _take(self) -> None:
