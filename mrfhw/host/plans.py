@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 
-from mrfhw.machine.link_protocol import ELEMENT_MASKS, SHAPE_MASK, Segment, element_bits, in_order, segments
+from mrfhw.host.transfers import Part
+from mrfhw.machine.link_protocol import ELEMENT_MASKS, SHAPE_MASK, element_bits, in_order, segments
 
 __all__ = ["Plan", "Plans"]
 
 KEPT_BYTES = 1 << 26  # of plans
 # The bytes of an element are these of a bus word, by the shape.
 SHIFTS = [[low for low in range(0, 32, 8) if mask >> low & 0xFF] for mask in ELEMENT_MASKS]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A request of a plan. first, end: words of the plan's that are its body. accesses: how many it has. segments: of them."""
-
-    first: int
-    end: int
-    accesses: int
-    segments: Sequence[Segment]
 
 
 class Plan:
@@ -49,7 +38,8 @@ class Plan:
                     words.append(np.zeros(s.data_words, np.uint32))
                     at += s.data_words
                 read += s.data_words
-            self.parts.append(Part(first, at, sum(s.count for s in request), request))
+            response = 0 if writes else 4 * sum(s.data_words for s in request)
+            self.parts.append(Part(first, at, sum(s.count for s in request), () if writes else request, response))
         self._words = np.concatenate(words).astype("<u4")
         shapes = kinds & SHAPE_MASK
         # By shape: which accesses, and the places of their first bytes among all words of requests, or of responses.

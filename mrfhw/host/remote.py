@@ -24,7 +24,6 @@ from mrfhw.host.plans import Plan, Plans
 from mrfhw.host.reconnecting import Reconnecting
 from mrfhw.host.requests import Limits, Requests
 from mrfhw.host.watch import Watch
-from mrfhw.host.window import Exchange
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.entry_sums import sums_of_entries
@@ -60,8 +59,7 @@ class RemoteChip:
         while len(left):
             now, left = left[:CHUNK], left[CHUNK:]
             plan, placed, sizes = self._planned(addresses, kinds, now, writes=True, sort=memory)
-            posted = self._post(plan, plan.filled(data[now]), addresses, placed, sizes, "write to")
-            done = sum(exchange.accesses for exchange in posted)
+            done, _ = self._post(plan, plan.filled(data[now]), addresses, placed, sizes, "write to")
             left = np.concatenate([placed[done:], left])
             if self._refused:
                 self.settle()
@@ -83,11 +81,9 @@ class RemoteChip:
         while len(left):
             now, left = left[:CHUNK], left[CHUNK:]
             plan, placed, sizes = self._planned(addresses, kinds, now, writes=False, sort=sort)
-            posted = self._post(plan, plan.asked(), addresses, placed, sizes, "read from")
+            done, bodies = self._post(plan, plan.asked(), addresses, placed, sizes, "read from")
             self.settle()
-            done = sum(exchange.accesses for exchange in posted)
-            bodies = b"".join(exchange.answer.body for exchange in posted if exchange.answer is not None)
-            read[placed[:done]] = plan.answered(bodies, done)
+            read[placed[:done]] = plan.answered(b"".join(bodies), done)
             left = np.concatenate([placed[done:], left])
         return read
 
@@ -117,30 +113,40 @@ class RemoteChip:
         return plan, now if plan.order is None else now[plan.order], sizes
 
     def _post(self, plan: Plan, words: np.ndarray, addresses: np.ndarray, placed: np.ndarray, sizes: tuple[int, int],
-              what: str) -> list[Exchange]:
-        """Send a plan's requests, as many of which are under way at once as the board has room for.
+              what: str) -> tuple[int, list[bytes]]:
+        """Send a plan's requests, as many of which are under way at once as the board has room for. Returns how many accesses they
+        have, and the list to which their answers' bodies come.
 
         None behind the first one whose access was refused, but for those that were sent before that was known. After an error
         requests are shorter, and after many without one longer: then the others' accesses are to be planned again.
         """
-        requests, posted, done, sent = self.requests, list[Exchange](), 0, words.tobytes()
+        requests, parts, sent, bodies, at = self.requests, plan.parts, words.tobytes(), list[bytes](), 0
         writes = what == "write to"
+        operation = Operation.WRITE if writes else Operation.READ
 
-        def look(first: int, frame: Frame) -> None:
+        def take(number: int, frame: Frame) -> None:
             if frame.status == Status.BUS_ERROR and self._refused is None:
+                first = sum(part.accesses for part in parts[:number])
                 self._refused = ChipError(f"the chip refused a {what} {int(addresses[placed[first + frame.value]]):#x}: the "
                                           "address is not one of this chip's, or labels are being drawn")
+            bodies.append(frame.body)
 
-        for part in plan.parts:
-            posted.append(requests.post(Operation.WRITE if writes else Operation.READ, 0, sent[4 * part.first:4 * part.end],
-                                        part.accesses, () if writes else part.segments, partial(look, done)))
-            done += part.accesses
+        def stop() -> bool:
+            return self._refused is not None or (writes and requests.credit_due)
+
+        while True:
+            at = requests.transfers.post(operation, sent, parts, at, take, stop)
+            if at == len(parts) or self._refused:
+                break
+            part = parts[at]
+            requests.post(operation, 0, sent[4 * part.first:4 * part.end], part.accesses, part.segments, partial(take, at))
+            at += 1
             if writes and requests.credit_due:
                 # The two directions are separate wires, so log arrives while data are sent.
                 requests.post_credit()
-            if self._refused or not sizes[1] <= requests.words_of_request() < MUCH_LONGER * sizes[1]:
+            if at == len(parts) or self._refused or not sizes[1] <= requests.words_of_request() < MUCH_LONGER * sizes[1]:
                 break
-        return posted
+        return sum(part.accesses for part in parts[:at]), bodies
 
 
 @dataclass(eq=False)

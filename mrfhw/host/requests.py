@@ -11,6 +11,7 @@ import numpy as np
 
 from mrfhw.host.answers import Greeting, check_answer, check_log_frame, read_greeting
 from mrfhw.host.links import Link, LinkError
+from mrfhw.host.transfers import Transfers
 from mrfhw.host.window import Exchange, Window
 from mrfhw.machine.link_pace import FIRST_SHARE, LEAST_SHARE, SHARE_STEP, longest_body
 from mrfhw.machine.link_protocol import (
@@ -77,6 +78,7 @@ class _Turn(NamedTuple):
 class Requests:
     """Requests in order, each carried out once; log bytes in order, each once.
 
+    window: requests that wait for their answers. transfers: those of many alike, while their answers come as expected.
     log: bytes since `begin_log` that have not been taken. position: of the next one to come, as the board counts. repeated,
     damaged: requests that were sent again and frames that were dropped, for reports; longest: seconds of the longest request.
     """
@@ -90,7 +92,8 @@ class Requests:
         self._decoder: Decoder | DatagramDecoder = DatagramDecoder() if link.datagrams else Decoder()
         self._chunk = DATAGRAM_LOG_CHUNK if link.datagrams else LOG_CHUNK
         self._early: dict[int, bytes] = {}  # log frames that came before their turn, by position
-        self._window = Window()
+        self.window = Window()
+        self.transfers = Transfers(self)
         self._turn = _Turn(0.0, 0, 0, 0)  # of the first request that waits
         self._spoilt = False  # a damaged frame has come since something was sent again
         self._looked = 0.0  # up to when what has come was taken
@@ -117,7 +120,8 @@ class Requests:
     def hello(self) -> Greeting:
         """Begin, or begin again after a break: numbers start anew, bus and log are as they were."""
         nonce = int.from_bytes(os.urandom(4), "little")
-        self._window.restart((nonce & 0xFF) << 8 | os.urandom(1)[0])  # by which both know later requests
+        self.transfers.forget()
+        self.window.restart((nonce & 0xFF) << 8 | os.urandom(1)[0])  # by which both know later requests
         self._following = False
         # What the board may have at once is known from its answer on.
         self.answer(self._posted(Exchange(Operation.HELLO, nonce, b"", 0, (), self.limits.greeting, self._greeted)))
@@ -126,7 +130,7 @@ class Requests:
 
     def _greeted(self, frame: Frame) -> None:
         self.greeting = read_greeting(self.link.name, frame)
-        self._window.greeted(self.greeting)
+        self.window.greeted(self.greeting)
 
     def request(self, operation: Operation, value: int, words: np.ndarray, accesses: int = 0,
                 reads: Sequence[Segment] = ()) -> Frame:
@@ -155,14 +159,15 @@ class Requests:
 
     def drain(self) -> None:
         """Wait for the answers to all requests."""
-        self._until(lambda: not self._window.waiting)
+        self.transfers.drain()
+        self._until(lambda: not self.window.waiting)
 
     def complete(self) -> None:
         """Have the requests carried out that a LinkError cut off, so that they as well are carried out once."""
-        if self._window.waiting:
-            self._begin_turn()
-            self._heard, self._made = self._turn.began, self.link.reconnections
-            self._window.ground()
+        self.transfers.spill()
+        if self.window.waiting:
+            self.first_waits()
+            self.window.ground()
             self._fill()
             self.drain()
 
@@ -177,30 +182,36 @@ class Requests:
         return longest_body(self.greeting.response_words, self._share)
 
     def _posted(self, exchange: Exchange) -> Exchange:
+        self.transfers.spill()
         hello = exchange.operation == Operation.HELLO
         exchange.response = 4 * (len(Greeting._fields) if hello else sum(segment.data_words for segment in exchange.reads))
-        self._window.add(exchange)
-        if self._window.waiting[0] is exchange:
-            self._begin_turn()
-            self._heard, self._made = self._turn.began, self.link.reconnections
+        self.window.add(exchange)
+        if self.window.waiting[0] is exchange:
+            self.first_waits()
         self._fill()
         if exchange.began is None:
             self._until(lambda: exchange.began is not None)
         return exchange
 
     def _encoded(self, exchange: Exchange) -> bytes:
-        window, number = self._window, exchange.number
+        window, number = self.window, exchange.number
         hello = exchange.operation == Operation.HELLO
         third = LINK_VERSION if hello else window.acknowledged & 0xFF if window.windowed else 0
         made = datagram if self.link.datagrams else encode
         return made(exchange.operation, number & 0xFF, exchange.value, exchange.body, third, number >> 8)
 
-    def _begin_turn(self) -> None:
+    def first_waits(self) -> None:
+        """A request waits for its answer while none before it does."""
+        self.begin_turn()
+        self._heard, self._made = self._turn.began, self.link.reconnections
+
+    def begin_turn(self) -> None:
+        """Another request is the first that waits."""
         self._turn = _Turn(self.link.clock(), self._came, self.damaged, self.link.reconnections)
 
     def _fill(self) -> None:
         """Send what is to be sent, as much of it as the board has room for and as may be in flight."""
-        window = self._window
+        window = self.window
         while (exchange := window.due()) is not None:
             if exchange.began is None:
                 if exchange.fill is not None:
@@ -210,14 +221,14 @@ class Requests:
                 self.repeated += 1
             now = self.link.clock()
             window.send(exchange, now)
-            exchange.until = now + self._wait(exchange.size)
+            exchange.until = now + self.wait(exchange.size)
             self.link.send(exchange.data)
 
     def _until(self, done: Callable[[], bool]) -> None:
         """Receive, and repeat what is not answered in time."""
         self._hand_on()
         while not done():
-            first = self._window.waiting[0]
+            first = self.window.waiting[0]
             end = min(first.until, self._turn.began + self.limits.request, self._heard + first.silence)
             now = self.link.clock()
             if self.link.reconnections != self._made:
@@ -252,17 +263,17 @@ class Requests:
         self._spoilt = False
         self._share = max(LEAST_SHARE, self._share / 2)
         self._made = self.link.reconnections
-        self._window.ground()
+        self.window.ground()
         self._fill()
 
     def _take_answer(self, frame: Frame) -> None:
         """Find the request that it answers, if any."""
-        exchange, now = self._window.answered(frame), self.link.clock()
+        exchange, now = self.window.answered(frame), self.link.clock()
         if exchange is None:
             return
         self._heard = now
-        if exchange.sent is not None:
-            self._measure(now - exchange.sent, exchange)
+        if exchange.sent is not None and not exchange.repetition:
+            self.measure(now - exchange.sent, exchange.size, exchange.size == exchange.bytes)
         assert exchange.began is not None
         self.longest = max(self.longest, now - exchange.began)
         self._hurry(exchange)
@@ -271,9 +282,9 @@ class Requests:
 
     def _hand_on(self) -> None:
         """The answers of requests that have them, and all before as well."""
-        while (first := self._window.take()) is not None:
+        while (first := self.window.take()) is not None:
             assert first.answer is not None
-            self._begin_turn()
+            self.begin_turn()
             first.done = True
             if first.operation != Operation.HELLO:
                 assert self.greeting is not None
@@ -284,14 +295,14 @@ class Requests:
 
     def _hurry(self, answered: Exchange) -> None:
         """Send the first request again where answers to later ones are here, as its own was lost then."""
-        first = self._window.waiting[0]
+        first = self.window.waiting[0]
         if first is answered or first.sent is None:
             return
         first.later += 1
         if first.later == (EARLY if self.link.datagrams else 1) and first.repetition == 0:
             first.repetition, self.repeated, now = 1, self.repeated + 1, self.link.clock()
-            self._window.fly(first, now)
-            first.until = now + self._wait(first.size)
+            self.window.fly(first, now)
+            first.until = now + self.wait(first.size)
             self.link.send(first.data)
 
     def _unheard(self, came: int, damaged: int, seconds: float) -> LinkError:
@@ -311,23 +322,37 @@ class Requests:
         return LinkError(f"the board at {name} has not answered {within}",
                          f"see that it is on and plugged in{alone}, then solve again")
 
-    def _wait(self, size: int) -> float:
+    @property
+    def steady(self) -> bool:
+        """Whether requests are as large as they can be, as after many without an error, and several may be outstanding."""
+        return self._share == 1.0 and self.window.windowed
+
+    @property
+    def broken(self) -> bool:
+        """Whether the link was made again since the first request that waits was sent."""
+        return self.link.reconnections != self._made
+
+    def heard(self, now: float) -> None:
+        """The board has given a sign."""
+        self._heard = now
+
+    def wait(self, size: int) -> float:
+        """Seconds in which an answer is here behind so many bytes."""
         if self._per_byte is None:
             return min(self.limits.most, self.limits.first * self._patience)
         expected = (size + OVERHEAD) * (self._per_byte + 4 * self._spread)
         return min(self.limits.most, (self.limits.least + expected) * self._patience)
 
-    def _measure(self, seconds: float, exchange: Exchange) -> None:
-        if exchange.repetition:
-            return
+    def measure(self, seconds: float, size: int, alone: bool) -> None:
+        """An answer has taken so long, behind so many bytes, its own included. alone: there were no others."""
         # As TCP does it: a mean and a mean deviation, of the time that a byte takes.
-        taken = seconds / (exchange.size + OVERHEAD)
+        taken = seconds / (size + OVERHEAD)
         if self._per_byte is None:
             self._per_byte, self._spread = taken, taken / 2
         else:
             self._spread += (abs(taken - self._per_byte) - self._spread) / 4
             self._per_byte += (taken - self._per_byte) / 8
-        if exchange.size == exchange.bytes:
+        if alone:
             self._round += (seconds - self._round) / 8 if self._round else seconds
         self._patience = 1.0
         self._share = min(1.0, self._share + SHARE_STEP)
@@ -335,7 +360,7 @@ class Requests:
     @property
     def pause(self) -> float:
         """Seconds within which a log frame that is due arrives."""
-        return self._wait(self._chunk)
+        return self.wait(self._chunk)
 
     # -- the log
 
@@ -439,25 +464,35 @@ class Requests:
         return self.position != before
 
     def _receive(self, seconds: float) -> None:
+        self.transfers.spill()
+        frames, damaged = self.received(seconds)
+        for frame in frames:
+            self.take_frame(frame)
+        if damaged:
+            self.take_damage()
+
+    def received(self, seconds: float) -> tuple[list[Frame], bool]:
+        """What comes next, and whether something of it was damaged."""
         data = self.link.receive(seconds)
         self._looked = self.link.clock()
         self._came += len(data)
         damaged = self.damaged
-        for frame in self._decoder.feed(data):
-            if frame.operation != Operation.LOG:
-                self._take_answer(frame)
-            elif self._following:
-                self._heard = self.link.clock()
-                self._take(frame)
-        if self.damaged > damaged:
-            self._take_damage()
+        return self._decoder.feed(data), self.damaged > damaged
 
-    def _take_damage(self) -> None:
+    def take_frame(self, frame: Frame) -> None:
+        """An answer to a request of the window, or log."""
+        if frame.operation != Operation.LOG:
+            self._take_answer(frame)
+        elif self._following:
+            self._heard = self.link.clock()
+            self._take(frame)
+
+    def take_damage(self) -> None:
         """The board is there. Before its greeting bytes that are no frame may be anybody's."""
-        if self.greeting is None or not self._window.waiting:
+        if self.greeting is None or not self.window.waiting:
             return
         self._heard, self._spoilt = self.link.clock(), True
-        first = self._window.waiting[0]
+        first = self.window.waiting[0]
         if self._per_byte is not None and first.sent is not None:
             # The damaged frame may have been the answer, so wait only as long as an answer usually takes.
             first.until = min(first.until, first.sent + 2 * max((first.size + OVERHEAD) * self._per_byte, self._round))

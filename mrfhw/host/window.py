@@ -115,6 +115,12 @@ class Window:
         self.waiting.append(exchange)
         self.unsent.append(exchange)
 
+    def adopt(self, exchange: Exchange, sent: float) -> None:
+        """One that was sent with its number, behind the others, is in flight."""
+        self.waiting.append(exchange)
+        self._place(exchange, sent)
+        self.fly(exchange, sent)
+
     def due(self) -> Exchange | None:
         """The next one that is to be sent, where the board has room for it."""
         while self.unsent and self.unsent[0].answer is not None:
@@ -138,12 +144,16 @@ class Window:
         """It, the one that is due, is in flight from now on."""
         self.unsent.popleft()
         if exchange.began is None:
-            exchange.began = now
-            self._by_number[exchange.number & 0xFF] = exchange
-            self._placed += 1
-            self._words += exchange.words
-            self._response_words += exchange.response // 4
+            self._place(exchange, now)
         self.fly(exchange, now)
+
+    def _place(self, exchange: Exchange, now: float) -> None:
+        """It takes the board's room from now on."""
+        exchange.began = now
+        self._by_number[exchange.number & 0xFF] = exchange
+        self._placed += 1
+        self._words += exchange.words
+        self._response_words += exchange.response // 4
 
     def fly(self, exchange: Exchange, now: float) -> None:
         """It is in flight from now on, whether it was before or not."""

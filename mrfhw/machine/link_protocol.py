@@ -6,13 +6,14 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 __all__ = [
     "DatagramDecoder", "Decoder", "Frame", "Operation", "Segment", "Status", "datagram", "element_bits", "element_words", "encode",
-    "ethernet_words", "frame_words", "in_order", "is_outstanding", "is_size", "joined", "kinds_of", "log_unit", "most_words",
-    "narrowest", "segments",
+    "ethernet_words", "flagged", "frame_words", "in_order", "is_outstanding", "is_size", "joined", "kinds_of", "log_unit",
+    "most_words", "narrowest", "segments",
 ]
 
 FLAG, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
@@ -114,8 +115,7 @@ def frame_words(words: int, outstanding: int) -> int:
     return words if outstanding == 1 else min(words // FRAMES_HELD, DATAGRAM_WORDS)
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """A frame's fields; `body` without the CRC. session: which is the host's, or the upper half of the request's number."""
 
     operation: int
@@ -139,7 +139,11 @@ def datagram(operation: int, number: int, value: int, body: bytes = b"", status:
 
 def encode(operation: int, number: int, value: int, body: bytes = b"", status: int = 0, session: int = 0) -> bytes:
     """The bytes of a frame, flags, escapes and CRC included, as a stream carries them."""
-    plain = datagram(operation, number, value, body, status, session)
+    return flagged(datagram(operation, number, value, body, status, session))
+
+
+def flagged(plain: bytes) -> bytes:
+    """A frame's bytes as a stream carries them, with flags and escapes."""
     escaped = plain.replace(bytes((ESCAPE,)), bytes((ESCAPE, ESCAPE ^ FLIP))).replace(bytes((FLAG,)), bytes((ESCAPE, FLAG ^ FLIP)))
     return bytes((FLAG,)) + escaped + bytes((FLAG,))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import select
 import socket
 import threading
@@ -66,7 +65,7 @@ class Answer:
         """The frame with other fields; `words` as body."""
         if "words" in fields:
             fields["body"] = np.array(fields.pop("words"), "<u4").tobytes()
-        return frame_bytes(dataclasses.replace(self.frame, **fields))
+        return frame_bytes(self.frame._replace(**fields))
 
     def as_it_is(self) -> bytes:
         return frame_bytes(self.frame)
