@@ -3,11 +3,11 @@
     python -m studies.link [--link ethernet|serial] [--delays 0,1] [--outstanding N] [--tile ROWSxCOLS]
 
 The board of two tiles is compiled, and its link is driven at its pins by the host's own driver, on the board's clock. Of each
-delay (milliseconds each way) and phase, loading a window and reading its label memory: requests; bytes to the board and from it as
-the wires carry them; the milliseconds that the wires need for the more of them; those that the outstanding bytes allow, where a
-round trip of twice the delay lies between a byte and the next that takes its place; those of the bus' cycles, an access each;
-those that it took; how many times the larger of wires and outstanding; and those of this computer's processor, over visits that
-are answered as the board has answered them, without the link's part.
+delay (milliseconds each way) and phase, loading a window where another lies and reading its label memory, when frames have grown
+to their largest: requests; bytes to the board and from it as the wires carry them; the milliseconds that the wires need for the
+more of them; those that the outstanding bytes allow, where a round trip of twice the delay lies between a byte and the next that
+takes its place; those of the bus' cycles, an access each; those that it took; how many times the larger of wires and outstanding;
+and those of this computer's processor, over visits that are answered as the board has answered them, without the link's part.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ __all__ = ["Metered", "Phase", "Replayed", "machine", "measure"]
 
 LEAST_PAYLOAD = 46  # bytes of an Ethernet packet
 REPLAYED = 40  # visits of which the processor's time is measured
-MOST_VISITS = 12  # until one has as many requests as the one before: frames grow to their largest
 _HEAD = ("delay, ms", "phase", "requests", "bytes out", "bytes in", "wires, ms", "outstanding, ms", "bus, ms",
          "took, ms", "times", "processor, ms")
 
@@ -183,21 +182,23 @@ def measure(config: Config, kind: str, delay: float, outstanding: int) -> list[P
     link = Metered(DelayedLink(wires, delay), wires)
     rng = np.random.default_rng(1)
     rows, cols = config.mesh_rows * config.tile_rows, config.mesh_cols * config.tile_cols
-    problem = Problem(labels=16, singleton1=rng.integers(0, 256, (rows, cols)), constants=rng.integers(0, 256, 16),
-                      schedule=Schedule.constant(20.0))
-    placement = place(config, problem, Run(sweeps=1, seed=1))
+    constants = rng.integers(0, 256, 16)
+    windows = deque(place(config, Problem(labels=16, singleton1=rng.integers(0, 256, (rows, cols)), constants=constants,
+                                          schedule=Schedule.constant(20.0)), Run(sweeps=1, seed=1)) for _ in range(2))
+    placement = windows[0]
     requests = Requests(link)
     greeting, driver = requests.hello(), Driver(config, RemoteChip(requests))
     driver.load(placement)  # the generators once
-    found = list[Phase]()
+    found, steady = list[Phase](), 0
 
     def load() -> None:
-        driver.forget()
-        driver.load(placement, generators=False)
+        windows.rotate()
+        driver.load(windows[0], generators=False)
 
     steps = {"load": load, "read": lambda: driver.lmem(placement)}
-    for _ in range(MOST_VISITS):
-        before_it, found = found, []
+    while steady < 2 * len(windows):
+        steady += requests.steady
+        found = []
         for name, step in steps.items():
             before = link.sent, link.received, link.pieces, link.clock()
             step()
@@ -209,8 +210,6 @@ def measure(config: Config, kind: str, delay: float, outstanding: int) -> list[P
             cycles = driver.reading_cycles(placement) if name == "read" else driver.config.bus_write_cycles(driver.written)
             rounds = (received if name == "read" else sent) / memory * 2 * delay
             found.append(Phase(name, pieces, sent, received, wire, rounds, cycles / wires.rate, took, 0.0))
-        if [phase.requests for phase in found] == [phase.requests for phase in before_it]:
-            break
     replayed = Replayed(link)
     requests.link = replayed
     found = [replace(phase, processor=_processor(steps[phase.name], replayed)) for phase in found]

@@ -6,14 +6,16 @@ The same steps for every chip: one that is simulated and one on a board differ o
 from __future__ import annotations
 
 import contextlib
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from mrfhw.driver.contents import Contents, SiteAddresses, Words, fixed, rows_of_banks
 from mrfhw.field.problem import Problem, ProblemError
 from mrfhw.machine.address_map import AddressMap
-from mrfhw.machine.address_space import LABEL_TABLE_WORDS
 from mrfhw.machine.bits import of_channel
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -25,17 +27,15 @@ from mrfhw.machine.registers import (
     DOUBLETON_CODES,
     IDENTITY,
     INTERFACE_VERSION,
-    LABEL_TABLE,
     MODE_BITS,
     REGISTERS,
     STATUS_BITS,
     TEMPERATURE_TABLE,
-    TILE_BASE_TABLE,
     Region,
     Temperature,
     register,
 )
-from mrfhw.machine.words import LMEM_WORDS, LabelWord, entry_words, label_entry, log_message, row_entry, whole_entry
+from mrfhw.machine.words import LMEM_WORDS, entry_words, log_message, row_entry, whole_entry
 from mrfhw.placement.placement import Placement
 from mrfhw.placement.temperature import coefficient, geometric_registers
 from mrfhw.samplers.random import lane_states
@@ -43,7 +43,7 @@ from mrfhw.samplers.random import lane_states
 __all__ = ["COUNTERS", "Chip", "ChipError", "Driver", "MemoryChip", "NoChip", "PostingChip", "is_busy", "transfer_bytes",
            "transfer_cycles", "transfer_words", "unpack_lines"]
 
-SHAPES = 64  # of windows in a memory whose addresses are kept
+KEPT_BYTES = 1 << 26  # of changes from one field to the next
 GAP = 3  # unchanged words between two changed ones that take less time to send than the head of another segment
 COUNTERS = ("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages", "lines")  # registers of 64 bits
 
@@ -134,11 +134,6 @@ def transfer_bytes(placement: Placement) -> tuple[int, int]:
     return counting.sent, counting.received
 
 
-def _places(tiles: int, p: Placement) -> list[np.ndarray]:
-    """Tile, row and column of each site, (tile, row, column) each."""
-    return list(np.meshgrid(np.arange(tiles), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij"))
-
-
 def _with_short_gaps(chosen: np.ndarray) -> np.ndarray:
     """`chosen` (n,) bool, with every gap of at most GAP words between two True filled."""
     places = np.flatnonzero(chosen)
@@ -171,22 +166,29 @@ def is_busy(status: int) -> bool:
     return bool(status)
 
 
-def _rows(bank: np.ndarray, address: np.ndarray, words: np.ndarray, many: int, bits: int,
-          depth: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(tile, first bank, address, word) of words of `many` banks side by side, `bits` each; 0 where a bank has none.
+def _flat(values: np.ndarray) -> np.ndarray:
+    """(n,) uint32, the array itself where it is one."""
+    return values if values.ndim == 1 and values.dtype == np.uint32 else np.ascontiguousarray(values, np.uint32).ravel()
 
-    bank, address, words: (tiles, n). depth: banks, and words of each.
-    """
-    groups = -(-depth[0] // many)
-    place = (np.arange(len(words))[:, None] * groups + bank // many) * depth[1] + address
-    found, there = np.zeros((2, len(words) * groups * depth[1]), np.uint32)
-    for number in range(many):
-        mine = bank % many == number
-        found[place[mine]] |= words[mine].astype(np.uint32) << np.uint32(number * bits)
-        there[place[mine]] = 1
-    at = np.flatnonzero(there)
-    tile, group = np.divmod(at // depth[1], groups)
-    return tile, group * many, at % depth[1], found[at]
+
+def _fixed(words: Words) -> Words:
+    return Words(fixed(words.addresses), fixed(words.data), words.memory)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """The words that a chip lacks which holds `before` and is to hold `wanted`, all of whose addresses one of them has; and what it
+    holds then."""
+
+    before: tuple[Contents, ...]
+    wanted: Contents
+    tables: list[Words]
+    tiles: list[Words]
+    after: tuple[Contents, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(words.size for words in (*self.tables, *self.tiles))
 
 
 class Driver:
@@ -213,12 +215,16 @@ class Driver:
         # By word address; pages that are never written take no memory.
         self._held = np.zeros(1 << self.map.address_bits, np.uint32)
         self._known = np.zeros(1 << self.map.address_bits, np.bool_)
-        self._sites: dict[tuple[int, int, Region], np.ndarray] = {}  # their addresses, by rows, columns and region
+        self._sites = SiteAddresses(self.map)
+        self._holds: tuple[Contents, ...] = ()  # what the chip holds, the last first, as far as others after it have left it
+        self._changes: OrderedDict[tuple[int, ...], _Change] = OrderedDict()  # by what the chip was to hold, and what it held
+        self._changed_bytes = 0
         self.written, self._cycles = 0, 0  # words, and cycles of the bus, of the last load
 
     def forget(self) -> None:
         """Discard the record of written words: another program used the chip, it was switched off, or its link was reconnected."""
         self._known = np.zeros(1 << self.map.address_bits, np.bool_)
+        self._holds = ()
 
     # -- registers
 
@@ -272,8 +278,8 @@ class Driver:
         self.written, self._cycles = 0, 0
         with self._settled():
             self._load_registers(placement)
-            self._load_tables(placement)
-            self._load_sites(placement, lmem)
+            self._load_contents(placement)
+            self._load_lmem(placement, placement.initial if lmem is None else lmem[..., 0], lmem)
             if generators is not False:
                 states = lane_states(placement.run.seed, self.config.generators) if generators is True else generators
                 self._write(np.repeat(self.map.generators(), 4), np.asarray(states).ravel(), stays=False)
@@ -290,27 +296,69 @@ class Driver:
             self.forget()
             raise
 
-    def _write(self, addresses: np.ndarray, data: np.ndarray, stays: bool = True, memory: bool = False) -> None:
-        """Write the words that the chip does not hold already.
+    def _write(self, addresses: np.ndarray, data: np.ndarray, memory: bool = False, stays: bool = True) -> Words:
+        """Write the words that the chip does not hold already. Returns them.
 
         stays: a run does not change them. memory: each address comes once, and their order does not matter.
         """
-        where, words = (np.ascontiguousarray(values, np.uint32).ravel() for values in (addresses, data))
+        where, words = _flat(addresses), _flat(data)
         if stays:
             needed = _with_short_gaps(~self._known[where] | (self._held[where] != words))
             where, words = where[needed], words[needed]
             # After a failed write the chip's content is unknown.
             self._known[where] = False
-        if len(where):
-            if self._posting:
-                self._posting.post(where, words, memory)
-            else:
-                write = self._memory.write_memory if memory and self._memory else self.chip.write
-                write(where, words)
-            self.written += len(where)
-            self._cycles += self.config.bus_write_cycles(len(where))
+        self._send(Words(where, words, memory))
         if stays:
             self._held[where], self._known[where] = words, True
+        return Words(where, words, memory)
+
+    def _send(self, words: Words) -> None:
+        if not len(words.addresses):
+            return
+        if self._posting:
+            self._posting.post(*words)
+        else:
+            write = self._memory.write_memory if words.memory and self._memory else self.chip.write
+            write(words.addresses, words.data)
+        self.written += len(words.addresses)
+        self._cycles += self.config.bus_write_cycles(len(words.addresses))
+
+    def _load_contents(self, p: Placement) -> None:
+        """Tables and memories that a run does not change. What differs from one problem to the next is kept, as windows follow one
+        another in the same order in each round."""
+        before, wanted = self._holds, Contents.of(p, self._sites, self._short)
+        key = tuple(map(id, (wanted, *before)))
+        change = self._changes.get(key)
+        if change is not None:
+            self._changes.move_to_end(key)
+            for words in change.tables:
+                self._send(words)
+            self._load_temperatures(p)
+            for words in change.tiles:
+                self._send(words)
+            for words in (*change.tables, *change.tiles):
+                self._held[words.addresses] = words.data
+        else:
+            tables = [self._write(*words) for words in wanted.tables]
+            self._load_temperatures(p)
+            tiles = [self._write(*words) for words in wanted.tiles]
+            change = _Change(before, wanted, list(map(_fixed, tables)), list(map(_fixed, tiles)),
+                             (wanted, *(held for held in before if not np.isin(held.addresses, wanted.addresses).all())))
+            if any(np.isin(wanted.addresses, held.addresses).all() for held in before):
+                self._keep(key, change)
+        self._holds = change.after
+
+    def _keep(self, key: tuple[int, ...], change: _Change) -> None:
+        self._changes[key] = change
+        self._changed_bytes += change.size
+        while self._changed_bytes > KEPT_BYTES:
+            self._changed_bytes -= self._changes.popitem(last=False)[1].size
+
+    def _load_temperatures(self, p: Placement) -> None:
+        schedule = p.problem.schedule
+        if schedule.table:
+            values = [coefficient(self.config, t, p.problem.energy_shift) for t in schedule.table]
+            self._write(TEMPERATURE_TABLE + np.arange(len(values)), np.array(values))
 
     def _load_registers(self, p: Placement) -> None:
         c, problem = self.config, p.problem
@@ -363,120 +411,46 @@ class Driver:
                 found[of_channel("singleton_max", number)] = most
         return found
 
-    def _load_tables(self, p: Placement) -> None:
-        c, problem = self.config, p.problem
-        rows = problem.labels if p.subsets is None else max(problem.labels, len(p.subsets.others))
-        table = np.zeros((rows, LABEL_TABLE_WORDS), np.int64)
-        u, v = np.zeros((2, problem.labels), np.int64) if problem.vectors is None else (
-            np.asarray(problem.vectors).T & (1 << c.vector_bits) - 1)
-        words = label_entry(c)
-        table[:problem.labels, LabelWord.VECTOR] = u | v << words[LabelWord.VECTOR]["v"].low
-        for slot, entry in enumerate(p.label_entries):
-            table[slot, LabelWord.WRAP] = entry.row_threshold | entry.column << words[LabelWord.WRAP]["column"].low
-            for wraps, (delta, wrapped) in enumerate(entry.deltas):
-                table[slot, LabelWord.DELTA + wraps] = delta | wrapped << words[LabelWord.DELTA]["wrapped"].low
-            directions = zip(words[LabelWord.DIRECTION].values(), (*entry.row_directions, *entry.column_directions), strict=False)
-            table[slot, LabelWord.DIRECTION] = sum((d & field.mask) << field.low for field, d in directions)
-        groups = p.label_groups
-        table[:groups.slots, LabelWord.GROUP] = np.array(groups.firsts) | groups.counts << words[LabelWord.GROUP]["count"].low
-        if problem.constants is not None:
-            table[:problem.labels, LabelWord.CONSTANT] = p.words(problem.constants)
-        if p.subsets is not None:
-            entries = len(p.subsets.others)
-            fields = words[LabelWord.SUBSET]
-            table[:problem.labels, LabelWord.SUBSET] = p.subsets.slot
-            table[:entries, LabelWord.SUBSET] |= (p.subsets.others << fields["others"].low
-                                                  | p.subsets.weights << fields["weight"].low)
-        where = LABEL_TABLE if p.subsets is None else self.map.broadcast(Region.LABELS)  # beside what needs it
-        self._write(where + np.arange(table.size), table.ravel())
-        if c.vector_bits:
-            self._write(self.map.broadcast(Region.VECTORS) + np.arange(problem.labels), u | v << 16)
-        if p.has_table:
-            self._write(self.map.broadcast(Region.PAIRWISE) + p.pairwise_offsets, p.pairwise_entries)
-        if problem.schedule.table:
-            values = [coefficient(c, t, problem.energy_shift) for t in problem.schedule.table]
-            self._write(TEMPERATURE_TABLE + np.arange(len(values)), np.array(values))
-        self._write(TILE_BASE_TABLE + np.arange(c.spes), p.tile_base)
-
-    def _load_sites(self, p: Placement, lmem: np.ndarray | None) -> None:
-        c = self.config
-        if c.s1_has_edges and not self._short:
-            self._write(self._site_addresses(p, Region.SITE), p.s1_words | p.edge_words << np.uint32(c.datum_bits + 1))
-        else:
-            self._write(self._site_addresses(p, Region.S1), p.s1_words, memory=True)
-            if c.edge_bits:
-                self._write(self._site_addresses(p, Region.EDGES), p.edge_words, memory=True)
-        self._load_s2(p)
-        self._load_lmem(p, p.initial if lmem is None else lmem[..., 0], lmem)
-
-    def _load_s2(self, p: Placement) -> None:
-        c = self.config
-        loads = list(p.s2_loads())
-        if not loads:
-            return
-        bank, address, words = (np.concatenate([np.broadcast_to(load[n], load[2].shape).reshape(c.spes, -1) for load in loads], 1)
-                                for n in range(3))
-        region = Region.S2
-        if c.s2_row_words > 1 and not self._short:
-            region = Region.S2_ROW
-            tile, bank, address, words = _rows(bank, address, words, c.s2_row_words, c.datum_bits + 1,
-                                               (c.s2_banks, c.s2_bank_depth))
-        else:
-            tile = np.broadcast_to(np.arange(c.spes)[:, None], words.shape)
-        self._write(self.map.tile(tile, region, (bank << c.s2_address_bits) + address), words, memory=True)
-
     def clear(self, p: Placement, labels: np.ndarray) -> None:
         """Write the sites' labels (H, W), with empty counts or sums, between two sweeps. A `Chip`'s errors."""
         with self._settled():
             self._load_lmem(p, labels, None)
 
     def _load_lmem(self, p: Placement, labels: np.ndarray, lmem: np.ndarray | None) -> None:
-        current, before = entry_words(self.config)
-        word = (p.tiles(p.pad(labels)).astype(np.uint32) << current["label"].low
-                | p.tiles(p.exists).astype(np.uint32) << current["exists"].low
-                | p.tiles(p.clamped).astype(np.uint32) << current["clamped"].low)
         if lmem is None and self._rows and self.config.lmem_row_entries > 1:
             return self._load_label_rows(p, labels)
-        first = self._site_addresses(p, Region.LMEM)
+        current, before = entry_words(self.config)
+        flags = self._flags(p, current["exists"].low, current["clamped"].low)
+        word = (p.tiles(p.pad(labels)).astype(np.uint32).ravel() << np.uint32(current["label"].low)) | flags
+        first = self._sites.of(p, Region.LMEM)
         if lmem is None:
-            return self._write(first, word, stays=False, memory=True)
-        count, other, others = (p.tiles(p.pad(lmem[..., n])).astype(np.uint32) for n in (1, 2, 3))
+            self._write(first, word, memory=True, stays=False)
+            return None
+        count, other, others = (p.tiles(p.pad(lmem[..., n])).astype(np.uint32).ravel() for n in (1, 2, 3))
         # The chip holds an entry's second word until the first is written, and then stores both.
         self._write(np.stack([first + 1, first], -1),
                     np.stack([other << before["label"].low | others << before["count"].low, word | count << current["count"].low],
                              -1), stays=False)
 
+    def _flags(self, p: Placement, exists: int, clamped: int) -> np.ndarray:
+        """(n,) uint32, the bits of sites that exist and are clamped, by tile, row and column."""
+        name = f"flags_{exists}_{clamped}"
+        if name not in p.derived:
+            p.derived[name] = fixed(p.tiles(p.exists).astype(np.uint32) << exists | p.tiles(p.clamped).astype(np.uint32) << clamped)
+        flags: np.ndarray = p.derived[name]
+        return flags
+
     def _load_label_rows(self, p: Placement, labels: np.ndarray) -> None:
         """Labels with empty counts, those of several banks in a word."""
-        _, row, col = _places(self.config.spes, p)
         c, fields = self.config, row_entry(self.config)
-        word = (p.tiles(p.pad(labels)).astype(np.uint32) << fields["label"].low
-                | p.tiles(p.exists).astype(np.uint32) << fields["exists"].low
-                | p.tiles(p.clamped).astype(np.uint32) << fields["clamped"].low)
+        word = (p.tiles(p.pad(labels)).astype(np.uint32).ravel() << np.uint32(fields["label"].low)
+                | self._flags(p, fields["exists"].low, fields["clamped"].low))
+        _, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
         bank, address = (values.reshape(c.spes, -1) for values in p.label_address(row, col))
-        tile, bank, address, word = _rows(bank, address, word.reshape(c.spes, -1), c.lmem_row_entries, c.lmem_row_bits,
-                                          (c.lmem_banks, 1 << c.lmem_address_bits))
+        tile, bank, address, word = rows_of_banks(bank, address, word.reshape(c.spes, -1), c.lmem_row_entries, c.lmem_row_bits,
+                                                  (c.lmem_banks, 1 << c.lmem_address_bits))
         where = self.map.tile(tile, Region.LMEM_ROW, ((bank << c.lmem_address_bits) + address) << 1)
-        self._write(where, word, stays=False, memory=True)
-
-    def _site_addresses(self, p: Placement, region: Region) -> np.ndarray:
-        """(tile, row, column) uint32, bus addresses of sites' words in a memory; in LMem of the first words of their entries.
-
-        Kept for the next load of as many rows and columns.
-        """
-        key = p.tile_rows, p.tile_cols, region
-        if key not in self._sites:
-            if len(self._sites) >= SHAPES:
-                self._sites.clear()
-            tile, row, col = _places(self.config.spes, p)
-            if region == Region.LMEM:
-                bank, address = p.label_address(row, col)
-                offset = ((bank << self.config.lmem_address_bits) + address) << 1
-            else:
-                offset = p.site_address(row, col)
-            self._sites[key] = self.map.tile(tile, region, offset).astype(np.uint32)
-            self._sites[key].setflags(write=False)
-        return self._sites[key]
+        self._write(where, word, memory=True, stays=False)
 
     # -- run
 
@@ -504,20 +478,24 @@ class Driver:
     def lmem(self, p: Placement) -> np.ndarray:
         """(H, W, 4) int32, LMem of the image's sites, as of `mrfhw.field.result.Result`."""
         c = self.config
-        first = self._site_addresses(p, Region.LMEM)
         if c.lmem_row_reads and not self._short:
-            at = (first + np.uint32(Region.LMEM_ROW - Region.LMEM << self.map.offset_bits)).ravel()
-            entries = self._read(at, (1 << sum(field.bits for fields in whole_entry(c) for field in fields.values())) - 1)
-            entries = entries.reshape(first.shape)
-            return np.stack([p.untile(fields[name].of(entries)).astype(np.int32) for fields in whole_entry(c)
-                             for name in ("label", "count")], -1)
-        wanted = np.arange(p.entry_words, dtype=np.uint32)
-        kept = [sum(word[name].mask << word[name].low for name in ("label", "count")) for word in entry_words(c)]
-        words = self._read((first[..., None] + wanted).ravel(), kept[0] | kept[1])
-        words = np.pad(words.reshape(-1, p.entry_words), ((0, 0), (0, LMEM_WORDS - p.entry_words))).astype(np.int32)
-        words = words.reshape(*first.shape, LMEM_WORDS)
-        return np.stack([p.untile(fields[name].of(words[..., word])) for word, fields in enumerate(entry_words(c))
-                         for name in ("label", "count")], -1)
+            at = self._sites.kept(p, "entries", lambda: self._sites.of(p, Region.LMEM) + np.uint32(
+                Region.LMEM_ROW - Region.LMEM << self.map.offset_bits))
+            entries = [self._read(at, (1 << sum(field.bits for fields in whole_entry(c) for field in fields.values())) - 1)] * 2
+            layout = whole_entry(c)
+        else:
+            layout, wanted = entry_words(c), np.arange(p.entry_words, dtype=np.uint32)
+            at = self._sites.kept(p, f"{p.entry_words} words", lambda: self._sites.of(p, Region.LMEM)[:, None] + wanted)
+            kept = [sum(word[name].mask << word[name].low for name in ("label", "count")) for word in layout]
+            words = self._read(at, kept[0] | kept[1]).reshape(-1, p.entry_words)
+            entries = [*words.T, *[np.zeros(1, np.uint32)] * (LMEM_WORDS - p.entry_words)]
+        found = np.zeros((*p.problem.shape, 2 * len(layout)), np.int32)
+        for number, (fields, words) in enumerate(zip(layout, entries, strict=True)):
+            if len(words) > 1:
+                grid = p.untile(words)
+                for place, name in enumerate(("label", "count")):
+                    found[..., 2 * number + place] = fields[name].of(grid)
+        return found
 
     def _read(self, addresses: np.ndarray, mask: int) -> np.ndarray:
         """Words of memories, of which the bits of `mask` are wanted."""

@@ -332,9 +332,9 @@ class Requests:
         """Whether the link was made again since the first request that waits was sent."""
         return self.link.reconnections != self._made
 
-    def heard(self, now: float) -> None:
-        """The board has given a sign."""
-        self._heard = now
+    def heard(self, now: float, seconds: float) -> None:
+        """The board has answered a request, after so many seconds."""
+        self._heard, self.longest = now, max(self.longest, seconds)
 
     def wait(self, size: int) -> float:
         """Seconds in which an answer is here behind so many bytes."""
@@ -465,17 +465,20 @@ class Requests:
 
     def _receive(self, seconds: float) -> None:
         self.transfers.spill()
-        frames, damaged = self.received(seconds)
+        frames, damaged = self.frames(self.link.receive(seconds))
         for frame in frames:
             self.take_frame(frame)
         if damaged:
             self.take_damage()
 
-    def received(self, seconds: float) -> tuple[list[Frame], bool]:
-        """What comes next, and whether something of it was damaged."""
-        data = self.link.receive(seconds)
+    def came(self, size: int) -> None:
+        """So many bytes have come, or none."""
         self._looked = self.link.clock()
-        self._came += len(data)
+        self._came += size
+
+    def frames(self, data: bytes) -> tuple[list[Frame], bool]:
+        """Those in what has come, and whether something of it was damaged."""
+        self.came(len(data))
         damaged = self.damaged
         return self._decoder.feed(data), self.damaged > damaged
 

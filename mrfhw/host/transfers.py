@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 from mrfhw.host.window import ANSWER_BYTES, Exchange
 from mrfhw.machine.link_protocol import HEAD_WORDS, NUMBERS, RESPONSE, Frame, Operation, Segment, Status, flagged
@@ -19,6 +19,7 @@ __all__ = ["Part", "Transfers"]
 
 _HEAD = Struct("<BBBBI")
 _CHECK = Struct("<I")
+WHOLE_FRAME = 0x2144DF1C  # the CRC of bytes that end with their CRC
 MEASURED = 8  # one of so many answers is looked at for how long it took
 
 
@@ -34,16 +35,23 @@ class Part(NamedTuple):
 
 
 class _Flying(NamedTuple):
-    """A request that was sent. then: takes its answer. size: bytes that pass before that is here."""
+    """A request that was sent, as `Transfers` has it.
+
+    head: of the answer that is expected, as bytes. then: takes any other. done: takes that one's body. size: bytes that pass before
+    it is here. bytes: of them those of the request itself and of its answer.
+    """
 
     operation: Operation
     number: int
     part: Part
     body: bytes
+    head: bytes
     then: Callable[[Frame], object]
+    done: Callable[[bytes], object] | None
     data: bytes
     sent: float
     size: int
+    bytes: int
 
 
 class Transfers:
@@ -66,19 +74,17 @@ class Transfers:
         return r.steady and not r.window.waiting
 
     def post(self, operation: Operation, words: bytes, parts: Sequence[Part], first: int, then: Callable[[int, Frame], object],
-             stop: Callable[[], bool]) -> int:
+             done: Callable[[bytes], object] | None, stop: Callable[[], bool]) -> int:
         """Send parts from the first one on, as long as answers are as expected. Returns the first one that was not sent.
 
-        words: of all parts' bodies. then: takes a part's number and its answer, in order. stop: whether no more are wanted.
+        words: of all parts' bodies. done: takes the body of an expected answer, in order; then: a part's number and another answer.
+        stop: whether no more are wanted after an answer or log.
         """
-        number = first
-        while number < len(parts) and self.possible and not stop():
-            part = parts[number]
-            if self._fits(operation, part):
-                self._send(operation, words[4 * part.first:4 * part.end], part, partial(then, number))
-                number += 1
-            elif not self._receive():
-                break
+        number, goes_on = first, self.possible and not stop()
+        while goes_on and number < len(parts):
+            number = self._fill(operation, words, parts, number, then, done)
+            if number < len(parts):
+                goes_on = self._receive() and not stop()
         return number
 
     def drain(self) -> None:
@@ -104,43 +110,48 @@ class Transfers:
         self._flying.clear()
         self._words = self._response = self._bytes = 0
 
-    def _fits(self, operation: Operation, part: Part) -> bool:
-        """Whether the board has room for one more, as `Window` has it."""
-        flying, greeting = len(self._flying), self.requests.greeting
+    def _fill(self, operation: Operation, words: bytes, parts: Sequence[Part], number: int, then: Callable[[int, Frame], object],
+              done: Callable[[bytes], object] | None) -> int:
+        """Send as many as the board has room for, as `Window` has it. Returns the first that was not sent."""
+        r, flying, window, link = self.requests, self._flying, self.requests.window, self.requests.link
+        greeting = r.greeting
         assert greeting is not None
-        if not flying:
-            return True
-        if flying >= min(greeting.outstanding, int(self.requests.window.most)):
-            return False
-        return (self._words + HEAD_WORDS + 1 + part.end - part.first <= greeting.request_memory
-                and (operation != Operation.READ or self._response <= greeting.response_memory - greeting.response_words))
-
-    def _send(self, operation: Operation, body: bytes, part: Part, then: Callable[[Frame], object]) -> None:
-        r, flying = self.requests, self._flying
-        last = r.window.last
-        number = r.window.last = (last + 1) % NUMBERS
-        head = _HEAD.pack(operation, number & 0xFF, (flying[0].number - 1 if flying else last) & 0xFF, number >> 8, 0)
-        data = b"".join((head, body, _CHECK.pack(zlib.crc32(body, zlib.crc32(head)))))
-        if not r.link.datagrams:
-            data = flagged(data)
-        now = r.link.clock()
-        if not flying:
-            r.first_waits()
-        self._words += HEAD_WORDS + 1 + part.end - part.first
-        self._response += part.response // 4
-        self._bytes += len(data) + part.response + ANSWER_BYTES
-        flying.append(_Flying(operation, number, part, body, then, data, now, self._bytes))
-        r.link.send(data)
+        most, room = min(greeting.outstanding, int(window.most)), greeting.request_memory
+        answers = greeting.response_memory - greeting.response_words if operation == Operation.READ else self._response
+        while number < len(parts):
+            part = parts[number]
+            size = HEAD_WORDS + 1 + part.end - part.first
+            if flying and (len(flying) >= most or self._words + size > room or self._response > answers):
+                break
+            if not flying:
+                r.first_waits()
+            last, body = window.last, words[4 * part.first:4 * part.end]
+            window.last = own = (last + 1) % NUMBERS
+            head = _HEAD.pack(operation, own & 0xFF, (flying[0].number - 1 if flying else last) & 0xFF, own >> 8, 0)
+            data = b"".join((head, body, _CHECK.pack(crc32(body, crc32(head)))))
+            if not link.datagrams:
+                data = flagged(data)
+            both = len(data) + part.response + ANSWER_BYTES
+            self._words += size
+            self._response += part.response // 4
+            self._bytes += both
+            expected = _HEAD.pack(operation | RESPONSE, own & 0xFF, Status.DONE, own >> 8, part.accesses)
+            flying.append(_Flying(operation, own, part, body, expected, partial(then, number), done, data, link.clock(),
+                                  self._bytes, both))
+            number += 1
+            link.send(data)
+        return number
 
     def _receive(self) -> bool:
         """Take what comes next. False after all but expected answers and log, when those in flight have become the window's."""
         r, first = self.requests, self._flying[0]
         until = first.sent + r.wait(first.size)
-        while True:
-            now = r.link.clock()
-            if r.broken or now >= until:
-                break
-            frames, damaged = r.received(until - now)
+        while (now := r.link.clock()) < until and not r.broken:
+            data = r.link.receive(until - now)
+            if r.link.datagrams and crc32(data) == WHOLE_FRAME and self._answered(data[:_HEAD.size], data[_HEAD.size:-_CHECK.size]):
+                r.came(len(data))
+                return True
+            frames, damaged = r.frames(data)
             if damaged:
                 self._take(frames)
                 self.spill()
@@ -152,33 +163,33 @@ class Transfers:
         return False
 
     def _take(self, frames: list[Frame]) -> bool:
-        r, now = self.requests, self.requests.link.clock()
         for number, frame in enumerate(frames):
-            first = self._flying[0] if self._flying else None
             if frame.operation == Operation.LOG:
-                r.take_frame(frame)
-            elif first is not None and self._expected(first, frame):
-                self._flying.popleft()
-                self._words -= HEAD_WORDS + 1 + first.part.end - first.part.first
-                self._response -= first.part.response // 4
-                self._bytes -= len(first.data) + first.part.response + ANSWER_BYTES
-                r.heard(now)
-                self._since += 1
-                if self._since >= MEASURED:
-                    self._since = 0
-                    r.measure(now - first.sent, first.size, not self._flying)
-                r.longest = max(r.longest, now - first.sent)
-                first.then(frame)
-            else:
+                self.requests.take_frame(frame)
+            elif not self._answered(_HEAD.pack(*frame[:3], frame.session, frame.value), frame.body):
                 self.spill()
                 for other in frames[number:]:
-                    r.take_frame(other)
+                    self.requests.take_frame(other)
                 return False
         return True
 
-    @staticmethod
-    def _expected(first: _Flying, frame: Frame) -> bool:
-        """Whether it is the first one's answer, with all accesses done."""
-        return (frame.operation == first.operation | RESPONSE and frame.number == first.number & 0xFF
-                and frame.session == first.number >> 8 and frame.status == Status.DONE and frame.value == first.part.accesses
-                and len(frame.body) == first.part.response)
+    def _answered(self, head: bytes, body: bytes) -> bool:
+        """Whether it is the first one's answer, with all accesses done, which is handed on then."""
+        if not self._flying:
+            return False
+        first = self._flying[0]
+        if head != first.head or len(body) != first.part.response:
+            return False
+        r, now = self.requests, self.requests.link.clock()
+        self._flying.popleft()
+        self._words -= HEAD_WORDS + 1 + first.part.end - first.part.first
+        self._response -= first.part.response // 4
+        self._bytes -= first.bytes
+        r.heard(now, now - first.sent)
+        self._since += 1
+        if self._since >= MEASURED:
+            self._since = 0
+            r.measure(now - first.sent, first.size, not self._flying)
+        if first.done is not None:
+            first.done(body)
+        return True
