@@ -54,7 +54,7 @@ class Plan:
         if not writes and len(self._elements) == 1:
             (shape, (_, starts)), = self._elements.items()
             many = len(SHIFTS[shape])
-            if many in (1, 2, 4) and SHIFTS[shape][0] == 0 and (starts == many * np.arange(len(starts))).all():
+            if many in (1, 2, 4) and SHIFTS[shape] == [*range(0, 8 * many, 8)] and (starts == many * np.arange(len(starts))).all():
                 self._dense = many
 
     @property
