@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from mrfhw.cost.asked import Steps
 from mrfhw.cost.estimate import Cycles
 from mrfhw.cost.links import BoardLink
-from mrfhw.cost.seconds import NO_DELAYS, Delays, RunTime
+from mrfhw.cost.seconds import NO_DELAYS, Delays, RunTime, dealt
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -110,11 +110,12 @@ class PictureTime:
 
     windows: that a cluster holds one at a time, of each chain.
     visits: loads of a window, of all windows and chains.
-    machine_s: of the cycles, without stalls; of several clusters a chain each, side by side.
+    machine_s: of the cycles, without stalls, one chain after the other.
     waiting_s: for the log, and for the host's looks at the runs.
     log_s: of the link, to carry the log; None where it is not known, and not counted.
     loading_s, reading_s: the field's words in and the answer's out, with the requests' round trips.
     buffered: the log waits in a memory outside the FPGA, so that the machine does not stall.
+    clusters: to which the chains are dealt out; what is above is of one chain after the other.
     effective: samples of a site a sweep; None where that is not known.
     """
 
@@ -126,6 +127,7 @@ class PictureTime:
     loading_s: float
     reading_s: float
     buffered: bool
+    clusters: int
     effective: float | None
 
     @classmethod
@@ -142,23 +144,21 @@ class PictureTime:
         found = Visits.of(WindowPlan(config, problem), RUN, min(VISIT, config.temperature_table))
         a_sweep = found.evaluations * (log_bytes or 0.0)
         times = list(found.times(link, clock_hz, a_sweep / (config.line_bits / 8) * config.line_messages, delays, link_hz))
-        side_by_side = -(-CHAINS // config.clusters) / CHAINS  # of the chains' cycles
-
-        def total(name: str) -> float:
-            return CHAINS * sum(count * float(getattr(one, name)) for one, count in times)
-
+        chain = RunTime.of_visits(times)
         buffered = link.memory is not None
+        if buffered:  # what is left of a visit's log comes while the next one is loaded and swept
+            chain = replace(chain, log_s=0.0)
         log = None if log_bytes is None else CHAINS * a_sweep * RUN.counted / link.bytes_per_s
-        # With a memory, what is left of a visit's log comes while the next one is loaded and swept.
-        waiting = total("run_s") - total("machine_s") + (0.0 if buffered else total("log_s"))
-        return cls(found.windows, CHAINS * found.windows * found.visits, total("machine_s") * side_by_side, waiting, log,
-                   total("load_s"), total("read_s"), buffered, None if config.subset_slots else EFFECTIVE_A_SWEEP)
+        return cls(found.windows, CHAINS * found.windows * found.visits, CHAINS * chain.machine_s,
+                   CHAINS * (chain.run_s - chain.machine_s + chain.log_s), log, CHAINS * chain.load_s, CHAINS * chain.read_s,
+                   buffered, config.clusters, None if config.subset_slots else EFFECTIVE_A_SWEEP)
 
     @property
     def seconds(self) -> float:
         """Of the picture. Where a memory holds the log, it comes while windows are loaded and swept, and answers wait for the link
         that carries it."""
-        steps = self.loading_s + self.machine_s + self.waiting_s + self.reading_s
+        bus = self.loading_s + self.reading_s
+        steps = dealt((bus + self.machine_s + self.waiting_s) / CHAINS, bus / CHAINS, CHAINS, self.clusters)
         return max(steps, (self.log_s or 0.0) + self.reading_s) if self.buffered else steps
 
     @property
@@ -173,6 +173,7 @@ class PictureTime:
         parts += [] if self.log_s is None else [f"{self.log_s:.3g} s of log at the same time"]
         worth = "" if self.effective_per_s is None else f"; {self.effective_per_s:.3g} effective samples of a site a second"
         return (f"{PICTURE}: {self.seconds:.3g} s at {clock_hz / 1e6:g} MHz ({', '.join(parts)}, {self.reading_s:.3g} s to read"
+                + (f", on {self.clusters} clusters at a time" if self.clusters > 1 else "")
                 + (", the log of a histogram not counted" if self.log_s is None else "") + f"){worth}")
 
     @property
@@ -180,7 +181,8 @@ class PictureTime:
         """Ready for JSON."""
         return {"picture": PICTURE, "picture_s": self.seconds, "windows": self.windows, "visits": self.visits,
                 "machine_s": self.machine_s, "waiting_s": self.waiting_s, "log_s": self.log_s, "loading_s": self.loading_s,
-                "reading_s": self.reading_s, "effective_samples_per_s": self.effective_per_s}
+                "reading_s": self.reading_s, "clusters": self.clusters,
+                "effective_samples_per_s": self.effective_per_s}
 
 
 def stereo_field(config: Config) -> Problem:

@@ -18,7 +18,7 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
 
-__all__ = ["NO_DELAYS", "RUN_SWEEPS", "Delays", "RunTime", "read_out"]
+__all__ = ["NO_DELAYS", "RUN_SWEEPS", "Delays", "RunTime", "dealt", "read_out"]
 
 RUN_SWEEPS = 200  # of a run whose answer is read out
 
@@ -67,6 +67,10 @@ class RunTime:
     @property
     def seconds(self) -> float:
         return self.settle_s + self.load_s + self.run_s + self.read_s + self.log_s
+
+    def of_chains(self, chains: int, clusters: int) -> float:
+        """Seconds of so many chains that take as long, dealt out to clusters."""
+        return dealt(self.seconds, self.load_s + self.read_s, chains, clusters)
 
     @property
     def record(self) -> dict[str, Any]:
@@ -151,6 +155,15 @@ class RunTime:
             done, machine, sent = end, machine + work, sent + size + log.last
         running = exchange.now - marks[2] - reading - left_s
         return cls(marks[1], marks[2] - marks[1], running, reading, left_s, machine, sent, exchange.requests)
+
+
+def dealt(chain_s: float, bus_s: float, chains: int, clusters: int) -> float:
+    """Seconds of so many chains that are dealt out to clusters. While one sweeps, the others' windows are loaded and read, one
+    after the other, as that goes over one bus.
+
+    chain_s: of a chain alone. bus_s: of them to load and to read.
+    """
+    return max(-(-chains // clusters) * chain_s, chains * bus_s)
 
 
 def _pieces(p: Placement, run: Run) -> list[int]:

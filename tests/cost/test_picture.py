@@ -18,7 +18,7 @@ from mrfhw.placement.windows import WindowPlan
 
 WHOLE = pytest.mark.claim("costs", "the time of a picture is that of all its loads, sweeps and answers at a clock and over a link")
 TIME = PictureTime(windows=3, visits=60, machine_s=5.0, waiting_s=3.0, log_s=7.0, loading_s=2.0, reading_s=1.0, buffered=False,
-                   effective=0.5)
+                   clusters=1, effective=0.5)
 
 
 @WHOLE
@@ -54,6 +54,9 @@ def test_seconds_are_added_by_hand() -> None:
     # A memory holds the log, which then comes beside all but the answers.
     assert replace(TIME, buffered=True).seconds == 2 + 5 + 3 + 1
     assert replace(TIME, buffered=True, log_s=13.0).seconds == 13 + 1
+    # A chain on each cluster; the bus is that of both.
+    assert replace(TIME, clusters=2).seconds == 11 / 2
+    assert replace(TIME, clusters=2, loading_s=40.0).seconds == 40 + 1
     assert TIME.effective_per_s == 0.5 * CHAINS * RUN.sweeps / 11
     assert replace(TIME, effective=None).effective_per_s is None
 

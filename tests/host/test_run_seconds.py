@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from mrfhw.backends.windows import WindowPlan, sweep_windows
+from mrfhw.backends.backend import advance_together
+from mrfhw.backends.windows import WindowPlan, WindowRun, sweep_windows
 from mrfhw.cost.links import BoardLink
 from mrfhw.cost.picture import Visits
 from mrfhw.cost.seconds import Delays, RunTime
@@ -127,6 +130,29 @@ def test_seconds_of_windows(estimate: str) -> None:
     visits = Visits.of(plan, run, 20).times(BoardLink("serial", BAUD, WORDS, log_bytes=RING), CLOCK, messages,
                                             Delays(0.001, piece_bytes=PIECE), None)
     assert RunTime.of_visits(visits).seconds == pytest.approx(seconds, rel=0.15)
+
+
+@pytest.mark.parametrize("sweeps", [40, 400])
+def test_seconds_of_chains_on_clusters(sweeps: int) -> None:
+    """One cluster's windows are loaded and read while the other sweeps: with few sweeps the bus is what both wait for."""
+    config = SERIAL.changed(clusters=2)
+    problem, run = field(24, 48, 8), Run(sweeps=sweeps, burn_in=sweeps // 2, seed=1, estimate="mean")
+    link, plan = _Serial(), WindowPlan(config, problem)
+    link.board.close()
+    link.board = CompiledBoard(config, CLOCK // BAUD, WORDS, RING)
+    with RemoteBackend(config, lambda: link) as session:
+        began = link.clock()
+        runs = [WindowRun(place, plan, dataclasses.replace(run, seed=seed), sweeps // 2)
+                for seed, place in enumerate(session.places)]
+        advance_together(runs)
+        results = [one.result() for one in runs]
+        seconds = link.clock() - began
+    assert all(result.sums is not None for result in results)
+    visits = Visits.of(plan, run, sweeps // 2).times(BoardLink("serial", BAUD, WORDS, log_bytes=RING), CLOCK, 0,
+                                                     Delays(piece_bytes=PIECE), None)
+    chain = RunTime.of_visits(visits)
+    assert (chain.of_chains(2, 2) > 1.01 * chain.seconds) == (sweeps == 40)
+    assert chain.of_chains(2, 2) == pytest.approx(seconds, rel=0.15)
 
 
 def test_a_mean_whose_sums_are_read_on_the_way() -> None:
