@@ -18,6 +18,7 @@ LAZY = {"batch": "mrfhw.commands.batch", "board": "mrfhw.commands.board", "build
         "estimate": "mrfhw.commands.estimate", "export": "mrfhw.commands.export",
         "generate": "mrfhw.generate", "help": "mrfhw.commands.help", "report": "mrfhw.commands.report",
         "plan": "mrfhw.commands.plan", "run": "mrfhw.commands.applications:run", "serve": "mrfhw.commands.serve",
+        "share": "mrfhw.commands.share",
         "size-queues": "mrfhw.commands.size_queues",
         "submit": "mrfhw.commands.submit", "tune": "mrfhw.commands.tune", "verify": "mrfhw.commands.applications:verify",
         "video": "mrfhw.commands.video:video"}

@@ -151,6 +151,11 @@ class Backend:
         """
         raise NotImplementedError
 
+    def windows(self, plan: Any, run: Run, visit: int, *, state: RunState | None = None, progress: Progress | None = None,
+                observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun | None:
+        """A run of a `WindowPlan` window by window, of a backend that takes all visits together; None: one after the other."""
+        return None
+
     def begin(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
               progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
         """`prepare`, and the first `advance`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mrfhw.backends.backend import ActiveRun, Backend, Observe, Pauses, Progress
 from mrfhw.backends.registry import BACKENDS, backend_type
@@ -71,7 +72,9 @@ class Plan:
                 observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
         """A chain, of which nothing has been sampled or that stands at `state`; see `Backend.prepare`. Raises ProblemError."""
         if self.windows is not None:
-            return WindowRun(backend, self.windows, run, self.visit, state=state, progress=progress, observe=observe, pauses=pauses)
+            others: Any = {"state": state, "progress": progress, "observe": observe, "pauses": pauses}
+            together = backend.windows(self.windows, run, self.visit, **others)
+            return together or WindowRun(backend, self.windows, run, self.visit, **others)
         return backend.prepare(self.placed, run, state=state, progress=progress, observe=observe, pauses=pauses)
 
 

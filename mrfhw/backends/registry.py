@@ -18,7 +18,7 @@ AUTO = "auto"  # the choice is `mrfhw.runs.choice.chosen_backend`'s
 _NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.software:SoftwareBackend"),
           "model": "mrfhw.backends.model:ModelBackend", "rtl": "mrfhw.simulation.chip:ChipBackend"}
 _BOARDS = "mrfhw.host.remote:RemoteBackend"
-SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS}
+SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS, "shared": "mrfhw.sharing.tenant:TenantBackend"}
 BACKENDS = tuple(_NAMES)
 WAVE_CYCLES = 50_000  # of a compiled chip's signals, from the first one on
 

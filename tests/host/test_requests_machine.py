@@ -80,13 +80,14 @@ QUICK = ("the smaller of two credits", "more is granted than there is", "kept fr
 @pytest.mark.slow
 @pytest.mark.parametrize("name", cases(FAULTS, lambda name: name not in QUICK))
 def test_the_machine_finds(name: str) -> None:
-    """In a stream or in datagrams."""
+    """In a stream or in datagrams. What examples there are goes with what is imported; 150 find the rarest fault three times of
+    four, so that 1,000 miss it once in ten thousand."""
     found = []
     for datagrams in (True, False):
         with loaded("requests", swap(*FAULTS[name])) as module:
             try:
                 run_state_machine_as_test(machine_of(module, datagrams),
-                                          settings=settings(SHORT, max_examples=150, phases=[Phase.generate],
+                                          settings=settings(SHORT, max_examples=1000, phases=[Phase.generate],
                                                             report_multiple_bugs=False))
             except Exception as error:  # whatever it breaks
                 found.append(error)
