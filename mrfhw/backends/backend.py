@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -132,6 +132,12 @@ class Backend:
         cycles: expected number of cycles, from which a simulation chooses between a fast compilation and a fast simulation.
         """
         raise NotImplementedError
+
+    @classmethod
+    def machine_at(cls, backend: str, given: Collection[str] = ()) -> Any:
+        """The machine, a Config, at an address, where that can be told; None where not, and where options of a machine are among
+        those that are `given`. Raises LinkError where nothing answers."""
+        return None
 
     @classmethod
     def identity(cls, backend: str) -> str:

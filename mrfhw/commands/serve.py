@@ -11,6 +11,7 @@ from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.service.listening import Address, Settings, serve
 from mrfhw.service.queue import Quota
 from mrfhw.service.tokens import read_tokens
+from mrfhw.sharing.tenant import TenantBackend
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.processors import processors
 
@@ -37,8 +38,10 @@ _MOST_WORKERS = 1000
               help="A worker that says nothing for so long is replaced.")
 @click.option("--deaths", type=int, default=3, show_default=True, metavar="N",
               help="A job at which so many workers died has failed.")
+@click.option("--board", metavar="ADDRESS", help="What mrfhw share has said: jobs that ask for the model of the board's machine "
+              "are sampled there, with the same bits, their owners by weight.")
 def command(folder: Path, listen: str, workers: int | None, token: Path | None, tls_cert: Path | None, tls_key: Path | None,
-            request_bytes: int, quota_jobs: int, quota_bytes: int, lease: float, deaths: int) -> None:
+            request_bytes: int, quota_jobs: int, quota_bytes: int, lease: float, deaths: int, board: str | None) -> None:
     """Have runs that others send wait, be done and be kept, until Ctrl-C. A job that is taken is done once, whatever is killed."""
     address, workers = Address.of(listen), processors() if workers is None else workers
     for name, value, most in (("workers", workers, _MOST_WORKERS), ("request-bytes", request_bytes, 1 << 32),
@@ -55,7 +58,10 @@ def command(folder: Path, listen: str, workers: int | None, token: Path | None, 
                            "and tls-key, or listen at 127.0.0.1")
     if address.path is not None and tls_cert is not None:
         raise ProblemError("tls-cert is given, and listen is a Unix socket, which has no TLS: leave tls-cert and tls-key out")
+    if board is not None:
+        TenantBackend.machine_at(board)  # said before the service begins, where it is not there
     tokens = () if token is None else read_tokens(token)
     settings = Settings(address=address, workers=workers, tokens=tokens, certificate=tls_cert, key=tls_key,
-                        request_bytes=request_bytes, lease_seconds=lease, deaths=deaths, quota=Quota(quota_jobs, quota_bytes))
+                        request_bytes=request_bytes, lease_seconds=lease, deaths=deaths, quota=Quota(quota_jobs, quota_bytes),
+                        board=board)
     serve(folder.absolute(), settings, lambda line: click.echo(line))

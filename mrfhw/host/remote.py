@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -356,6 +356,12 @@ class RemoteBackend(Backend):
     @classmethod
     def open(cls, backend: str, config: Config, cycles: int) -> RemoteBackend:
         return connect(backend, config)
+
+    @classmethod
+    def machine_at(cls, backend: str, given: Collection[str] = ()) -> Config | None:
+        from mrfhw.host.identity import machine_at  # which opens a board
+
+        return machine_at(backend, given)
 
     @property
     def places(self) -> Sequence[RemoteBackend]:

@@ -90,9 +90,7 @@ class Request(Recorded):
         """The options of the machine; of a board that is known on this computer its own, where none are given."""
         machine = self.machine
         if machine is None and "://" in self.backend:
-            from mrfhw.host.identity import machine_at
-
-            machine = machine_at(self.backend, self.given)
+            machine = backend_type(self.backend).machine_at(self.backend, self.given)
         if machine is None:
             return {}
         return {"preset": machine} if isinstance(machine, str) and machine in PRESETS else {"machine": machine}

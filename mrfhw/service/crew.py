@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from mrfhw.service.queue import Job, Lease, Queue
 from mrfhw.system.processors import THREADS
@@ -44,10 +45,12 @@ class Crew:
     """So many workers on a queue.
 
     changed: called with the id of a job whenever it is another than before.
+    board: the address of a shared board, for jobs that ask for the model of its machine; None for none.
     trouble: what keeps jobs from being done now, one line; None where nothing does.
     """
 
-    def __init__(self, queue: Queue, workers: int, changed: Callable[[str], None]):
+    def __init__(self, queue: Queue, workers: int, changed: Callable[[str], None], board: str | None = None):
+        self._board = board
         self._queue, self._changed = queue, changed
         self.places = [Place(number) for number in range(1, workers + 1)]
         self.trouble: str | None = None
@@ -161,7 +164,9 @@ class Crew:
         folder = self._queue.place(lease.job)
         work = folder / f"work-{lease.token}"
         assert process.stdin is not None
-        task = {"request": str(folder / "request.npz"), "work": str(work), "report": lease.job.report}
+        task: dict[str, Any] = {"request": str(folder / "request.npz"), "work": str(work), "report": lease.job.report}
+        if self._board is not None:
+            task["board"] = f"{self._board}?{urlencode({'owner': lease.job.owner, 'weight': f'{lease.job.weight:g}'})}"
         try:
             with contextlib.suppress(ConnectionError):
                 process.stdin.write((json.dumps(task) + "\n").encode())

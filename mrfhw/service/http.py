@@ -121,12 +121,13 @@ class _Guard:
 class Service:
     """The application of a queue and its workers. tokens: who may ask; none: who reaches it may, and all see all.
 
-    hosts: as of `_Guard`.
+    hosts: as of `_Guard`. board: as of `Crew`.
     """
 
     def __init__(self, queue: Queue, workers: int, *, limits: Limits = Limits(), tokens: tuple[Token, ...] = (),
-                 hosts: frozenset[str] | None = None):
+                 hosts: frozenset[str] | None = None, board: str | None = None):
         self._queue, self._workers, self._limits, self._tokens, self._hosts = queue, workers, limits, tokens, hosts
+        self._board = board
         self._events: dict[str, asyncio.Event] = {}
         self._reading = asyncio.Semaphore(1)  # one request at a time is in memory, and no thread waits for its turn
         self._crew: Crew | None = None
@@ -148,7 +149,7 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        self._crew = Crew(self._queue, self._workers, self._changed)
+        self._crew = Crew(self._queue, self._workers, self._changed, self._board)
         self._crew.start()
         try:
             yield

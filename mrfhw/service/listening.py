@@ -116,7 +116,8 @@ def _bound_path(path: Path) -> socket.socket:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a service is told. certificate, key: files, for TLS. request_bytes: as of `Limits`; the others: as of `Queue`."""
+    """What a service is told. certificate, key: files, for TLS. request_bytes: as of `Limits`; board: as of `Crew`; the others: as
+    of `Queue`."""
 
     address: Address
     workers: int
@@ -127,6 +128,7 @@ class Settings:
     lease_seconds: float = 60.0
     deaths: int = 3
     quota: Quota
+    board: str | None = None
 
 
 def serve(folder: Path, settings: Settings, say: Callable[[str], object]) -> None:
@@ -146,7 +148,8 @@ def serve(folder: Path, settings: Settings, say: Callable[[str], object]) -> Non
             with contextlib.suppress(ProblemError):
                 application(name)
         hosts = None if address.path is not None else frozenset({"localhost", "127.0.0.1", "::1", address.host})
-        service = Service(queue, settings.workers, limits=Limits(settings.request_bytes), tokens=settings.tokens, hosts=hosts)
+        service = Service(queue, settings.workers, limits=Limits(settings.request_bytes), tokens=settings.tokens, hosts=hosts,
+                          board=settings.board)
         config = uvicorn.Config(service.app(), log_config=None, access_log=False, lifespan="on", http="h11", ws="none",
                                 timeout_graceful_shutdown=2, timeout_keep_alive=30, limit_concurrency=2000, server_header=False,
                                 ssl_certfile=settings.certificate, ssl_keyfile=settings.key, proxy_headers=False)

@@ -1,8 +1,8 @@
 """A worker: a process that does one job after the other as it is told through its standard input, and ends when that does.
 
-It is told {"request": FILE, "work": FOLDER, "report": BOOL}, a line each, and says lines: {"ready": true} when it has begun;
-{"at": [DONE, TOTAL]} every second while it works; then {"done": NAMES} of the files in FOLDER/out, which are on the disk,
-{"failed": LINE} for what cannot be, or {"back": LINE} where this computer cannot do it now.
+It is told {"request": FILE, "work": FOLDER, "report": BOOL}, a line each, with {"board": ADDRESS} where the service has one, and
+says lines: {"ready": true} when it has begun; {"at": [DONE, TOTAL]} every second while it works; then {"done": NAMES} of the files
+in FOLDER/out, which are on the disk, {"failed": LINE} for what cannot be, or {"back": LINE} where this computer cannot do it now.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from typing import IO, Any
 from mrfhw.applications.parcel import checked, unpacked
 from mrfhw.field.records import LIMIT_BYTES
 from mrfhw.machine.config import ConfigError
+from mrfhw.machine.derived import Derived
+from mrfhw.machine.manifest import DEFAULTS
 from mrfhw.report.outputs import write_outputs
 from mrfhw.runs.chains import Watch
 from mrfhw.runs.request import Request
 from mrfhw.runs.runner import Runner
+from mrfhw.sharing.tenant import TenantBackend
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import said
 
@@ -73,11 +76,24 @@ def _performed(task: dict[str, Any], progress: _Progress) -> list[str]:
     (work / "in").mkdir(parents=True)
     os.chdir(work / "in")
     request = unpacked(checked(Request.load(task["request"], limit=LIMIT_BYTES)))
+    if task.get("board"):
+        request = _on_board(request, task["board"])
     with Runner(request, add_up=True, watch=progress) as runner:
         found = runner.result()[0]
     report = write_outputs(work / "out", found.job, found.solution, page=task["report"])
     _on_disk(work / "out")
     return list(report["files"])
+
+
+def _on_board(request: Request, board: str) -> Request:
+    """The same on a shared board, where it asks for the model of its machine, which has the same bits."""
+    machine = TenantBackend.machine_at(board)
+    if request.backend != "model" or machine is None:
+        return request
+    asked = request.job().config
+    if asked is None or Derived.of(asked).digest != Derived.of(machine).digest:
+        return request
+    return request.with_options(backend=board, machine=request.machine if request.given & set(DEFAULTS) else machine)
 
 
 def _outcome(task: dict[str, Any], progress: _Progress) -> dict[str, Any]:

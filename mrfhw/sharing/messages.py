@@ -5,6 +5,7 @@ program, so the socket's folder is the user's own.
 
 ::
 
+    machine                                         -> found (config)
     hello       config, owner, weight, tenant       -> seat (tenant's number, clusters)
     prepare     problem, run, visit, fresh, state   -> ready
     advance     pauses                              -> progress / observe / at, any number, then done (sweeps, finished)

@@ -73,6 +73,9 @@ class _Talk:
                     answer = "error", error
                 self._connection.send(answer)
 
+    def _machine(self) -> tuple[Any, ...]:
+        return "found", self._board.config.to_dict()
+
     def _hello(self, config: dict[str, Any], owner: str, weight: float, tenant: int | None) -> tuple[Any, ...]:
         board = self._board
         if Derived.of(Config.from_dict(config)).digest != Derived.of(board.config).digest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from multiprocessing.connection import Client, Connection
 from typing import Any
 
@@ -14,6 +14,7 @@ from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config
+from mrfhw.machine.manifest import DEFAULTS
 from mrfhw.placement.placement import Placement
 from mrfhw.sharing.messages import Address, gone
 
@@ -27,10 +28,7 @@ class TenantBackend(Backend):
 
     def __init__(self, address: Address, config: Config, tenant: int | None = None):
         self.config, self._address = config, address
-        try:
-            self._connection: Connection = Client(str(address.path), "AF_UNIX")
-        except (OSError, EOFError):
-            raise gone(address.path) from None
+        self._connection = self._connected(address)
         self._running: _TenantRun | None = None
         try:
             self._tenant, clusters = self.ask("hello", config.to_dict(), address.owner, address.weight, tenant)
@@ -44,6 +42,21 @@ class TenantBackend(Backend):
     @classmethod
     def open(cls, backend: str, config: Config, cycles: int) -> TenantBackend:
         return cls(Address(backend), config)
+
+    @classmethod
+    def machine_at(cls, backend: str, given: Collection[str] = ()) -> Config | None:
+        if set(given) & set(DEFAULTS):
+            return None
+        with cls._connected(Address(backend)) as connection:
+            connection.send(("machine",))
+            return Config.from_dict(connection.recv()[1])
+
+    @staticmethod
+    def _connected(address: Address) -> Connection:
+        try:
+            return Client(str(address.path), "AF_UNIX")
+        except (OSError, EOFError):
+            raise gone(address.path) from None
 
     @property
     def places(self) -> list[TenantBackend]:

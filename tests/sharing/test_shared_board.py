@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from mrfhw.backends.backend import Pauses
 from mrfhw.backends.plan import solve
+from mrfhw.backends.registry import backend_type
 from mrfhw.cli import main
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import Result
 from mrfhw.host.links import LinkError
-from mrfhw.host.remote import connect
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.runs.chains import sample
 from mrfhw.runs.checkpoint import Keeping
@@ -43,9 +44,9 @@ WHOLE, WINDOWS = (8, 16), (20, 24)
 
 
 @contextlib.contextmanager
-def shared(path: Path, config: Config, policy: Policy, turn: int = 20) -> Iterator[SharedBoard]:
-    """A compiled board at sim://, driven by a thread."""
-    with connect("sim://", config) as backend:
+def shared(path: Path, config: Config, policy: Policy, turn: int = 20, chip: str = "rtl") -> Iterator[SharedBoard]:
+    """A compiled chip, or a compiled board with its link, driven by a thread."""
+    with backend_type(chip).open(chip, config, 10_000_000) as backend:
         board = SharedBoard(backend, policy, turn)
         with listening(board, path):
             thread = threading.Thread(target=board.serve)
@@ -67,9 +68,9 @@ def equal(one: Result, other: Result) -> None:
 
 
 @SHARED
-@pytest.mark.parametrize("clusters", [1, 2])
-@pytest.mark.parametrize("policy", ["in order", "fair"])
-def test_bits_are_those_of_a_board_alone(tmp_path: Path, clusters: int, policy: str) -> None:
+@pytest.mark.parametrize(("chip", "clusters", "policy"), [
+    ("rtl", 1, "fair"), ("rtl", 2, "in order"), pytest.param("sim://", 2, "fair", marks=pytest.mark.slow)])
+def test_bits_are_those_of_a_board_alone(tmp_path: Path, chip: str, clusters: int, policy: str) -> None:
     """Fields that it holds whole and in windows, histograms and sums, a changing temperature, all at once."""
     config = TINY.changed(clusters=clusters)
     cooling = Schedule.geometric(20.0, 0.9, 4.0)
@@ -78,7 +79,7 @@ def test_bits_are_those_of_a_board_alone(tmp_path: Path, clusters: int, policy: 
              (field(*WINDOWS, 4, cooling), Run(sweeps=30, burn_in=25, seed=4)), (field(*WINDOWS, 5), Run(sweeps=25, seed=5))]
     made = Clusters(clusters) if policy == "in order" else WeightedFair(clusters, contexts=1)
     path = tmp_path / "board"
-    with shared(path, config, made, turn=7) as board, ThreadPoolExecutor(len(asked)) as pool:
+    with shared(path, config, made, 7, chip) as board, ThreadPoolExecutor(len(asked)) as pool:
         address = f"shared://{path}"
         found = list(pool.map(lambda one: solve(f"{address}?owner={one[1].seed}", config, *one, visit=4), asked))
         assert [tenant.working for tenant in board._tenants] == [0] * len(asked)
@@ -95,7 +96,6 @@ def test_chains_and_checkpoints(tmp_path: Path) -> None:
     with shared(path, config, WeightedFair(2, contexts=1)), ThreadPoolExecutor(1) as pool:
         address = f"shared://{path}"
         beside = pool.submit(solve, f"{address}?owner=other", config, field(*WHOLE, 8), Run(sweeps=400, seed=5))
-        from mrfhw.backends.backend import Pauses
         found = sample(address, config, problem, run, chains=2, visit=10, traced=False,
                        keeping=Keeping(path=kept, pauses=Pauses(sweeps=20))).results
         assert kept.exists()
