@@ -41,7 +41,8 @@ class _Access:
 class _Recorder(NoChip):
     """A `MemoryChip` that keeps the calls that a board's would get."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: bool) -> None:
+        self.rows = rows
         self.calls: list[_Access] = []
 
     def write(self, addresses: np.ndarray, data: np.ndarray) -> None:
@@ -125,9 +126,9 @@ class Steps:
     read: list[_Access]
 
     @classmethod
-    def of(cls, placement: Placement) -> Steps:
-        """Of a placed problem."""
-        chip = _Recorder()
+    def of(cls, placement: Placement, datagrams: bool) -> Steps:
+        """Of a placed problem, over a link of datagrams or of a stream."""
+        chip = _Recorder(datagrams)
         driver = Driver(placement.config, chip)
 
         def taken(step: Callable[[], object]) -> list[_Access]:

@@ -64,6 +64,11 @@ class BoardLink:
     outstanding: int = OUTSTANDING
 
     @property
+    def datagrams(self) -> bool:
+        """Whether each frame is one of them."""
+        return self.kind == "ethernet"
+
+    @property
     def response_memory(self) -> int:
         """Words of its memory for responses."""
         return self.words if self.response_words is None else self.response_words

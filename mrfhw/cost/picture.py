@@ -81,7 +81,7 @@ class Visits:
         return len(self.pieces)
 
     def times(self, link: BoardLink, clock_hz: float, messages: float, delays: Delays, link_hz: float | None,
-              steps_of: Callable[[Placement], Steps] = Steps.of) -> Iterator[tuple[RunTime, int]]:
+              steps_of: Callable[[Placement, bool], Steps] = Steps.of) -> Iterator[tuple[RunTime, int]]:
         """The seconds of visits, and how many take so many.
 
         messages: of the log of one counted sweep of the field. steps_of: the accesses of a placed window.
@@ -91,7 +91,7 @@ class Visits:
         for cycles, count in self.shapes:
             share = messages * cycles.placement.problem.unclamped_sites / sites
             for of in dict.fromkeys(estimate for *_, estimate in alike):
-                steps = steps_of(_with_run(cycles, Run(sweeps=1, estimate=of)).placement)
+                steps = steps_of(_with_run(cycles, Run(sweeps=1, estimate=of)).placement, link.datagrams)
                 for (sweeps, counted, estimate), pieces in alike.items():
                     if estimate == of:
                         run = Run(sweeps=sweeps, burn_in=sweeps - counted if counted else 0, estimate=estimate)

@@ -104,7 +104,8 @@ class RunTime:
         first: of a host that has just opened the board; else of one that has had many answers of it.
         """
         cycles = Cycles.of(Derived.of(config), problem, run)
-        return cls.of_placed(cycles, Steps.of(cycles.placement), run, link, clock_hz, messages, delays, link_hz, first)
+        steps = Steps.of(cycles.placement, link.datagrams)
+        return cls.of_placed(cycles, steps, run, link, clock_hz, messages, delays, link_hz, first)
 
     @classmethod
     def of_placed(cls, cycles: Cycles, steps: Steps, run: Run, link: BoardLink, clock_hz: float, messages: float = 0.0,
@@ -182,5 +183,6 @@ def read_out(config: Config, link: BoardLink, clock_hz: float, link_hz: float | 
     problem = Problem(labels=c.max_labels, singleton1=np.zeros(shape, np.int64), constants=np.zeros(c.max_labels, np.int64),
                       singleton=c.singletons[0], tau=c.doubleton_max)
     cycles = Cycles.of(c, problem, Run(sweeps=RUN_SWEEPS, estimate="mean"))
-    time = RunTime.of_placed(cycles, Steps.of(cycles.placement), cycles.placement.run, link, clock_hz, link_hz=link_hz)
+    steps = Steps.of(cycles.placement, link.datagrams)
+    time = RunTime.of_placed(cycles, steps, cycles.placement.run, link, clock_hz, link_hz=link_hz)
     return RUN_SWEEPS * cycles.placement.order.label_evaluations(problem.sites, 1) / time.seconds

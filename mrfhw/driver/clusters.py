@@ -32,6 +32,10 @@ class _MemoryCluster(_Cluster):
 
     chip: MemoryChip
 
+    @property
+    def rows(self) -> bool:
+        return self.chip.rows
+
     def write_memory(self, addresses: np.ndarray, data: np.ndarray) -> None:
         self.chip.write_memory(addresses + self.base, data)
 

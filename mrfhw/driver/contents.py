@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import LABEL_TABLE_WORDS
+from mrfhw.machine.derived import Derived
 from mrfhw.machine.registers import LABEL_TABLE, TILE_BASE_TABLE, Region
 from mrfhw.machine.words import LabelWord, label_entry
 from mrfhw.placement.placement import Placement
 
-__all__ = ["Contents", "SiteAddresses", "Words", "fixed", "rows_of_banks"]
+__all__ = ["Contents", "Rows", "SiteAddresses", "Words", "fixed"]
+
+T = TypeVar("T")
 
 SHAPES = 64  # of windows in a memory whose addresses are kept
 
@@ -43,13 +46,13 @@ class Contents:
         return np.concatenate([words.addresses for words in (*self.tables, *self.tiles)])
 
     @classmethod
-    def of(cls, p: Placement, sites: SiteAddresses, short: bool) -> Contents:
-        """Of a placed problem. short: as short elements words of single sites are sent, so that none hold several. Kept with it
-        where it has room."""
-        name = "contents" + "_short" * short
+    def of(cls, p: Placement, sites: SiteAddresses, short: bool, most: int) -> Contents:
+        """Of a placed problem. short: short words are sent as short elements, so that S1 and edges gain nothing together. most:
+        banks whose words go one by one; those of more are words of rows. Kept with it where it has room."""
+        name = f"contents_{short}_{most}"
         found: Contents | None = p.derived.get(name)
         if found is None:
-            found = cls(_tables(p, sites.map), _tiles(p, sites, short))
+            found = cls(_tables(p, sites.map), _tiles(p, sites, short, most))
             if sum(words.size for words in (*found.tables, *found.tiles)) <= p.room:
                 p.derived[name] = found
         return found
@@ -60,29 +63,45 @@ class SiteAddresses:
 
     def __init__(self, map: AddressMap):
         self.map = map
-        self._kept: dict[tuple[object, ...], np.ndarray] = {}
+        self._kept: dict[tuple[object, ...], Any] = {}
 
     def of(self, p: Placement, region: Region) -> np.ndarray:
         """(n,) of a memory, by tile, row and column; in LMem of the first words of their entries."""
-        return self.kept(p, region, lambda: self._made(p, region))
+        return self.kept(p, region, lambda: fixed(self._made(p, region)))
 
-    def kept(self, p: Placement, name: object, make: Callable[[], np.ndarray]) -> np.ndarray:
+    def label_rows(self, p: Placement) -> Rows:
+        """Where labels of several banks lie in a word, of sites by tile, row and column."""
+
+        def make() -> Rows:
+            _, row, col = _places(p)
+            bank, address = (np.broadcast_to(values, row.shape).reshape(len(row), -1) for values in p.label_address(row, col))
+            return Rows(p.config, self.map, Region.LMEM_ROW, bank, address)
+
+        return self.kept(p, Region.LMEM_ROW, make)
+
+    def kept(self, p: Placement, name: object, make: Callable[[], T]) -> T:
         """What was made by that name for a problem of this shape; nobody writes to it."""
         key = p.tile_rows, p.tile_cols, name
         if key not in self._kept:
             if len(self._kept) >= SHAPES:
                 self._kept.clear()
-            self._kept[key] = fixed(make())
-        return self._kept[key]
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
 
     def _made(self, p: Placement, region: Region) -> np.ndarray:
-        tile, row, col = np.meshgrid(np.arange(p.config.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
+        tile, row, col = _places(p)
         if region == Region.LMEM:
             bank, address = p.label_address(row, col)
             offset = ((bank << p.config.lmem_address_bits) + address) << 1
         else:
             offset = p.site_address(row, col)
         return self.map.tile(tile, region, offset)
+
+
+def _places(p: Placement) -> list[np.ndarray]:
+    """Tile, row and column of each site, (tile, row, column) each."""
+    return list(np.meshgrid(np.arange(p.config.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij"))
 
 
 def fixed(values: np.ndarray) -> np.ndarray:
@@ -129,7 +148,7 @@ def _tables(p: Placement, amap: AddressMap) -> list[Words]:
     return found
 
 
-def _tiles(p: Placement, sites: SiteAddresses, short: bool) -> list[Words]:
+def _tiles(p: Placement, sites: SiteAddresses, short: bool, most: int) -> list[Words]:
     c = p.config
     found = [_words(TILE_BASE_TABLE + np.arange(c.spes), p.tile_base)]
     if c.s1_has_edges and not short:
@@ -142,30 +161,41 @@ def _tiles(p: Placement, sites: SiteAddresses, short: bool) -> list[Words]:
     if loads:
         bank, address, words = (np.concatenate([np.broadcast_to(load[n], load[2].shape).reshape(c.spes, -1) for load in loads], 1)
                                 for n in range(3))
-        region = Region.S2
-        if c.s2_row_words > 1 and not short:
-            region = Region.S2_ROW
-            tile, bank, address, words = rows_of_banks(bank, address, words, c.s2_row_words, c.datum_bits + 1,
-                                                       (c.s2_banks, c.s2_bank_depth))
+        if c.s2_row_words > most:
+            rows = Rows(c, sites.map, Region.S2_ROW, bank, address)
+            found.append(Words(rows.addresses, fixed(rows.words(words, c.datum_bits + 1)), True))
         else:
             tile = np.broadcast_to(np.arange(c.spes)[:, None], words.shape)
-        found.append(_words(sites.map.tile(tile, region, (bank << c.s2_address_bits) + address), words, True))
+            found.append(_words(sites.map.tile(tile, Region.S2, (bank << c.s2_address_bits) + address), words, True))
     return found
 
 
-def rows_of_banks(bank: np.ndarray, address: np.ndarray, words: np.ndarray, many: int, bits: int,
-                  depth: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(tile, first bank, address, word) of words of `many` banks side by side, `bits` each; 0 where a bank has none.
+class Rows:
+    """Words of a bus that hold those of several banks side by side.
 
-    bank, address, words: (tiles, n). depth: banks, and words of each.
+    addresses: (n,) uint32, fixed.
+    sources: (banks, n) which of the banks' words, from 1, each part is; 0 where a bank has none.
     """
-    groups = -(-depth[0] // many)
-    place = (np.arange(len(words))[:, None] * groups + bank // many) * depth[1] + address
-    found, there = np.zeros((2, len(words) * groups * depth[1]), np.uint32)
-    for number in range(many):
-        mine = bank % many == number
-        found[place[mine]] |= words[mine].astype(np.uint32) << np.uint32(number * bits)
-        there[place[mine]] = 1
-    at = np.flatnonzero(there)
-    tile, group = np.divmod(at // depth[1], groups)
-    return tile, group * many, at % depth[1], found[at]
+
+    def __init__(self, c: Derived, amap: AddressMap, region: Region, bank: np.ndarray, address: np.ndarray):
+        """bank, address: (tiles, m) of the banks' words, in their order."""
+        many, depth, banks, shift = ((c.s2_row_words, c.s2_bank_depth, c.s2_banks, 0) if region == Region.S2_ROW else
+                                     (c.lmem_row_entries, 1 << c.lmem_address_bits, c.lmem_banks, 1))
+        groups = -(-banks // many)
+        place = (np.arange(len(bank))[:, None] * groups + bank // many) * depth + address
+        found = np.zeros((many, len(bank) * groups * depth), np.int32)
+        found[bank % many, place] = np.arange(1, bank.size + 1).reshape(bank.shape)
+        at = np.flatnonzero(found.any(0))
+        tile, group = np.divmod(at // depth, groups)
+        low = c.lmem_address_bits if region == Region.LMEM_ROW else c.s2_address_bits
+        self.addresses = fixed(amap.tile(tile, region, ((group * many << low) + at % depth) << shift))
+        self.sources = found[:, at]
+        self.sources.setflags(write=False)
+
+    def words(self, parts: np.ndarray, bits: int) -> np.ndarray:
+        """(n,) uint32 of the banks' words (m,), so many bits each."""
+        padded = np.concatenate([np.zeros(1, np.uint32), parts.astype(np.uint32, copy=False).ravel()])
+        found = padded[self.sources[0]]
+        for number in range(1, len(self.sources)):
+            found |= padded[self.sources[number]] << np.uint32(number * bits)
+        return found

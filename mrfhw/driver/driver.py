@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from mrfhw.driver.contents import Contents, SiteAddresses, Words, fixed, rows_of_banks
+from mrfhw.driver.contents import Contents, SiteAddresses, Words, fixed
 from mrfhw.field.problem import Problem, ProblemError
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.bits import of_channel
@@ -43,6 +43,7 @@ from mrfhw.samplers.random import lane_states
 __all__ = ["COUNTERS", "Chip", "ChipError", "Driver", "MemoryChip", "NoChip", "PostingChip", "is_busy", "transfer_bytes",
            "transfer_cycles", "transfer_words", "unpack_lines"]
 
+FEW, MANY = 2, 1 << 10  # banks whose words, sent one by one, take no longer than in rows; and more than there are
 KEPT_BYTES = 1 << 26  # of changes from one field to the next
 GAP = 3  # unchanged words between two changed ones that take less time to send than the head of another segment
 COUNTERS = ("cycles", "stall_cycles", "gap_cycles", "label_cycles", "messages", "lines")  # registers of 64 bits
@@ -62,8 +63,13 @@ class Chip(Protocol):
 
 @runtime_checkable
 class MemoryChip(Chip, Protocol):
-    """A bus that is faster where the words are those of memories: each address once, in any order; and where they are short, so
-    that words which hold several of a memory's gain nothing."""
+    """A bus that is faster where the words are those of memories: each address once, in any order; and where they are short.
+
+    rows: whether words that hold those of several banks are faster all the same, as an access takes longer than a byte.
+    """
+
+    @property
+    def rows(self) -> bool: ...
 
     def write_memory(self, addresses: np.ndarray, data: np.ndarray) -> None: ...
 
@@ -110,6 +116,8 @@ def transfer_words(placement: Placement) -> tuple[int, int]:
 
 class _Counting(NoChip):
     """A `MemoryChip` that counts the bytes of a link's elements. sent, received: without heads of segments and frames."""
+
+    rows = False
 
     def __init__(self) -> None:
         self.sent = self.received = 0
@@ -210,7 +218,10 @@ class Driver:
         self._memory = chip if isinstance(chip, MemoryChip) else None
         self._posting = chip if isinstance(chip, PostingChip) else None
         self._short = self._memory is not None
-        self._rows = label_rows and not self._short
+        self._label_rows = label_rows
+        # Banks whose words are short elements, each of an access, at most; without such elements rows always gain.
+        rows = self._memory is not None and self._memory.rows
+        self._most = 1 if self._memory is None else FEW if rows else MANY
         self.digest = None if digest is None else digest[:DIGITS]  # what the digest registers must read
         # By word address; pages that are never written take no memory.
         self._held = np.zeros(1 << self.map.address_bits, np.uint32)
@@ -326,7 +337,7 @@ class Driver:
     def _load_contents(self, p: Placement) -> None:
         """Tables and memories that a run does not change. What differs from one problem to the next is kept, as windows follow one
         another in the same order in each round."""
-        before, wanted = self._holds, Contents.of(p, self._sites, self._short)
+        before, wanted = self._holds, Contents.of(p, self._sites, self._short, self._most)
         key = tuple(map(id, (wanted, *before)))
         change = self._changes.get(key)
         if change is not None:
@@ -417,7 +428,7 @@ class Driver:
             self._load_lmem(p, labels, None)
 
     def _load_lmem(self, p: Placement, labels: np.ndarray, lmem: np.ndarray | None) -> None:
-        if lmem is None and self._rows and self.config.lmem_row_entries > 1:
+        if lmem is None and self._label_rows and self.config.lmem_row_entries > self._most:
             return self._load_label_rows(p, labels)
         current, before = entry_words(self.config)
         flags = self._flags(p, current["exists"].low, current["clamped"].low)
@@ -445,12 +456,8 @@ class Driver:
         c, fields = self.config, row_entry(self.config)
         word = (p.tiles(p.pad(labels)).astype(np.uint32).ravel() << np.uint32(fields["label"].low)
                 | self._flags(p, fields["exists"].low, fields["clamped"].low))
-        _, row, col = np.meshgrid(np.arange(c.spes), np.arange(p.tile_rows), np.arange(p.tile_cols), indexing="ij")
-        bank, address = (values.reshape(c.spes, -1) for values in p.label_address(row, col))
-        tile, bank, address, word = rows_of_banks(bank, address, word.reshape(c.spes, -1), c.lmem_row_entries, c.lmem_row_bits,
-                                                  (c.lmem_banks, 1 << c.lmem_address_bits))
-        where = self.map.tile(tile, Region.LMEM_ROW, ((bank << c.lmem_address_bits) + address) << 1)
-        self._write(where, word, memory=True, stays=False)
+        rows = self._sites.label_rows(p)
+        self._write(rows.addresses, rows.words(word, c.lmem_row_bits), memory=True, stays=False)
 
     # -- run
 
@@ -479,13 +486,14 @@ class Driver:
         """(H, W, 4) int32, LMem of the image's sites, as of `mrfhw.field.result.Result`."""
         c = self.config
         if c.lmem_row_reads and not self._short:
-            at = self._sites.kept(p, "entries", lambda: self._sites.of(p, Region.LMEM) + np.uint32(
-                Region.LMEM_ROW - Region.LMEM << self.map.offset_bits))
+            at = self._sites.kept(p, "entries", lambda: fixed(self._sites.of(p, Region.LMEM) + np.uint32(
+                Region.LMEM_ROW - Region.LMEM << self.map.offset_bits)))
             entries = [self._read(at, (1 << sum(field.bits for fields in whole_entry(c) for field in fields.values())) - 1)] * 2
             layout = whole_entry(c)
         else:
             layout, wanted = entry_words(c), np.arange(p.entry_words, dtype=np.uint32)
-            at = self._sites.kept(p, f"{p.entry_words} words", lambda: self._sites.of(p, Region.LMEM)[:, None] + wanted)
+            at = self._sites.kept(p, f"{p.entry_words} words", lambda: fixed(
+                self._sites.of(p, Region.LMEM)[:, None] + wanted))
             kept = [sum(word[name].mask << word[name].low for name in ("label", "count")) for word in layout]
             words = self._read(at, kept[0] | kept[1]).reshape(-1, p.entry_words)
             entries = [*words.T, *[np.zeros(1, np.uint32)] * (LMEM_WORDS - p.entry_words)]

@@ -44,6 +44,7 @@ class RemoteChip:
     def __init__(self, requests: Requests):
         self.requests = requests
         self._plans = Plans()
+        self.rows = requests.link.datagrams  # of gigabit Ethernet, whose bytes are faster than the bus's accesses
         self._refused: ChipError | None = None  # what the first access was that the bus refused, until it is raised
 
     def write(self, addresses: np.ndarray, data: np.ndarray) -> None:

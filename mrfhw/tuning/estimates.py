@@ -203,14 +203,16 @@ class Estimates:
             visits = Visits.of(WindowPlan(config, problem), run, visit)
             return RunTime.of_visits(visits.times(link, hz, logged / max(1, run.counted), self.delays, link_hz, self._accesses))
         cycles = Cycles.of(config, problem, run)
-        return RunTime.of_placed(cycles, self._accesses(cycles.placement), run, link, hz, logged, self.delays, link_hz)
+        steps = self._accesses(cycles.placement, link.datagrams)
+        return RunTime.of_placed(cycles, steps, run, link, hz, logged, self.delays, link_hz)
 
-    def _accesses(self, placement: Placement) -> Steps:
+    def _accesses(self, placement: Placement, datagrams: bool) -> Steps:
         """The same for machines whose memories are laid out alike."""
         c = placement.config
-        key = (c.mesh_rows, c.mesh_cols, c.tile_rows, c.tile_cols, c.spus, c.lanes, c.subset_slots, c.label_bits, c.lmem_banks,
+        key = (datagrams,
+               c.mesh_rows, c.mesh_cols, c.tile_rows, c.tile_cols, c.spus, c.lanes, c.subset_slots, c.label_bits, c.lmem_banks,
                c.data_bits, c.vector_bits, c.edge_bits, c.pairwise_bits, c.s2_words, c.counter_bits, c.temperature_table,
                placement.problem.shape, placement.run.estimate)
         if key not in self._steps:
-            self._steps[key] = Steps.of(placement)
+            self._steps[key] = Steps.of(placement, datagrams)
         return self._steps[key]

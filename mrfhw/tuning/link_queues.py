@@ -57,7 +57,7 @@ class LinkQueues:
 
     @cached_property
     def _steps(self) -> Steps:
-        return Steps.of(self.cycles.placement)
+        return Steps.of(self.cycles.placement, self.link.datagrams)
 
     @cached_property
     def now(self) -> Sizes:
