@@ -25,7 +25,7 @@ from mrfhw.driver.driver import Driver
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.fpga.report import markdown
 from mrfhw.host.links import Link, SimEthernetLink, SimLink
-from mrfhw.host.remote import RemoteChip
+from mrfhw.host.remote_chip import RemoteChip
 from mrfhw.host.requests import Requests
 from mrfhw.machine.config import Config
 from mrfhw.machine.link_protocol import (

@@ -81,7 +81,7 @@ class Asking:
         return longest_body(self.response_words, share), longest_body(self.words - HEAD_WORDS - 1, share)
 
     def of(self, call: _Access | Asked) -> Iterator[Asked]:
-        """The requests of a call, as `mrfhw.host.remote.RemoteChip` makes them."""
+        """The requests of a call, as `mrfhw.host.remote_chip.RemoteChip` makes them."""
         if isinstance(call, Asked):
             yield call
             return

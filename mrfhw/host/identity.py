@@ -7,7 +7,8 @@ from collections.abc import Collection
 import numpy as np
 
 from mrfhw.host.links import Address
-from mrfhw.host.remote import RemoteChip, link_limits, opened
+from mrfhw.host.reconnecting import link_limits, opened
+from mrfhw.host.remote_chip import RemoteChip
 from mrfhw.host.requests import Requests
 from mrfhw.machine.config import Config
 from mrfhw.machine.known import any_known, known

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 
-from mrfhw.host.links import Link, LinkError
+from mrfhw.host.links import Address, Link, LinkError, open_link
+from mrfhw.host.requests import Limits
+from mrfhw.machine.config import Config
 from mrfhw.system.progress import working
 
-__all__ = ["Reconnecting"]
+__all__ = ["Reconnecting", "link_limits", "opened"]
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two tries to open the link
 
@@ -90,3 +93,16 @@ class Reconnecting:
                     last = error
         reason = "" if last is broke else f" ({last.what})"
         raise LinkError(f"{broke.what} and was not back within {self.seconds:g} s{reason}", broke.advice) from None
+
+
+def link_limits(address: str, limits: Limits | None = None) -> Limits:
+    """The limits of a link, with those that its address states."""
+    limits, found = limits or Limits(), Address.of(address)
+    if found.reconnect is not None:
+        limits = dataclasses.replace(limits, reconnect=found.reconnect)
+    return limits if found.patience is None else limits.patient(found.patience)
+
+
+def opened(address: str, config: Config) -> Reconnecting:
+    """The link to a board that is made again where it breaks. Raises LinkError."""
+    return Reconnecting(lambda: open_link(address, config), link_limits(address).reconnect)

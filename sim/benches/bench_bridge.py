@@ -17,7 +17,7 @@ from mrfhw.driver.driver import ChipError
 from mrfhw.gateware.link.accesses import SEGMENT_CYCLES
 from mrfhw.gateware.link.bridge import REQUEST_CYCLES, Bridge
 from mrfhw.gateware.link.window_bridge import WindowBridge
-from mrfhw.host.remote import RemoteChip
+from mrfhw.host.remote_chip import RemoteChip
 from mrfhw.host.requests import Greeting, Requests
 from mrfhw.machine.link_protocol import (
     FIRST_WINDOWED,

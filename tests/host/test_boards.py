@@ -27,7 +27,7 @@ from mrfhw.host import connect
 from mrfhw.host import diagnosis as diagnosing
 from mrfhw.host.identity import machine_at
 from mrfhw.host.links import LinkError
-from mrfhw.host.remote import RemoteChip
+from mrfhw.host.remote_chip import RemoteChip
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived

@@ -13,7 +13,7 @@ import pytest
 from mrfhw.backends.windows import WindowPlan
 from mrfhw.driver.driver import Driver
 from mrfhw.field.problem import Run
-from mrfhw.host.remote import RemoteChip
+from mrfhw.host.remote_chip import RemoteChip
 from mrfhw.host.requests import Requests
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.address_space import REGION_BITS

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mrfhw.host.links import Link, LinkError, SimLink, open_link
-from mrfhw.host.remote import RemoteBackend, RemoteChip
+from mrfhw.host.remote import RemoteBackend
+from mrfhw.host.remote_chip import RemoteChip
 from mrfhw.host.requests import PATIENCE, Limits, Requests
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.registers import Region

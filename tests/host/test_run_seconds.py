@@ -16,7 +16,8 @@ from mrfhw.driver.driver import Driver
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.field.result import Result
 from mrfhw.host.links import Link, SimEthernetLink, SimLink
-from mrfhw.host.remote import RemoteBackend, RemoteChip
+from mrfhw.host.remote import RemoteBackend
+from mrfhw.host.remote_chip import RemoteChip
 from mrfhw.host.requests import Requests
 from mrfhw.machine.config import Config
 from mrfhw.machine.link_protocol import DATAGRAM_WORDS, ETHERNET_LOG_BYTES, ethernet_words

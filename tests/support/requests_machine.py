@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mrfhw.host.links import LinkError
-from mrfhw.host.remote import RemoteChip
+from mrfhw.host.remote_chip import RemoteChip
 from mrfhw.host.requests import Limits
 from mrfhw.machine.link_protocol import POSITIONS, Operation, datagram, encode
 from support.link_world import DATAGRAM_FATES, STREAM_FATES, Fate, World, WorldLink, signed
