@@ -50,6 +50,7 @@ SKIPPED = {("batch",): "its lines are those of run, in other processes; what it 
                            "its frames are those of run, in other processes; what it refuses has test_video.py"),
            ("diagnose",): "all that it takes beside the machine is an address, whose faults test_mistakes.py and link's tests have",
            ("serve",): "it goes on until it is ended; what it refuses has test_service.py",
+           ("share",): "it goes on until it is ended; what it refuses has test_shared_board.py",
            **{("submit", name): "its options are those of run, which go to a service; what it refuses has test_service.py"
               for name in ("stereo", "motion", "segment", "denoise", "problem")},
            ("help",): "it takes words alone, which test_options.py has"}
