@@ -27,7 +27,7 @@ from mrfhw.sharing.policies import Clusters, Contexts, WeightedFair
 from mrfhw.sharing.policy import Policy
 from mrfhw.sharing.serving import listening
 from mrfhw.system.errors import ProblemError
-from support.boards import TINY
+from support.boards import TINY, TINY_OPTIONS, board
 from support.refusals import assert_one_line
 
 SHARED = pytest.mark.claim(
@@ -79,10 +79,10 @@ def test_bits_are_those_of_a_board_alone(tmp_path: Path, chip: str, clusters: in
              (field(*WINDOWS, 4, cooling), Run(sweeps=30, burn_in=25, seed=4)), (field(*WINDOWS, 5), Run(sweeps=25, seed=5))]
     made = Clusters(clusters) if policy == "in order" else WeightedFair(clusters, contexts=1)
     path = tmp_path / "board"
-    with shared(path, config, made, 7, chip) as board, ThreadPoolExecutor(len(asked)) as pool:
+    with shared(path, config, made, 7, chip) as having, ThreadPoolExecutor(len(asked)) as pool:
         address = f"shared://{path}"
         found = list(pool.map(lambda one: solve(f"{address}?owner={one[1].seed}", config, *one, visit=4), asked))
-        assert [tenant.working for tenant in board._tenants] == [0] * len(asked)
+        assert [tenant.working for tenant in having._tenants] == [0] * len(asked)
     for one, result in zip(asked, found, strict=True):
         equal(result, solve("model", TINY, *one, visit=4))
 
@@ -111,21 +111,21 @@ def test_chains_and_checkpoints(tmp_path: Path) -> None:
 def test_shares_go_by_weights(tmp_path: Path, weights: tuple[int, int]) -> None:
     """Of the cycles that both have had when the first is done; each has more than it can get."""
     path = tmp_path / "board"
-    with shared(path, TINY, WeightedFair(1, contexts=1)) as board, ThreadPoolExecutor(2) as pool:
+    with shared(path, TINY, WeightedFair(1, contexts=1)) as having, ThreadPoolExecutor(2) as pool:
         seen: list[tuple[int, ...]] = []
         ended = threading.Event()
 
         def one(number: int) -> None:
             def told(sweeps: int, labels: np.ndarray, energy: float | None) -> None:
-                if len(board._tenants) == 2 and not ended.is_set():
-                    seen.append(tuple(tenant.cycles for tenant in board._tenants))
+                if len(having._tenants) == 2 and not ended.is_set():
+                    seen.append(tuple(tenant.cycles for tenant in having._tenants))
 
             solve(f"shared://{path}?owner={number}&weight={weights[number]}", TINY, field(*WINDOWS, number),
                   Run(sweeps=240, seed=1, estimate="last"), observe=told, visit=20)
             ended.set()
 
         list(pool.map(one, (0, 1)))
-        owners = [board._chip.jobs[tenant.number].owner for tenant in board._tenants]
+        owners = [having._chip.jobs[tenant.number].owner for tenant in having._tenants]
     first, last = np.array(seen[2]), np.array(seen[-1])
     had = dict(zip(owners, last - first, strict=True))
     assert had["0"] / (had["0"] + had["1"]) == pytest.approx(weights[0] / sum(weights), abs=0.05)
@@ -135,7 +135,7 @@ def test_shares_go_by_weights(tmp_path: Path, weights: tuple[int, int]) -> None:
 def test_a_program_that_goes_and_one_that_asks_wrongly(tmp_path: Path) -> None:
     """The others notice nothing."""
     path = tmp_path / "board"
-    with shared(path, TINY, WeightedFair(1, contexts=1)) as board, ThreadPoolExecutor(2) as pool:
+    with shared(path, TINY, WeightedFair(1, contexts=1)) as having, ThreadPoolExecutor(2) as pool:
         address = f"shared://{path}"
 
         def die(sweeps: int) -> None:
@@ -151,11 +151,33 @@ def test_a_program_that_goes_and_one_that_asks_wrongly(tmp_path: Path) -> None:
         dying.result()
         with pytest.raises(ConfigError, match="the shared board has another machine than the one that is asked for"):
             solve(address, TINY.changed(counter_bits=3), field(*WHOLE), run)
-        board.tenant("a", 1.0).working = 1
+        having.tenant("a", 1.0).working = 1
         with pytest.raises(ProblemError, match=r"weight is 2 for job 'a' of owner 'a'; the owner has 1 for another"):
-            board.tenant("a", 2.0)
+            having.tenant("a", 2.0)
     with pytest.raises(LinkError, match=r"no board is shared at .*: see that mrfhw share runs"):
         solve(address, TINY, field(*WHOLE), run)
+
+
+@SHARED
+@pytest.mark.slow
+def test_a_board_that_is_lost(tmp_path: Path) -> None:
+    """Whoever waits for it is told."""
+    path, began = tmp_path / "board", threading.Semaphore(0)
+
+    def one(number: int) -> str:
+        with pytest.raises(LinkError) as raised:
+            solve(f"shared://{path}?owner={number}", TINY, field(*WHOLE, number), Run(sweeps=1_000_000, estimate="last"),
+                  progress=lambda sweeps: began.release())
+        return str(raised.value)
+
+    with board("tcp://127.0.0.1:0", *TINY_OPTIONS) as real, ThreadPoolExecutor(2) as pool:
+        address = f"{real.address}?reconnect=0&patience=4"
+        with shared(path, TINY, WeightedFair(1, contexts=1), chip=address):
+            running = [pool.submit(one, number) for number in (0, 1)]
+            assert began.acquire(timeout=60)
+            real.process.kill()
+            said = [each.result(timeout=60) for each in running]
+    assert all("127.0.0.1" in line and "\n" not in line for line in said)
 
 
 def test_policies_that_a_board_cannot_follow() -> None:
