@@ -63,13 +63,14 @@ class _Place:
 
 @dataclass(eq=False)
 class Tenant:
-    """Who shares the board. number: of its job. seats: of its chains. cycles: of the visits that it has had, loading and reading
-    included."""
+    """Who shares the board. number: of its job, which is another's after it has gone. seats: of its chains. cycles: of the visits
+    that it has had, loading and reading included."""
 
     number: int
     seats: list[Seat] = field(default_factory=list)
     working: int = 0  # runs that are being advanced
     cycles: int = 0
+    gone: bool = False
 
 
 class _Chip(Chip):
@@ -155,9 +156,9 @@ class SeatRun:
         before, at.holds = at.holds, None  # nothing is known of it after an error
         try:
             if before is not self:
-                if before is not None and before.seat is not seat:
+                if before is not None and before.seat is not seat and not before.seat.tenant.gone:
                     before.keep()
-                seat.board.leave(seat)
+                seat.board.keep_elsewhere(seat)
                 fresh = self._fresh
                 if fresh is False and (before is None or before.seat is not seat):
                     assert seat.generators is not None
@@ -207,6 +208,7 @@ class SharedBoard:
         self.config, self.policy, self.turn = backend.config, policy, turn  # type: ignore[attr-defined]
         self._backend, self._places = backend, [_Place(one) for one in places]
         self._chip, self._tenants = _Chip(), list[Tenant]()
+        self._free: list[int] = []  # numbers of tenants that have gone
         self._work = queue.SimpleQueue[Callable[[], object]]()
         self._active: list[tuple[Generator[None, None, Any], Callable[[Any, BaseException | None], object]]] = []
         self._closing = threading.Event()
@@ -230,12 +232,24 @@ class SharedBoard:
             raise one
         return one
 
+    def leave(self, tenant: Tenant) -> None:
+        """It has gone, or goes when the turn is over that it has."""
+
+        def go() -> None:
+            tenant.gone = True
+            self._forget(tenant)
+
+        self._work.put(go)
+
     def do(self, steps: Callable[[], Generator[None, None, Any]], then: Callable[[Any, BaseException | None], object],
            tenant: Tenant | None = None) -> None:
         """Have steps done; then: called with what they come to, or what they raise. tenant: for whom the board works meanwhile."""
 
         def begin() -> None:
             if tenant is not None:
+                if tenant.gone:
+                    then(None, ProblemError("this program has left the board: connect again"))
+                    return
                 self._begin(tenant)
 
             def ended(found: Any, error: BaseException | None) -> None:
@@ -284,10 +298,16 @@ class SharedBoard:
     def _come(self, owner: str, weight: float) -> Tenant:
         job = Job(owner, {self.policy.part(): ((Visit(0, 1, 0),),)}, owner=owner, weight=weight)
         self.policy.check([*(self._chip.jobs[one.number] for one in self._tenants if one.working), job])
-        jobs = [*self._chip.jobs, job]
+        jobs = list(self._chip.jobs)
+        number = self._free.pop() if self._free else len(jobs)
+        jobs[number:number + 1] = [job]
+        self._tenants[number:number + 1] = [Tenant(number)]
         self._chip.jobs = jobs
-        self._tenants.append(Tenant(len(jobs) - 1))
-        return self._tenants[-1]
+        return self._tenants[number]
+
+    def _forget(self, tenant: Tenant) -> None:
+        if tenant.gone and not tenant.working:
+            self._free.append(tenant.number)
 
     def _begin(self, tenant: Tenant) -> None:
         tenant.working += 1
@@ -299,6 +319,7 @@ class SharedBoard:
         tenant.working -= 1
         if not tenant.working:
             del self._chip.open[tenant.number]
+            self._forget(tenant)
 
     def granted(self, run: SeatRun) -> Iterator[None]:
         """Wait until the policy gives the run a place."""
@@ -317,7 +338,7 @@ class SharedBoard:
         self._chip.taken.discard((self._places.index(at), 0))
         self.policy.read(self._chip, tenant.number)
 
-    def leave(self, seat: Seat) -> None:
+    def keep_elsewhere(self, seat: Seat) -> None:
         """Whatever is a seat's at other places is kept here."""
         for at in self._places:
             if at.holds is not None and at.holds.seat is seat:

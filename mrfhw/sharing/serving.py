@@ -59,19 +59,25 @@ class _Talk:
         self._pauses = _Held()
         self._said: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()  # to be sent on, from the board's thread
         self._observed, self._told = False, 0.0
+        self._leads = False  # the others of its program
 
     def all(self) -> None:
         """Until the program has gone."""
-        with self._connection, contextlib.suppress(OSError, EOFError):
-            while True:
-                what, *values = self._connection.recv()
-                try:
-                    answer = getattr(self, f"_{what}")(*values)
-                except (OSError, EOFError):
-                    raise
-                except Exception as error:  # whatever a program asks wrongly, it is told
-                    answer = "error", error
-                self._connection.send(answer)
+        try:
+            with self._connection, contextlib.suppress(OSError, EOFError):
+                while True:
+                    what, *values = self._connection.recv()
+                    try:
+                        answer = getattr(self, f"_{what}")(*values)
+                    except (OSError, EOFError):
+                        raise
+                    except Exception as error:  # whatever a program asks wrongly, it is told
+                        answer = "error", error
+                    self._connection.send(answer)
+        finally:
+            if self._leads and self._seat is not None:  # its other chains' connections end with it
+                del self._tenants[self._seat.tenant.number]
+                self._board.leave(self._seat.tenant)
 
     def _machine(self) -> tuple[Any, ...]:
         return "found", self._board.config.to_dict()
@@ -83,7 +89,7 @@ class _Talk:
                               "manifest that mrfhw share was given")
         if tenant is None:
             one = board.tenant(owner, weight)
-            self._tenants[one.number] = one
+            self._tenants[one.number], self._leads = one, True
         else:
             one = self._tenants[tenant]
         self._seat = Seat(board, one)

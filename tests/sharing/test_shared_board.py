@@ -149,6 +149,9 @@ def test_a_program_that_goes_and_one_that_asks_wrongly(tmp_path: Path) -> None:
         run = Run(sweeps=200, burn_in=10, seed=6)
         equal(solve(f"{address}?owner=other", TINY, field(*WHOLE, 6), run), solve("model", TINY, field(*WHOLE, 6), run))
         dying.result()
+        for number in range(6):  # those that come have the numbers of those that went
+            solve(f"{address}?owner={number}", TINY, field(*WHOLE, 6), Run(sweeps=2, seed=1))
+        assert len(having._tenants) <= 5
         with pytest.raises(ConfigError, match="the shared board has another machine than the one that is asked for"):
             solve(address, TINY.changed(counter_bits=3), field(*WHOLE), run)
         having.tenant("a", 1.0).working = 1
