@@ -68,4 +68,6 @@ def command(board: str, path: Path, policy: str, turn: int, **options: Any) -> N
         with listening(shared, address.path), contextlib.suppress(KeyboardInterrupt):
             click.echo(f"{board} is shared at {SCHEME}://{address.path} ({policy}; Ctrl-C ends it)")
             shared.serve()
+    if shared.lost is not None:
+        raise shared.lost
     click.echo("no longer shared")

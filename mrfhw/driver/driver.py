@@ -196,7 +196,7 @@ class _Change:
 
     @property
     def size(self) -> int:
-        return sum(words.size for words in (*self.tables, *self.tiles))
+        return sum(words.size for words in (*self.tables, *self.tiles, *self.wanted.tables, *self.wanted.tiles))
 
 
 class Driver:

@@ -189,7 +189,7 @@ class Transfers:
         self._since += 1
         if self._since >= MEASURED:
             self._since = 0
-            r.measure(now - first.sent, first.size, not self._flying)
+            r.measure(now - first.sent, first.size, first.size == first.bytes)
         if first.done is not None:
             first.done(body)
         return True

@@ -166,7 +166,8 @@ class Crew:
         assert process.stdin is not None
         task: dict[str, Any] = {"request": str(folder / "request.npz"), "work": str(work), "report": lease.job.report}
         if self._board is not None:
-            task["board"] = f"{self._board}?{urlencode({'owner': lease.job.owner, 'weight': f'{lease.job.weight:g}'})}"
+            weight = f"{lease.job.weight:g}"  # of a job here, and of an owner there
+            task["board"] = f"{self._board}?{urlencode({'owner': f'{lease.job.owner} {weight}', 'weight': weight})}"
         try:
             with contextlib.suppress(ConnectionError):
                 process.stdin.write((json.dumps(task) + "\n").encode())

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from mrfhw.applications.parcel import checked, unpacked
 from mrfhw.field.records import LIMIT_BYTES
+from mrfhw.host.links import LinkError
 from mrfhw.machine.config import ConfigError
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.manifest import DEFAULTS
@@ -87,11 +88,15 @@ def _performed(task: dict[str, Any], progress: _Progress) -> list[str]:
 
 def _on_board(request: Request, board: str) -> Request:
     """The same on a shared board, where it asks for the model of its machine, which has the same bits."""
-    machine = TenantBackend.machine_at(board)
-    if request.backend != "model" or machine is None:
+    if request.backend != "model":
         return request
-    asked = request.job().config
-    if asked is None or Derived.of(asked).digest != Derived.of(machine).digest:
+    try:
+        machine = TenantBackend.machine_at(board)
+    except LinkError:  # it is not shared now, and the model has the same bits
+        return request
+    job = request.job()
+    others = job.config is None or machine is None or Derived.of(job.config).digest != Derived.of(machine).digest
+    if others or job.most_sweeps > job.run.sweeps:  # a board shows no sweeps by which a run would go on
         return request
     return request.with_options(backend=board, machine=request.machine if request.given & set(DEFAULTS) else machine)
 

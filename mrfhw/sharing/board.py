@@ -22,6 +22,7 @@ from mrfhw.cost.estimate import Cycles
 from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
+from mrfhw.host.links import LinkError
 from mrfhw.placement.placement import Placement, place
 from mrfhw.placement.windows import VISIT
 from mrfhw.sharing.jobs import Job, Part, Visit
@@ -93,11 +94,18 @@ class Seat(Backend):
     def __init__(self, board: SharedBoard, tenant: Tenant):
         self.board, self.tenant, self.chain = board, tenant, len(tenant.seats)
         self.generators: np.ndarray | None = None  # after its last visit, when another has had its place since
+        self.lost: Exception | None = None  # what was raised when they were to be kept
         tenant.seats.append(self)
 
     def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
                 progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
         return SeatRun(self, place(self.board.config, problem, run), fresh, state, progress, pauses)
+
+    def check(self) -> None:
+        """Raise what has gone wrong with it."""
+        if self.lost is not None:
+            error, self.lost = self.lost, None
+            raise error
 
     def windows(self, plan: WindowPlan, run: Run, visit: int, **others: Any) -> ActiveRun:
         """A run window by window; see `WindowRun`."""
@@ -128,10 +136,11 @@ class SeatRun:
     def cycles(self) -> Visit:
         """Of its next visit."""
         p = self._placement
-        if "cycles" not in p.derived:
-            p.derived["cycles"] = Cycles.of(p.config, p.problem, p.run)
-        cycles: Cycles = p.derived["cycles"]
-        return Visit(cycles.loading, cycles.of_sweeps(max(1, self._end - self.sweeps)), cycles.reading)
+        if "visit_cycles" not in p.derived:
+            cycles = Cycles.of(p.config, p.problem, p.run)
+            p.derived["visit_cycles"] = cycles.loading, cycles.of_sweeps(0), cycles.sweep, cycles.reading
+        load, ends, sweep, read = p.derived["visit_cycles"]
+        return Visit(load, ends + sweep * max(1, self._end - self.sweeps), read)
 
     @property
     def _end(self) -> int:
@@ -151,6 +160,7 @@ class SeatRun:
     def _visit(self) -> Iterator[None]:
         seat = self.seat
         yield from seat.board.granted(self)
+        seat.check()
         at = self.place
         assert at is not None
         before, at.holds = at.holds, None  # nothing is known of it after an error
@@ -159,10 +169,13 @@ class SeatRun:
                 if before is not None and before.seat is not seat and not before.seat.tenant.gone:
                     before.keep()
                 seat.board.keep_elsewhere(seat)
+                seat.check()
                 fresh = self._fresh
                 if fresh is False and (before is None or before.seat is not seat):
-                    assert seat.generators is not None
-                    fresh = seat.generators
+                    kept, seat.generators = seat.generators, None
+                    if kept is None:
+                        raise ProblemError("the board has lost what it had of this run: run it again")
+                    fresh = kept
                 self._inner = at.backend.prepare(self._placement, self._placement.run, fresh=fresh, state=self._state,
                                                  progress=self._progress, pauses=self._turn)
                 self._state = None
@@ -175,10 +188,16 @@ class SeatRun:
             seat.board.released(self, at)
 
     def keep(self) -> None:
-        """Another has its place from now on."""
+        """Another has its place from now on. What goes wrong here is told to whose seat it is."""
         assert self._inner is not None
-        self._state = self._inner.state()
-        self.seat.generators = self._state.generators
+        try:
+            self._state = self._inner.state()
+        except LinkError:
+            raise
+        except Exception as error:
+            self.seat.lost = error
+        else:
+            self.seat.generators = self._state.generators
 
     def state(self, counted: bool = True) -> RunState:
         if self._state is not None:
@@ -196,6 +215,7 @@ class SeatRun:
 class SharedBoard:
     """A board and those who share it. One thread drives it, `serve`; tenants come, hand in work and leave from any other.
 
+    lost: what was raised when the link to the board was gone for good.
     backend: the board; each of its clusters is a place. policy: of as many units as it has places, and one context. turn: sweeps
     of a field that the machine holds whole, until another may have its place.
     """
@@ -212,6 +232,8 @@ class SharedBoard:
         self._work = queue.SimpleQueue[Callable[[], object]]()
         self._active: list[tuple[Generator[None, None, Any], Callable[[Any, BaseException | None], object]]] = []
         self._closing = threading.Event()
+        self.lost: LinkError | None = None
+        self._over, self._giving_up = threading.Event(), threading.RLock()
         policy.begin(self._chip)
 
     # -- from any thread
@@ -226,7 +248,7 @@ class SharedBoard:
             except ProblemError as error:
                 found.put(error)
 
-        self._work.put(come)
+        self._hand_in(come)
         one = found.get()
         if isinstance(one, ProblemError):
             raise one
@@ -239,7 +261,7 @@ class SharedBoard:
             tenant.gone = True
             self._forget(tenant)
 
-        self._work.put(go)
+        self._hand_in(go)
 
     def do(self, steps: Callable[[], Generator[None, None, Any]], then: Callable[[Any, BaseException | None], object],
            tenant: Tenant | None = None) -> None:
@@ -259,7 +281,7 @@ class SharedBoard:
 
             self._active.append((steps(), ended))
 
-        self._work.put(begin)
+        self._hand_in(begin)
 
     def close(self) -> None:
         """End `serve`."""
@@ -268,12 +290,27 @@ class SharedBoard:
     # -- in the board's thread
 
     def serve(self) -> None:
-        """Do what is handed in, until `close`."""
-        while not self._closing.is_set():
+        """Do what is handed in, until `close`, or until the board is `lost`, which all are told who wait for it."""
+        while not self._closing.is_set() and self.lost is None:
             self._take(wait=not self._active)
             for one in list(self._active):
                 self._step(one)
             self._choose()
+        self._over.set()
+        self._give_up()
+
+    def _hand_in(self, work: Callable[[], object]) -> None:
+        self._work.put(work)
+        if self._over.is_set():
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Tell all who wait that the board is shared no longer."""
+        with self._giving_up:
+            self._take(wait=False)
+            active, self._active = self._active, []
+        for _, ended in active:
+            ended(None, self.lost or ProblemError("the board is no longer shared: give another"))
 
     def _take(self, wait: bool) -> None:
         while True:
@@ -294,6 +331,8 @@ class SharedBoard:
         except Exception as error:  # of this tenant's run; who asked for it is told
             self._active.remove(one)
             ended(None, error)
+            if isinstance(error, LinkError):
+                self.lost = self.lost or error
 
     def _come(self, owner: str, weight: float) -> Tenant:
         job = Job(owner, {self.policy.part(): ((Visit(0, 1, 0),),)}, owner=owner, weight=weight)

@@ -69,8 +69,10 @@ def private(path: Path) -> Iterator[None]:
         with socket.socket(socket.AF_UNIX) as one:
             try:
                 one.connect(os.fspath(path))
-            except OSError:
+            except ConnectionRefusedError:
                 path.unlink()  # of one that has ended
+            except OSError as error:
+                raise ProblemError(f"{path} is there and cannot be looked at ({error.strerror}): give another place") from None
             else:
                 raise ProblemError(f"{path} is that of a board which is shared now: give another place")
     before = os.umask(0o177)

@@ -83,6 +83,7 @@ class WeightedFair(Fixed):
     def __init__(self, clusters: int = 1, contexts: int = 2):
         super().__init__("weighted fair", clusters, contexts)
         self._had: dict[str, float] = {}
+        self._stands = 0.0  # the least at which one that is alone has been served
 
     def check(self, jobs: Sequence[Job]) -> None:
         super().check(jobs)
@@ -93,17 +94,18 @@ class WeightedFair(Fixed):
                                    f"{weights[job.owner]:g} for another: give all jobs of an owner one weight")
 
     def begin(self, chip: Chip) -> None:
-        self._had = {}
+        self._had, self._stands = {}, 0.0
 
     def arrived(self, chip: Chip, job: int) -> None:
         owner = chip.jobs[job].owner
         others = {chip.jobs[one].owner for one in chip.open if one != job}
         if owner not in others:
-            self._had[owner] = max(self._had.get(owner, 0.0), min((self._had[one] for one in others), default=0.0))
+            self._had[owner] = max(self._had.get(owner, 0.0), min((self._had[one] for one in others), default=self._stands))
 
     def order(self, chip: Chip) -> Iterable[int]:
         return sorted(chip.open, key=lambda job: self._had[chip.jobs[job].owner])  # stable: the order of arrival within an owner
 
     def started(self, chip: Chip, start: Start, visit: Visit) -> None:
         job = chip.jobs[start.job]
+        self._stands = max(self._stands, self._had[job.owner])
         self._had[job.owner] += visit.cycles / job.weight

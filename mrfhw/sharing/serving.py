@@ -28,6 +28,7 @@ __all__ = ["listening"]
 TOLD = 0.05  # seconds from one progress of a run that is said to the next
 LOOK = 0.2  # seconds between looks whether a program is still there
 BACKLOG = 64
+MOST_SAID = 16  # that wait to be sent; a program that is slower sees fewer labels
 
 
 class _Held(Pauses):
@@ -111,7 +112,7 @@ class _Talk:
             self._said.put(("progress", sweeps))
 
     def _observe(self, sweeps: int, labels: np.ndarray, energy: float | None) -> None:
-        if self._observed:
+        if self._observed and self._said.qsize() < MOST_SAID:
             self._said.put(("observe", sweeps, labels.copy(), energy))
 
     def _advance(self, pauses: Pauses | None, observed: bool) -> tuple[Any, ...]:
@@ -119,6 +120,8 @@ class _Talk:
         assert run is not None
         assert seat is not None
         self._pauses.own, self._observed = pauses, observed
+        while not self._said.empty():  # of a run that is over
+            self._said.get()
 
         def ended(_: Any, error: BaseException | None) -> None:
             self._said.put(("done", run.sweeps, run.finished) if error is None else ("error", error))
@@ -180,14 +183,20 @@ def listening(board: SharedBoard, path: Path) -> Iterator[None]:
     tenants: dict[int, Tenant] = {}
 
     def accept() -> None:
-        with contextlib.suppress(OSError):  # the listener's end
-            while True:
+        while True:
+            try:
                 talk = _Talk(board, listener.accept(), tenants)
                 threading.Thread(target=talk.all, daemon=True).start()
+            except (OSError, RuntimeError):  # the end, or no more files or threads for now
+                if ended.wait(LOOK):
+                    return
 
+    ended = threading.Event()
     threading.Thread(target=accept, daemon=True).start()
     try:
         yield
     finally:
-        listener.close()
+        ended.set()
+        with contextlib.suppress(FileNotFoundError):  # somebody has removed it
+            listener.close()
         path.unlink(missing_ok=True)

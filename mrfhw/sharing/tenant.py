@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from multiprocessing.connection import Client, Connection
 from typing import Any
@@ -17,6 +18,7 @@ from mrfhw.machine.config import Config
 from mrfhw.machine.manifest import DEFAULTS
 from mrfhw.placement.placement import Placement
 from mrfhw.sharing.messages import Address, gone
+from mrfhw.system.errors import ProblemError
 
 __all__ = ["TenantBackend"]
 
@@ -47,13 +49,19 @@ class TenantBackend(Backend):
     def machine_at(cls, backend: str, given: Collection[str] = ()) -> Config | None:
         if set(given) & set(DEFAULTS):
             return None
-        with cls._connected(Address(backend)) as connection:
-            connection.send(("machine",))
-            return Config.from_dict(connection.recv()[1])
+        address = Address(backend)
+        with cls._connected(address) as connection:
+            try:
+                connection.send(("machine",))
+                return Config.from_dict(connection.recv()[1])
+            except (OSError, EOFError):
+                raise gone(address.path) from None
 
     @staticmethod
     def _connected(address: Address) -> Connection:
         try:
+            if address.path.stat().st_uid != os.geteuid():  # who could say anything
+                raise ProblemError(f"{address.path} is not yours; a board is shared with its user's own programs: give another")
             return Client(str(address.path), "AF_UNIX")
         except (OSError, EOFError):
             raise gone(address.path) from None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mrfhw.sharing.greedy import Adaptive
 from mrfhw.sharing.jobs import WHOLE, Job, Part, Visit
 from mrfhw.sharing.policies import Clusters, Contexts, Sequential, WeightedFair
-from mrfhw.sharing.policy import Policy
+from mrfhw.sharing.policy import Chip, Policy, Progress, Start
 from mrfhw.sharing.simulation import Trace, simulate
 from mrfhw.system.errors import ProblemError
 
@@ -266,3 +266,22 @@ def test_equal_parts_are_equal() -> None:
     assert Part(2, 4) == HALF
     assert Part(8, 8) == WHOLE
     assert str(Part(3, 8, 2)) == "3/8 of the mesh with 1/2 of the memories"
+
+
+def test_an_owner_that_was_alone_owes_nothing_to_one_that_comes() -> None:
+    """Who comes while nobody is there begins where the last one stood."""
+    policy, visit = WeightedFair(1, contexts=1), Visit(1, 98, 1)
+    chip = Chip([Job(name, {WHOLE: ((visit,),)}, owner=name) for name in "ab"])
+    policy.begin(chip)
+    for number, times in ((0, 10), (1, 0)):
+        chip.open = {number: Progress([0], [0])}
+        policy.arrived(chip, number)
+        for _ in range(times):
+            policy.started(chip, Start(number, 0, (0,)), visit)
+    chip.open = {1: Progress([0], [0]), 0: Progress([0], [0])}
+    policy.arrived(chip, 0)
+    taken = []
+    for _ in range(6):
+        taken.append(next(iter(policy.order(chip))))
+        policy.started(chip, Start(taken[-1], 0, (0,)), visit)
+    assert 2 <= taken.count(0) <= 4
