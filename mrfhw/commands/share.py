@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,9 @@ from mrfhw.system.errors import ProblemError
 
 __all__ = ["command"]
 
-POLICIES = {"in-order": lambda config: Clusters(config.clusters), "fair": lambda config: WeightedFair(config.clusters, contexts=1)}
+POLICIES: dict[str, Callable[[Config], Policy]] = {
+    "in-order": lambda config: Clusters(config.clusters), "fair": lambda config: WeightedFair(config.clusters, contexts=1)}
 CYCLES = 1 << 40  # of a compiled chip, for as long as it is asked
-
-
-def _policy(name: str, config: Config) -> Policy:
-    return POLICIES[name](config)
 
 
 def _ended(number: int, frame: object) -> None:
@@ -64,7 +62,7 @@ def command(board: str, path: Path, policy: str, turn: int, **options: Any) -> N
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _ended)
     with kind.open(board, config, CYCLES) as backend:
-        shared = SharedBoard(backend, _policy(policy, config), turn)
+        shared = SharedBoard(backend, POLICIES[policy](config), turn)
         with listening(shared, address.path), contextlib.suppress(KeyboardInterrupt):
             click.echo(f"{board} is shared at {SCHEME}://{address.path} ({policy}; Ctrl-C ends it)")
             shared.serve()

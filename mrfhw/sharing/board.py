@@ -30,28 +30,39 @@ from mrfhw.sharing.policy import Chip, Policy, Start
 from mrfhw.sharing.policy import Progress as Reached
 from mrfhw.system.errors import ProblemError
 
-__all__ = ["Seat", "SharedBoard", "Tenant"]
+__all__ = ["PausesOf", "Seat", "SharedBoard", "Tenant"]
 
 PAUSE = 0.2  # seconds between looks whether the board is to be closed, while nobody has work for it
 
 
-class _Turn(Pauses):
-    """The pauses of a tenant's run, and the end of its turn. until: the sweep at which that ends."""
+class PausesOf(Pauses):
+    """Those of another, or none; a class of it has more. own: the other's."""
 
-    def __init__(self, own: Pauses | None):
+    def __init__(self, own: Pauses | None = None):
         super().__init__()
-        self.own, self.until = own, 0
+        self.own = own
 
     def restart(self, sweeps: int) -> None:
         if self.own is not None:
             self.own.restart(sweeps)
 
     def now(self, sweeps: int) -> bool:
-        return sweeps >= self.until or (self.own is not None and self.own.now(sweeps))
+        return self.own is not None and self.own.now(sweeps)
 
     def limit(self, total: int) -> int:
-        total = min(total, self.until)
         return total if self.own is None else self.own.limit(total)
+
+
+class _Turn(PausesOf):
+    """The pauses of a tenant's run, and the end of its turn. until: the sweep at which that ends."""
+
+    until = 0
+
+    def now(self, sweeps: int) -> bool:
+        return sweeps >= self.until or super().now(sweeps)
+
+    def limit(self, total: int) -> int:
+        return super().limit(min(total, self.until))
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from mrfhw.field.problem import Problem, Run
 from mrfhw.field.state import RunState
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.machine.derived import Derived
-from mrfhw.sharing.board import Seat, SharedBoard, Tenant
+from mrfhw.sharing.board import PausesOf, Seat, SharedBoard, Tenant
 from mrfhw.sharing.messages import private
 from mrfhw.system.errors import ProblemError
 
@@ -31,23 +31,13 @@ BACKLOG = 64
 MOST_SAID = 16  # that wait to be sent; a program that is slower sees fewer labels
 
 
-class _Held(Pauses):
+class _Held(PausesOf):
     """The pauses of whoever has prepared a run, as they are in each of its advances. gone: nobody waits for it any more."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.own: Pauses | None = None
-        self.gone = False
-
-    def restart(self, sweeps: int) -> None:
-        if self.own is not None:
-            self.own.restart(sweeps)
+    gone = False
 
     def now(self, sweeps: int) -> bool:
-        return self.gone or (self.own is not None and self.own.now(sweeps))
-
-    def limit(self, total: int) -> int:
-        return total if self.own is None else self.own.limit(total)
+        return self.gone or super().now(sweeps)
 
 
 class _Talk:
