@@ -187,6 +187,6 @@ def multipliers(config: Config) -> Multipliers:
     edge = {"weight of an edge": (n * NEIGHBOURS, c.doubleton_bits, c.edge_bits)} if c.edge_bits else {}
     if c.subset_slots:
         drawing |= {"weight of a slot": (units, c.subset_weight_bits, c.temperature_bits),
-                    "window": (units, c.window_bits, c.label_bits + 1)}
+                    "slot of a subset": (units, c.other_bits, c.label_bits + 1)}
     found = {**singles, **edge, "weight of the doubletons": (n, c.doubleton_bits + c.edge_bits + 2, c.weight_bits), **drawing}
     return {use: factors for use, factors in found.items() if min(factors[1:]) > least}

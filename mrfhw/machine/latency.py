@@ -10,20 +10,27 @@ import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Latency", "LatencyError", "choice_stages", "near_most"]
+__all__ = ["NEIGHBOURS", "WAY_BITS", "Latency", "LatencyError", "choice_stages", "near_most", "sort_levels"]
 
 NEIGHBOURS = 4  # whose labels say which slots a subset has
+WAY_BITS = 2  # of the number of one of them
 
 
 def choice_stages(subset_slots: int) -> int:
-    """Register stages of a `SubsetChoice`: the slots of the labels, three levels that sort them, those without the others' twins,
-    the site's own among the rest, two of a product, the first of the rest, a stage for each slot that is no rest's, the slot."""
-    return 10 + near_most(subset_slots) if subset_slots else 0
+    """Register stages of a `SubsetChoice`: two until the slots of the labels and a random number are known, the neighbours that
+    count, levels that sort their slots, those without the others' twins, the site's own among the rest, two of a product, the rest
+    of a rank, a stage for each slot that is no rest's, the slot."""
+    return 9 + sort_levels(near_most(subset_slots)) + near_most(subset_slots) if subset_slots else 0
+
+
+def sort_levels(count: int) -> int:
+    """Levels of comparisons, in each of which a slot takes part once, that sort so many slots: none for one."""
+    return (0, 0, 1, 3, 3)[count]
 
 
 def near_most(subset_slots: int) -> int:
-    """Slots of neighbours' labels in a subset, at most: one place is left for another."""
-    return min(NEIGHBOURS, subset_slots - 1)
+    """Neighbours whose labels' slots are in a subset, at most: half of its slots, as a label moves by way of the others."""
+    return min(NEIGHBOURS, subset_slots // 2)
 
 
 _SWITCH = ("s2_columns", "s2_rows")  # of a part that tiles do without which hold all words that they read

@@ -140,9 +140,14 @@ class Numbers(Fields):
         return near_most(self.subset_slots) if self.subset_slots else 0
 
     @property
-    def window_bits(self) -> int:
-        """Bits of the number that says where a subset's other slots begin."""
+    def other_bits(self) -> int:
+        """Bits of the number that draws one of a subset's other slots."""
         return 16
+
+    @property
+    def place_bits(self) -> int:
+        """Bits of the number that says which of a subset's other slots is the site's own."""
+        return 8
 
     @property
     def subset_weight_bits(self) -> int:

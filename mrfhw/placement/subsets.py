@@ -1,10 +1,11 @@
 """Subsets of a site's slots: which of them a visit evaluates, and with what weight.
 
-M are the slots of the neighbours' labels, each once, the lowest `near` of them; the F others have ranks from 0 on. A subset of S
-slots has M and r = S - |M| others, whose ranks follow one another cyclically: a window. If the site's own label is of an other, its
-window is one of the r that have it; else one of all F. Each is as likely as another, so label x and window W have the probability
-p(x) q(W | x), with q = 1 / r for labels of W and 1 / F for those of M. A draw of x given W has the weights p(x) of labels of M and
-p(x) F / r of W's: Gibbs sampling of label and window, which leaves p unchanged, whatever the field.
+M are the slots of the labels of some neighbours: of `near` of them, which one after another around the site, from a random one on;
+each slot once. F others are left. A subset of S slots has M and r = S - |M| others, drawn one by one, each of the F as likely as
+another; if the site's own label is of an other, that takes the place of one of the r, at random. So label x, drawn others W and M
+have the probability p(x) q(W | x), with q = F^-r for labels of M, and F^-(r - 1) m(x) / r for those of an other that W has m(x)
+times. A draw of x given W has the weights p(x) of labels of M and p(x) F / r of W's, each as often as W has it: Gibbs sampling of
+label and others, which leaves p unchanged, whatever the field, and whatever M, as that does not depend on the site's own label.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ __all__ = ["Subsets"]
 class Subsets:
     """The subsets of a problem's slots on a machine with subsets.
 
-    size: S. near: most slots of M. slot: (L,) int64, the slot of each label. others: (near + 1,) int64, F by |M|; all 0 where the
-    subset has every slot. weights: (near + 1,) int64, ln(F / r) by |M|, in units of a Gumbel number (`Race.fraction_bits`).
+    size: S. near: how many neighbours' slots M has, at most. slot: (L,) int64, the slot of each label. others: (near + 1,) int64, F
+    by |M|; all 0 where the subset has every slot. weights: (near + 1,) int64, ln(F / r) by |M|, in units of a Gumbel number
+    (`Race.fraction_bits`).
     """
 
     size: int

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.machine.latency import WAY_BITS
 from mrfhw.samplers.random_kernel import output, step
 from mrfhw.samplers.sites_kernel import CLAMPED, EXISTS, UP, U, around, site_energies
 from mrfhw.system.numba_alone import njit
@@ -274,10 +275,12 @@ def sweep_race(first_block: Int, blocks: int, colour: int, places: np.ndarray, c
 
 
 @njit(inline="always")
-def near_slots(near: np.ndarray, slot: np.ndarray, most: Int, labels: np.ndarray, flags: Int, site: Int, stride: Int) -> Int:
-    """near (5,): the slots of the neighbours' labels, rising, each once, the first `most` of them; their number. slot: (L,)."""
+def near_slots(near: np.ndarray, slot: np.ndarray, most: Int, first: Int, labels: np.ndarray, flags: Int, site: Int,
+               stride: Int) -> Int:
+    """near (5,): the slots of the labels of `most` neighbours from way `first` on, rising, each once; their number. slot: (L,)."""
     count = 0
-    for way in range(4):
+    for turn in range(most):
+        way = (first + turn) & ((1 << WAY_BITS) - 1)
         if not flags & (UP << way):
             continue
         found = slot[labels[site - stride if way == 0 else site + stride if way == 1 else site - U(1) if way == 2 else site + U(1)]]
@@ -290,33 +293,29 @@ def near_slots(near: np.ndarray, slot: np.ndarray, most: Int, labels: np.ndarray
             near[later] = near[later - 1]
         near[at] = found
         count += 1
-    return min(count, most)
+    return count
 
 
 @njit(inline="always")
-def choose_slots(chosen: np.ndarray, near: np.ndarray, count: Int, own: Int, size: Int, others: Int, number: Int,
-                 bits: Int) -> None:
-    """chosen (size,): a subset's slots (`mrfhw.placement.subsets`), the window of size - count others first, then the near ones.
+def choose_slots(chosen: np.ndarray, near: np.ndarray, count: Int, own: Int, others: Int, numbers: np.ndarray, bits: Int,
+                 place: Int, place_bits: Int) -> None:
+    """chosen (S,): a subset's slots (`mrfhw.placement.subsets`), the others that are drawn first, then the near ones.
 
-    near: `count` slots. own: the slot of the site's label. others: how many are not near. number: of `bits` bits, uniform.
+    near: `count` slots. own: the slot of the site's label. others: how many are not near. numbers (S,), of `bits` bits, and place,
+    of `place_bits`: uniform. An own slot that is not near has the place that `place` says.
     """
-    below, inside, window = 0, False, size - count
+    below, inside, drawn = 0, False, len(chosen) - count
     for n in range(count):
         below += near[n] < own
         inside |= near[n] == own
-    if inside:
-        rank = number * others >> bits
-    else:
-        rank = own - below - (number * window >> bits)
-        rank += others if rank < 0 else 0
-    for place in range(window):
-        slot = rank
+    at = len(chosen) if inside else place * drawn >> place_bits
+    for turn in range(drawn):
+        slot = own - below if turn == at else numbers[turn] * others >> bits
         for n in range(count):
             slot += slot >= near[n]
-        chosen[place] = slot
-        rank = rank + 1 if rank + 1 < others else 0
+        chosen[turn] = slot
     for n in range(count):
-        chosen[window + n] = near[n]
+        chosen[drawn + n] = near[n]
 
 
 @njit(nogil=True)
@@ -325,15 +324,18 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
                   sites: np.ndarray, singles: np.ndarray, doubles: np.ndarray, edges: np.ndarray, flags: np.ndarray,
                   labels: np.ndarray, mrp_count: np.ndarray, lrp_label: np.ndarray, lrp_count: np.ndarray, state: np.ndarray,
                   events: np.ndarray, messages: np.ndarray) -> int:
-    """As `sweep_race` with blocks of one unit, whose last generator steps once a turn and chooses a subset of the site's slots.
+    """As `sweep_race` with blocks of one unit, whose last generator chooses a subset of the site's slots.
 
-    widths: as `sweep_race` has them, then bits of the number that chooses. firsts: (slots + 1,) the first label of each slot, and
+    It steps once a slot, unless all are evaluated. A step's output has a slot's number, behind that the first way whose neighbour
+    counts, and the place of the site's own slot; the latter two are those of a visit's first step.
+    widths: as `sweep_race` has them, then bits of a number and of a place. firsts: (slots + 1,) the first label of each slot, and
     L. slot: (L,). others, weights: `Subsets`, the weights times T, as noise is.
     """
-    bits, fraction, shift, e_max, narrow, count_max, _, _, steps, own_generators, parts, window_bits = widths
+    bits, fraction, shift, e_max, narrow, count_max, _, _, steps, own_generators, parts, other_bits, place_bits = widths
     mask, last = (1 << bits) - 1, own_generators - 1
     lanes, most = last * parts, len(others) - 1
     noise, near, chosen = np.empty(steps * lanes, np.int64), np.empty(5, np.int64), np.empty(steps, np.int64)
+    numbers, way, own_place = np.empty(steps, np.int64), 0, 0
     after = U(doubles.shape[0] - 1)
     none = U(singles.shape[4])
     sent = 0
@@ -348,7 +350,12 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
                     value = output(state, generator + n, parts * bits)
                     for part in range(parts):
                         noise[place * lanes + n * parts + part] = table[(value >> (parts - 1 - part) * bits) & mask]
-            step(state, generator + last)
+            for place in range(steps if others[0] else 0):
+                step(state, generator + last)
+                value = output(state, generator + last, other_bits + WAY_BITS + place_bits)
+                numbers[place] = value >> (WAY_BITS + place_bits)
+                if place == 0:
+                    way, own_place = (value >> place_bits) & ((1 << WAY_BITS) - 1), value & ((1 << place_bits) - 1)
             site = U(own[places[turn]])
             flag = flags[site]
             if flag & (EXISTS | CLAMPED) != EXISTS:
@@ -358,10 +365,9 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
                 for place in range(steps):
                     chosen[place] = place
             else:
-                count = near_slots(near, slot, most, labels, flag, site, U(stride))
+                count = near_slots(near, slot, most, way, labels, flag, site, U(stride))
                 window = steps - count
-                choose_slots(chosen, near, count, slot[labels[site]], steps, others[count],
-                             output(state, generator + last, window_bits), window_bits)
+                choose_slots(chosen, near, count, slot[labels[site]], others[count], numbers, other_bits, own_place, place_bits)
             weight = weights[steps - window] if window else np.int64(0)
             up, down, left, right = around(labels, flag, site, U(stride), none)
             above, below, before, behind = 1, 1, 1, 1

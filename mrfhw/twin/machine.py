@@ -125,7 +125,7 @@ class Machine:
         if self._race:
             widths += [BLOCK, self._key_label_bits, p.slots, c.unit_generators, c.numbers_a_step]
         if p.subsets is not None:
-            widths += [c.window_bits]
+            widths += [c.other_bits, c.place_bits]
         self._widths = np.array(widths, np.int64)
         highest = min(largest >> problem.energy_shift, c.energy_max)
         wide = largest > np.iinfo(np.int16).max

@@ -8,7 +8,7 @@ import cocotb
 import numpy as np
 
 from mrfhw.gateware.tile.subset_choice import SubsetChoice
-from mrfhw.machine.latency import NEIGHBOURS
+from mrfhw.machine.latency import NEIGHBOURS, WAY_BITS
 from mrfhw.placement.placement import Placement
 from mrfhw.samplers.random import lane_states
 from sim.support.fields import Bench
@@ -17,20 +17,24 @@ from sim.support.references import Twin
 from sim.support.runner import bench_config, bench_parameters
 
 
-def subset(placement: Placement, neighbours: list[dict[str, int]], own: int, number: int) -> list[tuple[int, int]]:
-    """(slot, weight) of each of a visit's slots. number: uniform, of `Derived.window_bits` bits."""
+def subset(placement: Placement, neighbours: list[dict[str, int]], own: int, twin: Twin) -> list[tuple[int, int]]:
+    """(slot, weight) of each of a visit's slots. twin: of the generator."""
     c, groups, found = placement.config, placement.label_groups, placement.subsets
     assert found is not None
     if groups.slots <= c.subset_slots:
         return [(slot, 0) for slot in range(c.subset_slots)]
-    near = sorted({int(groups.slot[n["label"]]) for n in neighbours if n["exists"]})[:c.near_slots]
+    words = [twin.next(c.other_bits + WAY_BITS + c.place_bits) for _ in range(c.subset_slots)]
+    numbers = [word >> WAY_BITS + c.place_bits for word in words]
+    first, place = words[0] >> c.place_bits & NEIGHBOURS - 1, words[0] & (1 << c.place_bits) - 1
+    counting = [neighbours[(first + n) % NEIGHBOURS] for n in range(c.near_slots)]
+    near = sorted({int(groups.slot[n["label"]]) for n in counting if n["exists"]})
     others = [slot for slot in range(groups.slots) if slot not in near]
     size, slot = c.subset_slots - len(near), int(groups.slot[own])
-    first = (number * (len(others) if slot in near else size)) >> c.window_bits
+    drawn = [others[number * len(others) >> c.other_bits] for number in numbers[:size]]
     if slot not in near:
-        first = others.index(slot) - first
+        drawn[place * size >> c.place_bits] = slot
     weight = round(float(np.log(len(others) / size)) * (1 << c.sampler.to_dict()["fraction_bits"]))
-    return [(others[(first + n) % len(others)], weight) for n in range(size)] + [(slot, 0) for slot in near]
+    return [(slot, weight) for slot in drawn] + [(slot, 0) for slot in near]
 
 
 @cocotb.test()
@@ -52,7 +56,7 @@ async def sites(dut: Any) -> None:
             there = rng.choice([0.2, 0.9])
             around = [{"label": (own + int(rng.integers(span))) % placement.problem.labels, "exists": int(rng.random() < there)}
                       for _ in range(NEIGHBOURS)]
-            wanted = subset(placement, around, own, twin.next(c.window_bits))
+            wanted = subset(placement, around, own, twin)
             await bench.cycle(start=1, neighbours=around, own=own)
             for place, (slot, weight) in enumerate(wanted):
                 bench.expect("slot", slot, c.latency.choice + place)

@@ -17,7 +17,8 @@ from sim.support.runner import run_bench
 @pytest.mark.claim("SubsetChoice",
     "a subset's slots are those of the neighbours' labels and a window of the others, with their weights, in the cycles stated")
 @pytest.mark.parametrize(("lanes", "subset_slots", "label_bits"), [
-    (1, 6, 6), (2, 2, 4), (4, 3, 4), *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((4, 4, 6), (2, 6, 5)))])
+    (1, 6, 6), (2, 2, 4), (4, 4, 5), (1, 8, 5),
+    *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((4, 3, 4), (2, 6, 5)))])
 def test_subset_choice(lanes: int, subset_slots: int, label_bits: int) -> None:
     config = Config.preset("smallest", lanes=lanes, subset_slots=subset_slots, label_bits=label_bits, lmem_banks=4, s2_words=2048)
     pixels = np.zeros((16, 16), np.int64)

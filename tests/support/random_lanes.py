@@ -36,7 +36,7 @@ def random_subset_machine(rng: np.random.Generator, lanes: int) -> Config:
     bits = max(plain.label_bits, lanes.bit_length() + int(rng.integers(1, 3)))
     most = (1 << bits) // lanes - 1
     return dataclasses.replace(plain, label_bits=bits, lmem_banks=4, tile_rows=plain.tile_rows + -plain.tile_rows % 4,
-                               subset_slots=int(rng.integers(2, min(most, 7) + 1)))
+                               subset_slots=int(rng.integers(2, min(most, 9) + 1)))
 
 
 def _in_columns(rng: np.random.Generator, placement: Placement) -> Placement:
