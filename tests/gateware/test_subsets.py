@@ -36,7 +36,7 @@ DRAW_AMONG_SUBSET = pytest.mark.claim("subsets of slots",
     "1e-6")
 
 RUN = Run(sweeps=3, burn_in=1, seed=3)
-MACHINES = ((2, 13), (1, 4), (8, 10), (4, 3))  # lanes and seeds of random machines; the first two are in every test run
+MACHINES = ((2, 13), (8, 11), (1, 7), (4, 7))  # lanes and seeds of random machines; the first two are in every test run
 
 
 @pytest.mark.tools
@@ -62,7 +62,7 @@ def test_problems_meet_what_subsets_differ_in():
         config = random_subset_machine(rng, lanes)
         found += [lane_placement(rng, config) for _ in range(25)]  # as many as --problems by default
     assert sum(p.overlap and p.slots < p.label_groups.slots for p in found) >= 5
-    assert {p.config.near_slots for p in found} == {1, 2, 4}
+    assert {p.config.near_slots for p in found} == {1, 2, 3, 4}
     assert 18 <= sum(p.slots < p.label_groups.slots for p in found) <= 65
     assert sum(p.slots == p.label_groups.slots for p in found) >= 12
     assert sum(bool((p.label_groups.counts < p.config.lanes)[:-1].any()) for p in found if p.slots < p.label_groups.slots) >= 6

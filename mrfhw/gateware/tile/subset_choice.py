@@ -9,6 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.pipeline import delayed
+from mrfhw.gateware.common.products import product
 from mrfhw.gateware.control.label_table import label_table_ports, word_memory, written
 from mrfhw.gateware.control.ops import label_word
 from mrfhw.gateware.unit.random import Random
@@ -171,14 +172,16 @@ class SubsetChoice(wiring.Component):
         with m.If(taps[0]):
             m.d.sync += others.eq(size.others)
         place = Signal.like(turn, name="place", reset_less=True)
-        m.d.sync += place.eq(Mux(inside, none, own_place * drawn >> c.place_bits))
+        last = Signal(range(c.subset_slots), name="last_drawn")
+        m.d.comb += last.eq(drawn - 1)
+        m.d.sync += place.eq(Mux(inside, none, (product(own_place, last, spare=True) + own_place) >> c.place_bits))
         rank = delayed(m, rank, 1, "own_rank", reset_less=True)
         m.d.sync += turn.eq(turn + (turn != none))
         with m.If(taps[1]):
             m.d.sync += [of_own.eq(place), held_rank.eq(rank), turn.eq(0)]
-        product = Signal(c.other_bits + len(size.others), reset_less=True)
+        scaled = Signal(c.other_bits + len(size.others), reset_less=True)
         chosen = Signal(c.label_bits, name="chosen", reset_less=True)
-        m.d.sync += [product.eq(number * others), chosen.eq(Mux(turn == of_own, held_rank, product >> c.other_bits))]
+        m.d.sync += [scaled.eq(number * others), chosen.eq(Mux(turn == of_own, held_rank, scaled >> c.other_bits))]
         return chosen
 
     def _emit(self, m: Module, ready: Value, at: Value, others: Value, weight: Value, near: list[Value], drawn: Value) -> None:
