@@ -40,7 +40,7 @@ class Request(Recorded):
         answer = mrfhw.run(request)
 
     application: the name of an application, as in `mrfhw run NAME`.
-    backend: cpu, float, events, model, rtl, a board's address, or auto: model where anything of a machine is given, else cpu.
+    backend: cpu, float, events, gpu, model, rtl, a board's address, or auto: model where anything of a machine is given, else cpu.
     machine: a Config, the path of a manifest.json or the name of a preset; None for what holds the field.
     chains: independent chains; None for what the application takes.
     visit: sweeps of a window at a time, where the picture is larger than the machine.

@@ -21,7 +21,7 @@ __all__ = ["CHAINS", "Observe", "Sampler", "advance", "chain_type"]
 
 # The class of each by its name, which is also that of its backend; imported when it is asked for.
 CHAINS = {"cpu": "mrfhw.samplers.cpu:CpuChain", "float": "mrfhw.samplers.exact:FloatChain",
-          "events": "mrfhw.samplers.events:EventChain"}
+          "events": "mrfhw.samplers.events:EventChain", "gpu": "mrfhw.samplers.gpu.chain:GpuChain"}
 
 # Called with the number of finished sweeps, the labels (H, W) uint8 and the field's energy, None where nobody follows it.
 Observe = Callable[[int, np.ndarray, int | None], object]

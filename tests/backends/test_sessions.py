@@ -49,13 +49,13 @@ def test_the_sessions_import_no_chip_and_no_board():
 
 
 def test_unknown_ones_are_refused():
-    with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be auto, or one of cpu, float, events, model, rtl: "
+    with pytest.raises(ProblemError, match=r"^backend is 'abacus'; it must be auto, or one of cpu, float, events, gpu, model, rtl: "
                                            r"choose one$"):
         backend_type("abacus")
     assert registry.backend_type("nothing://x") is backend_type("tcp://x")  # which words the refusal
 
 
-@pytest.mark.parametrize("name", ["cpu", "float", "model"])
+@pytest.mark.parametrize("name", ["cpu", "float", "gpu?device=0", "model"])
 def test_a_session_runs_problem_after_problem(name):
     kind = backend_type(name)
     with kind.open(name, CONFIG, 0) as session:

@@ -152,7 +152,7 @@ def test_machines_refused(machine, message):
 
 
 @COSTS_FLOATS_BECOME
-@pytest.mark.parametrize("backend", ["cpu", "float", "model"])
+@pytest.mark.parametrize("backend", ["cpu", "float", "gpu?device=0", "model"])
 def test_a_table_is_truncated_at_tau(backend):
     unary = RNG.integers(0, 30, (8, 12, 3))
     given = dict(labels=3, unary=unary, doubleton="table", beta=4, schedule=Schedule.constant(10.0))

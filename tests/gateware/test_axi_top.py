@@ -57,7 +57,7 @@ def stereo(config: Config, seed: int) -> Placement:
 @THROUGH_AXI_MASTERS
 @pytest.mark.claim("checkpoints",
     "a run that is killed and resumed ends with the bits of one that was not: every backend, chains, windows, all schedules "
-    "(boards, cpu, float, events, lanes that share a site, twenty kills: make long)")
+    "(boards, cpu, float, events, gpu, lanes that share a site, twenty kills: make long)")
 @pytest.mark.parametrize(("name", "tests"), [
     ("two-beats", ALONE), *(pytest.param(*case, marks=pytest.mark.long) for case in (("one-beat", MESH), ("two-beats", LONG)))])
 def test_axi_top(name: str, tests: tuple[str, ...]) -> None:

@@ -34,7 +34,7 @@ from support.windowed import PROBLEMS, SMALL
 
 RUN_KILLED_RESUMED = pytest.mark.claim("checkpoints",
     "a run that is killed and resumed ends with the bits of one that was not: every backend, chains, windows, all schedules "
-    "(boards, cpu, float, events, lanes that share a site, twenty kills: make long)")
+    "(boards, cpu, float, events, gpu, lanes that share a site, twenty kills: make long)")
 
 
 @RUN_KILLED_RESUMED
@@ -237,7 +237,7 @@ WINDOWS = ("--mesh", "1x1")
 @pytest.mark.tools
 @RUN_KILLED_RESUMED
 @pytest.mark.parametrize(("backend", "more", "kills"), [
-    ("rtl", (), 2), ("model", WINDOWS, 2), ("tcp", (), 2), ("cpu", (), 2),
+    ("rtl", (), 2), ("model", WINDOWS, 2), ("tcp", (), 2), ("cpu", (), 2), ("gpu?device=0", (), 2),
     *(pytest.param(*case, marks=pytest.mark.long) for case in (
         ("rtl", (), 20), ("tcp", (), 20), ("cpu", (), 20), ("model", SHARED, 2), ("float", (), 2), ("rtl", SHARED, 2),
         ("events?cutoff=8&region=3x2", ("--estimate", "last"), 2)))])

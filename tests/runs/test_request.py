@@ -82,7 +82,7 @@ def test_a_request_reads_and_samples_nothing():
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ({"backend": 3}, "backend is 3; it is cpu, float, events, model, rtl or the address of a board: give one of them"),
+    ({"backend": 3}, "backend is 3; it is cpu, float, events, gpu, model, rtl or the address of a board: give one of them"),
     ({"chains": 0}, "chains is 0;"), ({"machine": 7}, "machine is 7; it is a Config, the path of a manifest.json or one of"),
     ({"sweeps": 2.5}, "sweeps is 2.5;"), ({"mesh": 4}, "mesh is 4; it is rows and columns"),
     ({"one_way": "yes"}, "one_way is 'yes'; it is True or False")])

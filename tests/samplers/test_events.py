@@ -126,7 +126,7 @@ def test_no_uncertainty_comes_of_it(estimate):
     ("events?cutoff=2&cutoff=3", "backend is .*; it has one cutoff and one region, and no other 'cutoff': give such as"),
     ("events?speed=9", "backend is .*; it has one cutoff and one region, and no other 'speed': give such as"),
     ("float?cutoff=9", r"backend is 'float\?cutoff=9'; float takes no options: give float"),
-    ("model?cutoff=9", "backend is .*; it must be auto, or one of cpu, float, events, model, rtl: choose one")])
+    ("model?cutoff=9", "backend is .*; it must be auto, or one of cpu, float, events, gpu, model, rtl: choose one")])
 def test_backends_that_there_are_not(backend, message):
     with pytest.raises(ProblemError, match=message):
         backends.solve(backend, Config(), larger(2, SCHEDULES["cools"]), Run(sweeps=4, estimate="last"))

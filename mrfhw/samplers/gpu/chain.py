@@ -1,0 +1,147 @@
+"""Gibbs sampling by an OpenCL device (backend "gpu"): whole numbers, and the same labels on every device.
+
+E of Equation 3.1 without shift, floor or cap. The weight of a label is 2^b exp(-(E - Emin) / T), rounded (`weight_table`), with
+b so that the weights of all L labels add up to 2^31 at most: each probability is within L 2^-(b + 1) of the law's. A label is drawn
+by the point (u sum) >> 32, with u the first word of Philox4x32-10 of (site, sweep) and a key from the seed. All black sites
+((row + column) even) are drawn at once, then all white ones, so that neither a work-group's shape nor a device changes a chain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from mrfhw.field.given import short
+from mrfhw.field.problem import Problem, ProblemError, Run
+from mrfhw.field.state import RunState
+from mrfhw.samplers.field_chain import FieldChain
+from mrfhw.samplers.gpu.device import Device, of_name
+from mrfhw.samplers.gpu.fields import Fields, Sweep
+from mrfhw.samplers.gpu.source import PLAIN, Variant
+from mrfhw.samplers.gpu.tables import GpuTables
+
+__all__ = ["Choice", "GpuChain"]
+
+TOGETHER = 32  # sweeps that a device is asked for at once
+_LOCAL = ("none", "doubles", "labels", "doubles+labels")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What stands behind gpu's question mark; none of it changes a bit.
+
+    device: a number, or a part of a name; "" for the first GPU.
+    variant: how it draws.
+    memory: bytes for singletons; None for all that the device allows.
+    """
+
+    device: str = ""
+    variant: Variant = PLAIN
+    memory: int | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Choice:
+        """What "device=0&group=64x1&keep=1&local=doubles&memory=512" says, or a part of it. Raises ProblemError."""
+        def wrong(what: str) -> ProblemError:
+            return ProblemError(f"backend is {short(repr(f'gpu?{text}'))}; {what}: give such as gpu?device=0&group=64x1")
+
+        found = cls()
+        seen: set[str] = set()
+        for name, value in parse_qsl(text, keep_blank_values=True):
+            if name in seen or name not in ("device", "group", "keep", "local", "memory"):
+                raise wrong(f"it has one device, group, keep, local and memory, and no other {short(repr(name))}")
+            seen.add(name)
+            try:
+                if name == "device":
+                    found = replace(found, device=value)
+                elif name == "memory":
+                    found = replace(found, memory=_at_least_one(value) << 20)
+                elif name == "group":
+                    cells, rows = value.split("x")
+                    found = replace(found, variant=replace(found.variant, group=(_at_least_one(cells), _at_least_one(rows))))
+                elif name == "keep":
+                    found = replace(found, variant=replace(found.variant, keep={"0": False, "1": True}[value]))
+                else:
+                    local = _LOCAL[_LOCAL.index(value)].split("+")
+                    found = replace(found, variant=replace(found.variant, local_doubles="doubles" in local,
+                                                           local_labels="labels" in local))
+            except (ValueError, KeyError):
+                forms = {"group": "such as 64x1", "keep": "0 or 1", "local": ", ".join(_LOCAL), "memory": "MiB, 1 or more"}[name]
+                raise wrong(f"{name} is {short(repr(value))}, not {forms}") from None
+        return found
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(text)
+    return int(text)
+
+
+class GpuChain(FieldChain):
+    """A chain on a device. Sweeps are asked for some at a time, when a sample, an energy or counts are wanted at the latest."""
+
+    name = "gpu"
+    tables_type = GpuTables
+    tables: GpuTables
+
+    def __init__(self, problem: Problem, run: Run, *, choice: Choice | None = None, tables: GpuTables | None = None,
+                 threads: int | None = None):
+        """As of `FieldChain`. Raises ProblemError where there is no such device, or where it fails.
+
+        choice: of the device, and how it draws.
+        """
+        choice = choice or Choice()
+        device: Device = of_name(choice.device)  # what is wrong with it is said before anything is made
+        super().__init__(problem, run, tables=tables, threads=threads)
+        self._fields = Fields(device, [self.tables], [run], [self.labels], choice.variant, choice.memory)
+        self._pending: list[Sweep] = []
+
+    @classmethod
+    def options(cls, text: str) -> dict[str, Any]:
+        return {"choice": Choice.of(text)}
+
+    @staticmethod
+    def _count_type(run: Run) -> type[np.unsignedinteger[Any]]:
+        return np.uint16 if run.after_burn_in < 1 << 16 else np.uint32
+
+    def sweep(self) -> None:
+        self._pending.append(Sweep(self.sweeps, next(self._temperatures), self.sweeps >= self.run.counts_from))
+        self.sweeps += 1
+        if len(self._pending) >= TOGETHER:
+            self._carry_out()
+
+    def _carry_out(self) -> None:
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._fields.sweep([[sweep] for sweep in pending])
+
+    @property
+    def sample(self) -> np.ndarray:
+        self._carry_out()
+        self.labels[...], = self._fields.labels()
+        return self.labels.copy()
+
+    @property
+    def energy(self) -> int | None:
+        self._carry_out()
+        found = self._fields.energies()
+        return None if found is None else found[0]
+
+    def _settle(self) -> None:
+        self._carry_out()
+        counts, sums = self._fields.counted()
+        if counts[0] is not None:
+            self._counts[...] = counts[0]
+        if sums[0] is not None:
+            self._sums[...] = sums[0]
+
+    def _own_state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: RunState) -> None:
+        super().restore(state)
+        self._pending = []
+        self._fields.restore([self.labels], [self._counts], [self._sums])

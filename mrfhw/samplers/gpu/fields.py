@@ -1,0 +1,215 @@
+"""Fields side by side on a device: their data there, and sweeps of all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrfhw.field.colours import COLOURS
+from mrfhw.field.problem import ProblemError, Run
+from mrfhw.samplers.gpu.device import Device
+from mrfhw.samplers.gpu.source import ENTRY, NOW, PLAIN, Variant, room, source
+from mrfhw.samplers.gpu.tables import GpuTables, weight_table
+
+__all__ = ["Fields", "Sweep", "key_of"]
+
+_I32 = np.int32
+
+
+def key_of(seed: int) -> tuple[int, int]:
+    """The two words of a generator's key that a run's seed gives: NumPy's SeedSequence([seed, 3])."""
+    first, second = np.random.SeedSequence([seed, 3]).generate_state(2)
+    return int(first), int(second)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep of a field is like.
+
+    number: from 0.
+    temperature: in the units of energies.
+    counted: whether its labels are.
+    """
+
+    number: int
+    temperature: float
+    counted: bool
+
+
+class _Pool:
+    """Arrays one after the other in one, and where each begins."""
+
+    def __init__(self, kind: type[np.generic]):
+        self._kind, self._parts, self.size = kind, list[np.ndarray](), 0
+
+    def add(self, values: np.ndarray) -> int:
+        begin = self.size
+        self._parts.append(np.asarray(values, self._kind).reshape(-1))
+        self.size += values.size
+        return begin
+
+    @property
+    def values(self) -> np.ndarray:
+        return np.concatenate(self._parts) if self._parts else np.empty(0, self._kind)
+
+
+class Fields:
+    """Fields of any sizes and numbers of labels, drawn in one launch a colour.
+
+    device: where they are.
+    tables: of each.
+    """
+
+    def __init__(self, device: Device, tables: Sequence[GpuTables], runs: Sequence[Run], labels: Sequence[np.ndarray],
+                 variant: Variant = PLAIN, memory: int | None = None):
+        """Raises ProblemError for what the device does not hold.
+
+        runs: the seed and the estimate of each.
+        labels: (H, W) uint8, those that each starts from.
+        variant: how the device draws, on which no bit depends.
+        memory: bytes that singletons may take on the device; None for all that one array may. A single field that takes more is
+            drawn in bands of rows, whose singletons go to the device sweep after sweep.
+        """
+        self.device, self.tables, self._group = device, list(tables), variant.group
+        if variant.group[0] * variant.group[1] > device.most_group:
+            raise ProblemError(f"group is {variant.group[0]}x{variant.group[1]}; {device.name} takes {device.most_group} cells "
+                               "together: give fewer")
+        self._wide = any(of.kind is np.int32 for of in tables)
+        kind = np.int32 if self._wide else np.int16
+        self._rows = max(of.problem.shape[0] for of in tables)
+        self._halves = max(of.half for of in tables)
+        self._counted = np.uint16 if all(run.after_burn_in < 1 << 16 for run in runs) else np.uint32
+        bytes_of = sum(of.singles.size for of in tables) * np.dtype(kind).itemsize
+        most = min(device.room, memory or device.room)
+        self._band = 0 if bytes_of <= most else self._rows_of_a_band(most, np.dtype(kind).itemsize)
+        self._entries, doubles = self._placed(runs, kind, labels)
+        largest = max(of.doubles.size for of in tables)
+        needs = (4 * room(largest) if variant.local_doubles else 0) + (
+            (variant.group[1] + 2) * (2 * variant.group[0] + 2) if variant.local_labels else 0)
+        if needs > device.local_bytes:
+            raise ProblemError(f"local memory of {needs} bytes a group; {device.name} has {device.local_bytes}: give "
+                               "gpu?local=none")
+        text = source("opencl", variant, max(of.problem.labels for of in tables), largest, 8 * np.dtype(kind).itemsize,
+                      8 * np.dtype(self._counted).itemsize)
+        self._draw, self._energy = device.kernel(text, "draw"), device.kernel(text, "energy")
+        self._doubles, self._weights = device.array(doubles), device.array(np.empty(0))
+        self._held: tuple[tuple[float, int], ...] = ()
+        self._where: dict[tuple[float, int], tuple[int, int]] = {}
+
+    def _rows_of_a_band(self, most: int, itemsize: int) -> int:
+        of = self.tables[0]
+        row = of.problem.labels * of.half * itemsize
+        if len(self.tables) > 1 or row > most:
+            raise ProblemError(f"singletons of {len(self.tables)} field(s) do not fit {most} bytes of {self.device.name}: give "
+                               "fewer at once, or more memory (gpu?memory=MIB)")
+        return max(1, most // row)
+
+    def _placed(self, runs: Sequence[Run], kind: type[np.generic], labels: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The entries of all fields, and their doubletons; the other arrays are on the device then."""
+        device = self.device
+        singles, doubles, edges, clamped, sites = _Pool(kind), _Pool(np.int32), _Pool(np.uint8), _Pool(np.uint8), _Pool(np.uint8)
+        counts = sums = 0
+        entries = np.empty((len(self.tables), len(ENTRY)), np.int64)
+        for entry, of, run, start in zip(entries, self.tables, runs, labels, strict=True):
+            problem = of.problem
+            key = key_of(run.seed)
+            clamped.add(of.clamped)
+            found = {
+                "rows": problem.shape[0], "columns": problem.shape[1], "labels": problem.labels, "sites": sites.add(start),
+                "singles": 0 if self._band else singles.add(of.singles), "doubles": doubles.add(of.doubles),
+                "sides": len(of.doubles), "edges": edges.add(of.edges) if of.edges.size else -1,
+                "counts": counts if run.estimate == "mode" else -1, "sums": sums if run.estimate == "mean" else -1,
+                "key0": key[0], "key1": key[1]}
+            counts += problem.sites * problem.labels * (run.estimate == "mode")
+            sums += 2 * problem.sites * (run.estimate == "mean")
+            entry[:] = [found[name] for name in ENTRY]
+        self._of = device.array(entries)
+        self._singles = device.array(singles.values) if not self._band else device.zeros(
+            self._band * self.tables[0].problem.labels * self.tables[0].half * np.dtype(kind).itemsize)
+        self._edges, self._clamped, self._sites = (device.array(pool.values) for pool in (edges, clamped, sites))
+        self._all_sites, self._all_counts, self._all_sums = sites.size, counts, sums
+        self._counts, self._sums = device.zeros(counts * np.dtype(self._counted).itemsize), device.zeros(8 * sums)
+        return entries, doubles.values
+
+    # -- sweeps
+
+    def sweep(self, steps: Sequence[Sequence[Sweep]]) -> None:
+        """One sweep of each field for each of `steps`, one Sweep a field; the device goes on while this returns."""
+        tables = {(sweep.temperature, place): None for step in steps for place, sweep in enumerate(step)}
+        self._set_weights(tuple(tables))
+        now = np.array([[(sweep.number, *self._where[sweep.temperature, place], sweep.counted) for place, sweep in enumerate(step)]
+                        for step in steps], np.int32)
+        assert now.shape[1:] == (len(self.tables), len(NOW))
+        here = self.device.array(now)
+        for number in range(len(steps)):
+            for colour in COLOURS:
+                for first in range(0, self._rows, self._band) if self._band else (0,):
+                    self._draw_cells(here, number, colour, first)
+
+    def _draw_cells(self, now: object, step: int, colour: int, first: int) -> None:
+        rows = self._rows
+        if self._band:
+            of = self.tables[0]
+            rows = min(self._band, self._rows - first)
+            self.device.write(self._singles, of.singles[colour][:, first:first + rows])
+        self.device.run(self._draw, (self._halves, rows, len(self.tables)), (*self._group, 1), self._of, now, self._singles,
+                        self._doubles, self._edges, self._clamped, self._weights, self._sites, self._counts, self._sums,
+                        _I32(step), _I32(len(self.tables)), _I32(colour), _I32(first), _I32(rows if self._band else 0))
+
+    def _set_weights(self, wanted: tuple[tuple[float, int], ...]) -> None:
+        """Tables of weights for temperatures of fields by their places."""
+        if wanted == self._held:
+            return
+        pool = _Pool(np.uint32)
+        alike: dict[tuple[float, int, int], tuple[int, int]] = {}
+        for temperature, place in wanted:
+            of = self.tables[place]
+            kind = temperature, of.problem.labels, of.bound
+            if kind not in alike:
+                table = weight_table(*kind)
+                alike[kind] = pool.add(table), len(table)
+            self._where[temperature, place] = alike[kind]
+        self._weights, self._held = self.device.array(pool.values), wanted
+
+    # -- what there is
+
+    def labels(self) -> list[np.ndarray]:
+        """(H, W) uint8 of each field, a copy."""
+        found = np.empty(self._all_sites, np.uint8)
+        self.device.read(self._sites, found)
+        return [found[begin:begin + of.problem.sites].reshape(of.problem.shape)
+                for begin, of in zip(self._entries[:, ENTRY.index("sites")], self.tables, strict=True)]
+
+    def counted(self) -> tuple[list[np.ndarray | None], list[np.ndarray | None]]:
+        """Of each field its histogram (H, W, L) uint16 or uint32, and its sums (H, W, 2) int64; None for what it does not have."""
+        counts, sums = np.empty(self._all_counts, self._counted), np.empty(self._all_sums, np.int64)
+        for here, array in ((counts, self._counts), (sums, self._sums)):
+            if here.size:
+                self.device.read(array, here)
+        found: tuple[list[np.ndarray | None], list[np.ndarray | None]] = [], []
+        for entry, of in zip(self._entries, self.tables, strict=True):
+            for name, here, last, into in (("counts", counts, of.problem.labels, found[0]), ("sums", sums, 2, found[1])):
+                begin, size = int(entry[ENTRY.index(name)]), of.problem.sites * last
+                into.append(None if begin < 0 else here[begin:begin + size].reshape(*of.problem.shape, last))
+        return found
+
+    def energies(self) -> list[int] | None:
+        """Of each field's labels; None of one in bands."""
+        if self._band:
+            return None
+        found = np.empty((len(self.tables), self._rows), np.int64)
+        here = self.device.zeros(found.nbytes)
+        self.device.run(self._energy, (self._rows, 1, len(self.tables)), (1, 1, 1), self._of, self._singles, self._doubles,
+                        self._edges, self._sites, here, _I32(self._rows))
+        self.device.read(here, found)
+        return [int(rows.sum()) for rows in found]
+
+    def restore(self, labels: Sequence[np.ndarray], counts: Sequence[np.ndarray | None], sums: Sequence[np.ndarray | None]) -> None:
+        """Put back what `labels` and `counted` gave."""
+        self.device.write(self._sites, np.concatenate([np.asarray(of, np.uint8).reshape(-1) for of in labels]))
+        for array, given, kind in ((self._counts, counts, self._counted), (self._sums, sums, np.int64)):
+            there = [np.asarray(of, kind).reshape(-1) for of in given if of is not None and of.size]
+            if there:
+                self.device.write(array, np.concatenate(there))

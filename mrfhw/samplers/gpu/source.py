@@ -1,0 +1,103 @@
+"""The text that a device compiles: the kernels, and in front of them what is other in each of the two languages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from mrfhw.field.problem import ProblemError
+
+__all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "Variant", "room", "source"]
+
+# Of a field, in int64: its size, where its data begin in the arrays of all fields (-1: it has none), and its generator's key.
+ENTRY = ("rows", "columns", "labels", "sites", "singles", "doubles", "sides", "edges", "counts", "sums", "key0", "key1")
+# Of a field in a sweep, in int32.
+NOW = ("sweep", "weights", "weights_size", "counted")
+
+LANGUAGES = {
+    "opencl": """
+#define KERNEL __kernel
+#define FUNCTION
+#define GLOBAL __global
+#define LOCAL __local
+#define UINT uint
+#define UCHAR uchar
+#define I64 long
+#define MUL_HI(a, b) mul_hi((uint)(a), (uint)(b))
+#define GLOBAL_ID(axis) ((int)get_global_id(axis))
+#define GROUP_ID(axis) ((int)get_group_id(axis))
+#define LOCAL_ID(axis) ((int)get_local_id(axis))
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+""",
+    "cuda": """
+#define AXIS(of, axis) ((axis) == 0 ? of.x : (axis) == 1 ? of.y : of.z)
+#define KERNEL extern "C" __global__
+#define FUNCTION __device__
+#define GLOBAL
+#define LOCAL __shared__
+#define UINT unsigned int
+#define UCHAR unsigned char
+#define I64 long long
+#define MUL_HI(a, b) __umulhi((a), (b))
+#define GLOBAL_ID(axis) ((int)(AXIS(blockIdx, axis) * AXIS(blockDim, axis) + AXIS(threadIdx, axis)))
+#define GROUP_ID(axis) ((int)AXIS(blockIdx, axis))
+#define LOCAL_ID(axis) ((int)AXIS(threadIdx, axis))
+#define BARRIER __syncthreads()
+"""}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How a device draws, on which no bit depends.
+
+    group: cells of a colour in a row, and rows, that are drawn by one work-group.
+    keep: a site's energies are kept from the first to the last pass over its labels, not worked out again.
+    local_doubles: a work-group copies the doubletons into its own memory.
+    local_labels: a work-group copies its neighbours' labels into it.
+    """
+
+    group: tuple[int, int] = (64, 1)
+    keep: bool = True
+    local_doubles: bool = False
+    local_labels: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.group) < 1:
+            raise ProblemError(f"group is {self.group[0]}x{self.group[1]}; it has cells of a row, and rows: give at least 1 of "
+                               "each")
+
+    @property
+    def text(self) -> str:
+        """As behind the question mark of a backend's name."""
+        local = "+".join(name for name, here in (("doubles", self.local_doubles), ("labels", self.local_labels)) if here)
+        return f"group={self.group[0]}x{self.group[1]}&keep={int(self.keep)}&local={local or 'none'}"
+
+
+PLAIN = Variant()
+
+
+def room(number: int) -> int:
+    """The next power of two, 16 or more."""
+    return max(16, 1 << (number - 1).bit_length())
+
+
+@cache
+def source(language: str, variant: Variant, most_labels: int, doubles: int, single_bits: int, count_bits: int) -> str:
+    """The text for a device. It has room for the next power of two of labels and doubletons, as each text is compiled.
+
+    language: of LANGUAGES.
+    most_labels: of a field.
+    doubles: the largest number of entries of a field's doubletons.
+    single_bits, count_bits: 16 or 32, of a singleton's energy and of a count.
+    """
+    numbers = {
+        "MOST_LABELS": room(most_labels) if variant.keep else 0, "KEEP": int(variant.keep),
+        "LOCAL_DOUBLES": room(doubles) if variant.local_doubles else 0,
+        "LOCAL_LABELS": int(variant.local_labels), "GROUP_X": variant.group[0], "GROUP_Y": variant.group[1],
+        "ENTRY": len(ENTRY), "NOW": len(NOW), "SINGLE": {16: "short", 32: "int"}[single_bits],
+        "COUNT": {16: "unsigned short", 32: "unsigned int"}[count_bits],
+        **{f"E_{name.upper()}": place for place, name in enumerate(ENTRY)},
+        **{f"N_{name.upper()}": place for place, name in enumerate(NOW)}}
+    return "".join((LANGUAGES[language], *(f"#define {name} {value}\n" for name, value in numbers.items()),
+                    files(__package__).joinpath("kernels.cl").read_text()))

@@ -1,0 +1,270 @@
+"""Backend gpu: the kernels on an OpenCL device give the bits of their NumPy twin, whatever the variant, the group and what is drawn
+beside; its law is the enumerated one."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mrfhw.field.colours import COLOURS
+from mrfhw.field.initial import initial_labels
+from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
+from mrfhw.samplers.chain import chain_type
+from mrfhw.samplers.field_energy import FieldEnergy
+from mrfhw.samplers.gpu import device as devices
+from mrfhw.samplers.gpu.chain import Choice, GpuChain
+from mrfhw.samplers.gpu.fields import Fields, Sweep, key_of
+from mrfhw.samplers.gpu.reference import draw, philox
+from mrfhw.samplers.gpu.source import LANGUAGES, Variant, source
+from mrfhw.samplers.gpu.tables import GpuTables, weight_bits, weight_table
+from support.enumerated import chi_square_tail, enumerated, random_problem
+
+GPU = pytest.mark.claim("gpu", "on an OpenCL device the sampler gives the bits of its twin in NumPy, whatever the variant, the "
+                               "work-group and the fields beside, and the enumerated distribution at a false-failure rate of 1e-6")
+pytestmark = GPU
+DEVICE = "0"  # of OpenCL, any
+VARIANTS = [Variant(), Variant(group=(3, 2), keep=False), Variant(group=(8, 4), local_labels=True),
+            Variant(group=(16, 1), keep=False, local_doubles=True), Variant(group=(5, 3), local_doubles=True, local_labels=True)]
+FALSE_FAILURE = 1e-6
+
+
+def twin(problem: Problem, run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Last labels and histogram by NumPy."""
+    tables, labels = GpuTables(problem), np.array(initial_labels(problem, run), np.uint8)
+    counts, free = np.zeros((*problem.shape, problem.labels), int), np.nonzero(tables.clamped == 0)
+    for sweep, temperature in zip(range(run.sweeps), problem.schedule.temperatures(), strict=False):
+        for colour in COLOURS:
+            draw(tables, labels, colour, sweep, temperature, key_of(run.seed))
+        if sweep >= run.counts_from:
+            counts[(*free, labels[free])] += 1
+    return labels, counts
+
+
+def a_problem(seed: int) -> Problem:
+    """A random field; some with weights of edges, without clamped sites, or with doubletons that are not symmetric."""
+    rng, problem = np.random.default_rng(seed), random_problem(np.random.default_rng(seed))
+    if seed % 3 == 0:
+        problem = dataclasses.replace(problem, clamped=None)
+    if seed % 2 == 0:
+        problem = dataclasses.replace(problem, edges=rng.integers(0, 4, (*problem.shape, 2)))
+    if seed % 5 == 0:
+        problem = dataclasses.replace(problem, schedule=Schedule.constant(3.5))
+    if seed % 4 < 2:
+        table = rng.integers(0, 9, (problem.labels, problem.labels))
+        problem = dataclasses.replace(problem, doubleton="table", pairwise=table, vectors=None)
+    return problem
+
+
+def chain(problem: Problem, run: Run, variant: Variant | None = None, memory: int | None = None) -> GpuChain:
+    return GpuChain(problem, run, choice=Choice(DEVICE, variant or Variant(), memory))
+
+
+def test_philox_gives_the_published_words():
+    """Known answers of Random123."""
+    for word, key, wanted in ((0, 0, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+                              (0xFFFFFFFF, 0xFFFFFFFF, "408f276d 41c83b0e a20bc7c6 6d5451fd")):
+        found = philox(tuple(np.full(1, word, np.uint64) for _ in range(4)), (key, key))
+        assert " ".join(f"{int(one[0]):08x}" for one in found) == wanted
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.text)
+@pytest.mark.parametrize("seed", range(12))
+def test_bits_are_those_of_the_twin(seed, variant):
+    problem = a_problem(seed)
+    run = Run(sweeps=9, burn_in=3, seed=seed)
+    labels, counts = twin(problem, run)
+    found = chain(problem, run, variant)
+    for _ in range(run.sweeps):
+        found.sweep()
+    assert found.energy == FieldEnergy(problem)(labels)
+    result = found.result(0.0)
+    assert np.array_equal(result.last, labels)
+    assert np.array_equal(result.counts, counts)
+
+
+def test_the_problems_meet_what_fields_differ_in():
+    found = [a_problem(seed) for seed in range(12)]
+    for of in ([problem.clamped is None for problem in found], [problem.edges is None for problem in found],
+               [problem.symmetric for problem in found]):
+        assert set(of) == {True, False}
+    assert {problem.schedule.kind for problem in found} >= {"constant", "geometric"}
+    assert len({problem.shape for problem in found}) > 8
+
+
+@pytest.mark.parametrize("labels", [2, 65, 256])
+def test_few_and_many_labels(labels):
+    rng = np.random.default_rng(labels)
+    problem = Problem(labels=labels, unary=rng.integers(0, 1 << 17, (5, 4, labels)), beta=3000, tau=9,
+                      schedule=Schedule.constant(9e3))
+    run = Run(sweeps=20, burn_in=0, seed=1)
+    found = chain(problem, run)
+    for _ in range(run.sweeps):
+        found.sweep()
+    assert np.array_equal(found.counts, twin(problem, run)[1])
+    assert found.tables.kind is np.int32
+
+
+@pytest.mark.parametrize("estimate", ["mode", "mean", "last"])
+def test_several_fields_in_a_launch_are_each_as_alone(estimate):
+    problems = [a_problem(seed) for seed in range(20, 26)]
+    runs = [Run(sweeps=7, burn_in=2, seed=seed, estimate=estimate) for seed in range(6)]
+    tables = [GpuTables(problem) for problem in problems]
+    together = Fields(devices.of_name(DEVICE), tables, runs,
+                      [initial_labels(problem, run) for problem, run in zip(problems, runs, strict=True)], VARIANTS[4])
+    schedules = [problem.schedule.temperatures() for problem in problems]
+    together.sweep([[Sweep(number, next(temperatures), number >= run.counts_from)
+                     for temperatures, run in zip(schedules, runs, strict=True)] for number in range(7)])
+    counts, sums = together.counted()
+    for place, (problem, run) in enumerate(zip(problems, runs, strict=True)):
+        alone = chain(problem, run)
+        for _ in range(run.sweeps):
+            alone.sweep()
+        result = alone.result(0.0)
+        assert np.array_equal(together.labels()[place], result.last)
+        assert together.energies()[place] == alone.energy
+        for of, one in ((counts, result.counts), (sums, result.sums)):
+            assert (of[place] is None) == (one is None)
+            assert one is None or np.array_equal(of[place], one)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7])
+def test_bands_give_the_same_bits(rows):
+    rng = np.random.default_rng(rows)
+    problem = Problem(labels=75, unary=rng.integers(0, 90, (11, 9, 75)), beta=6, tau=5, clamped=rng.random((11, 9)) < 0.1)
+    run = Run(sweeps=6, burn_in=1, seed=4)
+    found = chain(problem, run, memory=rows * 75 * 5 * 2)
+    for _ in range(run.sweeps):
+        found.sweep()
+    assert found.energy is None
+    labels, counts = twin(problem, run)
+    assert np.array_equal(found.sample, labels)
+    assert np.array_equal(found.counts, counts)
+
+
+@pytest.mark.parametrize("estimate", ["mode", "mean"])
+def test_a_chain_goes_on_from_its_state(estimate):
+    problem = random_problem(np.random.default_rng(5))
+    run = Run(sweeps=50, burn_in=20, seed=3, estimate=estimate)
+    whole, half = chain(problem, run), chain(problem, run)
+    for _ in range(50):
+        whole.sweep()
+    for _ in range(37):
+        half.sweep()
+    rest = chain(problem, run, VARIANTS[2])
+    rest.restore(half.state())
+    for _ in range(13):
+        rest.sweep()
+    ends = [(of.result(0.0).last, of.counts, of.sums) for of in (whole, rest)]
+    for one, other in zip(*ends, strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or np.array_equal(one, other)
+
+
+# -- the law
+
+
+def test_whole_weights_are_the_law_s():
+    """A site's probabilities are within L 2^-(b + 1) of the law's; of 64 labels that is 2^-20, of 256 2^-16."""
+    rng = np.random.default_rng(1)
+    for labels in (2, 3, 64, 256):
+        for temperature in (0.3, 2.0, 40.0, 1e4):
+            energy = rng.integers(0, int(20 * temperature) + 2, labels)
+            table = weight_table(temperature, labels, int(energy.max()))
+            above = energy - energy.min()
+            weight = table[np.minimum(above, len(table) - 1)].astype(np.uint64)
+            exact = np.exp(above / -temperature)
+            assert weight.sum() <= 1 << 31
+            assert np.abs(weight / weight.sum() - exact / exact.sum()).sum() / 2 <= labels * 2.0 ** -(weight_bits(labels) + 1)
+
+
+@pytest.mark.slow
+def test_open_2x2_grid_has_the_enumerated_distribution():
+    grid = {"labels": 3, "constants": np.array([3, 11, 24]), "doubleton": "absolute", "beta": 6}
+    problem = Problem(singleton1=np.array([[5, 20], [12, 9]]), **grid, schedule=Schedule.constant(9.0))
+    states, probabilities = enumerated(problem, 9.0, [0, 1, 2, 3])
+    seeds, sweeps = range(3000), 12
+    tables, run = GpuTables(problem), Run(sweeps=sweeps, burn_in=0, seed=0, estimate="last")
+    many = Fields(devices.of_name(DEVICE), [tables] * len(seeds), [dataclasses.replace(run, seed=seed) for seed in seeds],
+                  [initial_labels(problem, dataclasses.replace(run, seed=seed)) for seed in seeds])
+    many.sweep([[Sweep(number, 9.0, False)] * len(seeds) for number in range(sweeps)])
+    last = np.array(many.labels()).reshape(len(seeds), -1)
+    seen = [int((last == state).all(1).sum()) for state in np.asarray(states).reshape(-1, 4)]
+    assert sum(seen) == len(seeds)
+    assert chi_square_tail(np.array(seen), np.array(probabilities) * len(seeds)) > FALSE_FAILURE
+    wrong = np.array(enumerated(problem, 13.0, [0, 1, 2, 3])[1])
+    assert chi_square_tail(np.array(seen), wrong * len(seeds)) < FALSE_FAILURE
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(("options", "line"), [
+    ("speed=2", "backend is 'gpu?speed=2'; it has one device, group, keep, local and memory, and no other 'speed': "
+                "give such as gpu?device=0&group=64x1"),
+    ("group=64", "backend is 'gpu?group=64'; group is '64', not such as 64x1: give such as gpu?device=0&group=64x1"),
+    ("group=0x1", "backend is 'gpu?group=0x1'; group is '0x1', not such as 64x1: give such as gpu?device=0&group=64x1"),
+    ("keep=2", "backend is 'gpu?keep=2'; keep is '2', not 0 or 1: give such as gpu?device=0&group=64x1"),
+    ("local=all", "backend is 'gpu?local=all'; local is 'all', not none, doubles, labels, doubles+labels: give such as "
+                  "gpu?device=0&group=64x1"),
+    ("memory=0", "backend is 'gpu?memory=0'; memory is '0', not MiB, 1 or more: give such as gpu?device=0&group=64x1")])
+def test_wrong_options_are_one_line(options, line):
+    with pytest.raises(ProblemError) as error:
+        chain_type(f"gpu?{options}")
+    assert str(error.value) == line
+
+
+def test_options_say_what_they_do():
+    assert chain_type("gpu?device=zen&group=8x4&keep=0&local=doubles%2Blabels&memory=3")[1]["choice"] == Choice(
+        "zen", Variant((8, 4), False, True, True), 3 << 20)
+    for variant in VARIANTS:
+        assert Choice.of(variant.text.replace("+", "%2B")).variant == variant
+
+
+PROBLEM = Problem(labels=4, unary=np.random.default_rng(2).integers(0, 40, (6, 7, 4)), beta=9)
+
+
+def test_no_such_device_is_one_line():
+    with pytest.raises(ProblemError, match=r"^device is 'abacus'; OpenCL has these: 0: .*: give the number of one, or a part of"):
+        GpuChain(PROBLEM, Run(sweeps=3), choice=Choice("abacus"))
+
+
+def test_no_gpu_is_one_line(monkeypatch):
+    monkeypatch.setattr(devices, "devices", list)
+    with pytest.raises(ProblemError, match=r"^backend gpu finds no GPU; OpenCL has these devices: none: install its driver, or"):
+        GpuChain(PROBLEM, Run(sweeps=3))
+
+
+def test_no_opencl_is_one_line(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyopencl", None)
+    with pytest.raises(ProblemError, match=r"^backend gpu needs PyOpenCL: pip install 'mrfhw\[gpu\]', or give backend cpu$"):
+        devices.devices()
+
+
+def test_groups_beyond_the_device_are_one_line():
+    with pytest.raises(ProblemError, match=r"^group is 1048576x1; .* takes \d+ cells together: give fewer$"):
+        chain(PROBLEM, Run(sweeps=3), Variant((1 << 20, 1)))
+
+
+def test_a_driver_that_refuses_is_one_line():
+    with pytest.raises(ProblemError, match=r"failed when it compiled the sampler: .*error: .*: give another device"):
+        devices.of_name(DEVICE).kernel("__kernel void draw() { nothing; }", "draw")
+
+
+def test_memory_that_is_not_there_is_one_line():
+    opened = devices.of_name(DEVICE)
+    with pytest.raises(ProblemError, match=r"(too little memory|failed) when it made room for counts"):
+        opened.zeros(1 << 60)
+
+
+def test_energies_beyond_31_bits_are_one_line():
+    with pytest.raises(ProblemError, match=r"^energies go up to 4e\+09; backend gpu takes them below 2\^31"):
+        GpuTables(Problem(labels=2, unary=np.full((2, 2, 2), 2_000_000_000), alpha=2))
+
+
+def test_no_language_has_macros_that_the_other_lacks():
+    names = [{line.split()[1].split("(")[0] for line in text.splitlines() if line.startswith("#define")} - {"AXIS"}
+             for text in LANGUAGES.values()]
+    assert names[0] == names[1]
+    assert "__kernel" not in source("cuda", Variant(), 4, 20, 16, 16)
