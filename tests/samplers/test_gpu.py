@@ -19,6 +19,7 @@ from mrfhw.samplers.gpu.fields import Fields, Sweep, key_of
 from mrfhw.samplers.gpu.reference import draw, philox
 from mrfhw.samplers.gpu.source import LANGUAGES, Variant, source
 from mrfhw.samplers.gpu.tables import GpuTables, weight_bits, weight_table
+from mrfhw.samplers.gpu.tuning import GROUPS, tried
 from support.enumerated import chi_square_tail, enumerated, random_problem
 
 GPU = pytest.mark.claim("gpu", "on an OpenCL device the sampler gives the bits of its twin in NumPy, whatever the variant, the "
@@ -197,12 +198,44 @@ def test_open_2x2_grid_has_the_enumerated_distribution():
     assert chi_square_tail(np.array(seen), wrong * len(seeds)) < FALSE_FAILURE
 
 
+# -- variants that are tried
+
+
+def test_tuning_tries_variants_for_as_long_as_it_is_told():
+    problem = dataclasses.replace(a_problem(3), schedule=Schedule.constant(4.0))
+    tables, opened = GpuTables(problem), devices.of_name(DEVICE)
+    found = tried(opened, tables, 600.0)
+    assert len({trial.variant for trial in found}) == len(found) == len(GROUPS) + 1 + 3
+    assert found[0].variant == Variant()
+    best = min(found[:len(GROUPS)], key=lambda trial: trial.sweep_s).variant
+    assert found[len(GROUPS)].variant == dataclasses.replace(best, keep=not best.keep)
+    assert all(0 < trial.sweep_s < 10 for trial in found)
+    assert len(tried(opened, tables, 0.0)) == 1
+
+
+def test_a_tuned_chain_has_the_same_bits():
+    problem, run = a_problem(3), Run(sweeps=6, burn_in=1, seed=1)
+    chains = GpuChain(problem, run, choice=Choice.of(f"device={DEVICE}&tune=0.5")), chain(problem, run)
+    for _ in range(6):
+        for of in chains:
+            of.sweep()
+    assert np.array_equal(chains[0].counts, chains[1].counts)
+
+
+def test_what_a_device_does_not_take_is_not_chosen(monkeypatch):
+    opened = devices.of_name(DEVICE)
+    monkeypatch.setattr(opened, "local_bytes", 8)
+    found = tried(opened, GpuTables(a_problem(3)), 600.0)
+    assert sum(trial.sweep_s == float("inf") for trial in found) == 3
+
+
 # -- what is refused
 
 
 @pytest.mark.parametrize(("options", "line"), [
-    ("speed=2", "backend is 'gpu?speed=2'; it has one device, group, keep, local and memory, and no other 'speed': "
+    ("speed=2", "backend is 'gpu?speed=2'; it has one of each of device, group, keep, local, memory, tune, and no other 'speed': "
                 "give such as gpu?device=0&group=64x1"),
+    ("tune=nan", "backend is 'gpu?tune=nan'; tune is 'nan', not seconds, up to 600: give such as gpu?device=0&group=64x1"),
     ("group=64", "backend is 'gpu?group=64'; group is '64', not such as 64x1: give such as gpu?device=0&group=64x1"),
     ("group=0x1", "backend is 'gpu?group=0x1'; group is '0x1', not such as 64x1: give such as gpu?device=0&group=64x1"),
     ("keep=2", "backend is 'gpu?keep=2'; keep is '2', not 0 or 1: give such as gpu?device=0&group=64x1"),

@@ -22,11 +22,15 @@ from mrfhw.samplers.gpu.device import Device, of_name
 from mrfhw.samplers.gpu.fields import Fields, Sweep
 from mrfhw.samplers.gpu.source import PLAIN, Variant
 from mrfhw.samplers.gpu.tables import GpuTables
+from mrfhw.samplers.gpu.tuning import tuned
 
 __all__ = ["Choice", "GpuChain"]
 
 TOGETHER = 32  # sweeps that a device is asked for at once
 _LOCAL = ("none", "doubles", "labels", "doubles+labels")
+_FORMS = {"device": "a number or a part of a name", "group": "such as 64x1", "keep": "0 or 1", "local": ", ".join(_LOCAL),
+          "memory": "MiB, 1 or more", "tune": "seconds, up to 600"}  # of what stands behind gpu's question mark
+_LONGEST_TUNING = 600.0
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,13 @@ class Choice:
     device: a number, or a part of a name; "" for the first GPU.
     variant: how it draws.
     memory: bytes for singletons; None for all that the device allows.
+    tune: seconds in which variants are tried first, and the soonest one is taken in place of `variant`; 0 for none.
     """
 
     device: str = ""
     variant: Variant = PLAIN
     memory: int | None = None
+    tune: float = 0.0
 
     @classmethod
     def of(cls, text: str) -> Choice:
@@ -51,12 +57,14 @@ class Choice:
         found = cls()
         seen: set[str] = set()
         for name, value in parse_qsl(text, keep_blank_values=True):
-            if name in seen or name not in ("device", "group", "keep", "local", "memory"):
-                raise wrong(f"it has one device, group, keep, local and memory, and no other {short(repr(name))}")
+            if name in seen or name not in _FORMS:
+                raise wrong(f"it has one of each of {', '.join(_FORMS)}, and no other {short(repr(name))}")
             seen.add(name)
             try:
                 if name == "device":
                     found = replace(found, device=value)
+                elif name == "tune":
+                    found = replace(found, tune=_seconds(value))
                 elif name == "memory":
                     found = replace(found, memory=_at_least_one(value) << 20)
                 elif name == "group":
@@ -69,8 +77,7 @@ class Choice:
                     found = replace(found, variant=replace(found.variant, local_doubles="doubles" in local,
                                                            local_labels="labels" in local))
             except (ValueError, KeyError):
-                forms = {"group": "such as 64x1", "keep": "0 or 1", "local": ", ".join(_LOCAL), "memory": "MiB, 1 or more"}[name]
-                raise wrong(f"{name} is {short(repr(value))}, not {forms}") from None
+                raise wrong(f"{name} is {short(repr(value))}, not {_FORMS[name]}") from None
         return found
 
 
@@ -78,6 +85,13 @@ def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(text)
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= _LONGEST_TUNING:
+        raise ValueError(text)
+    return value
 
 
 class GpuChain(FieldChain):
@@ -96,7 +110,8 @@ class GpuChain(FieldChain):
         choice = choice or Choice()
         device: Device = of_name(choice.device)  # what is wrong with it is said before anything is made
         super().__init__(problem, run, tables=tables, threads=threads)
-        self._fields = Fields(device, [self.tables], [run], [self.labels], choice.variant, choice.memory)
+        variant = tuned(device, self.tables, choice.tune) if choice.tune and choice.memory is None else choice.variant
+        self._fields = Fields(device, [self.tables], [run], [self.labels], variant, choice.memory)
         self._pending: list[Sweep] = []
 
     @classmethod

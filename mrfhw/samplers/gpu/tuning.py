@@ -1,0 +1,88 @@
+"""Which variant draws a field soonest on a device, by trying them there: no bit depends on the choice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mrfhw.field.problem import ProblemError, Run
+from mrfhw.samplers.gpu.device import Device
+from mrfhw.samplers.gpu.fields import Fields, Sweep
+from mrfhw.samplers.gpu.source import PLAIN, Variant
+from mrfhw.samplers.gpu.tables import GpuTables
+
+__all__ = ["GROUPS", "Trial", "tried", "tuned"]
+
+GROUPS = ((64, 1), (128, 1), (256, 1), (32, 4), (16, 8), (8, 8))
+_LONGEST = 64  # sweeps that one variant is timed for
+_WORTH_TIMING = 0.02  # seconds of a timing that tell variants apart
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A variant that was tried.
+
+    variant: which.
+    sweep_s: seconds of a sweep, the least of its timings; infinite where the device does not take it.
+    """
+
+    variant: Variant
+    sweep_s: float
+
+
+def _stages(best: Variant) -> Generator[list[Variant], Variant, None]:
+    """Stages of a search: variants that differ from the best one so far in one respect. The caller sends the best one."""
+    best = yield [replace(best, group=group) for group in GROUPS if group != best.group]
+    best = yield [replace(best, keep=not best.keep)]
+    yield [replace(best, local_doubles=doubles, local_labels=labels)
+           for doubles, labels in ((True, False), (False, True), (True, True))]
+
+
+def tried(device: Device, tables: GpuTables, seconds: float, temperature: float | None = None) -> list[Trial]:
+    """Variants of a field's draw in the order in which they were tried: the plain one, then of others the groups, whether energies
+    are kept, and what is copied into local memory, each with the best of what comes before it.
+
+    seconds: after which no other one is tried.
+    temperature: of the sweeps; None for the schedule's first.
+    """
+    began, schedule = time.perf_counter(), tables.problem.schedule
+    heat = next(schedule.temperatures()) if temperature is None else temperature
+    found = [_timed(device, tables, PLAIN, heat)]
+    stages = _stages(PLAIN)
+    some = next(stages)
+    while True:
+        for variant in some:
+            if time.perf_counter() - began > seconds:
+                return found
+            found.append(_timed(device, tables, variant, heat))
+        try:
+            some = stages.send(min(found, key=lambda trial: trial.sweep_s).variant)
+        except StopIteration:
+            return found
+
+
+def _timed(device: Device, tables: GpuTables, variant: Variant, temperature: float) -> Trial:
+    problem = tables.problem
+    try:
+        fields = Fields(device, [tables], [Run(sweeps=1, estimate="last")], [np.zeros(problem.shape, np.uint8)], variant)
+    except ProblemError:  # a group or local memory that it does not take
+        return Trial(variant, float("inf"))
+    least, sweeps = float("inf"), 1
+    while sweeps <= _LONGEST:  # the first sweep has what is done once, and is short beside the others
+        began = time.perf_counter()
+        fields.sweep([[Sweep(number, temperature, False)] for number in range(sweeps)])
+        device.wait()
+        took = time.perf_counter() - began
+        least = min(least, took / sweeps)
+        if took > _WORTH_TIMING and sweeps > 1:
+            break
+        sweeps *= 2
+    return Trial(variant, least)
+
+
+def tuned(device: Device, tables: GpuTables, seconds: float) -> Variant:
+    """The one that was soonest in so many seconds."""
+    return min(tried(device, tables, seconds), key=lambda trial: trial.sweep_s).variant
