@@ -64,6 +64,7 @@ class Device:
     """A device with a queue of its own, which carries out one thing after the other.
 
     name: its own.
+    driver: its version.
     most_group: cells that a work-group may have.
     local_bytes: memory that a work-group shares.
     room: bytes that one array may take.
@@ -76,7 +77,7 @@ class Device:
             self._context = self._cl.Context([device])
             self._queue = self._cl.CommandQueue(self._context)
         self.most_group, self.local_bytes = int(device.max_work_group_size), int(device.local_mem_size)
-        self.room = int(device.max_mem_alloc_size)
+        self.room, self.driver = int(device.max_mem_alloc_size), device.driver_version.strip()
         self._programs: dict[str, Any] = {}
 
     @contextmanager
