@@ -15,7 +15,7 @@ from mrfhw.samplers.chain import CHAINS, chain_type
 __all__ = ["AUTO", "BACKENDS", "SCHEMES", "WAVE_CYCLES", "backend_type", "in_software"]
 
 AUTO = "auto"  # the choice is `mrfhw.runs.choice.chosen_backend`'s
-_NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.software:SoftwareBackend"),
+_NAMES = {**dict.fromkeys(CHAINS, "mrfhw.backends.software:SoftwareBackend"), "gpu": "mrfhw.backends.gpu:GpuBackend",
           "model": "mrfhw.backends.model:ModelBackend", "rtl": "mrfhw.simulation.chip:ChipBackend"}
 _BOARDS = "mrfhw.host.remote:RemoteBackend"
 SCHEMES = {"serial": _BOARDS, "tcp": _BOARDS, "sim": _BOARDS, "shared": "mrfhw.sharing.tenant:TenantBackend"}

@@ -31,12 +31,16 @@ class SoftwareBackend(Backend):
     shows_sweeps = True
     keeps_generators = False
     software = True
+    _run_type = ChainRun
 
     def __init__(self, backend: str):
         """backend: a name of CHAINS, with its options behind a question mark. Raises ProblemError for others."""
         self._type, self._options = chain_type(backend)
         self.backend = self._type.name
         self._tables: Any = None  # of the last problem
+
+    def _chain(self, problem: Problem, run: Run) -> FieldChain:
+        return self._type(problem, run, tables=self._tables, **self._options)
 
     @classmethod
     def open(cls, backend: str, config: Config | None, cycles: int) -> SoftwareBackend:
@@ -53,8 +57,8 @@ class SoftwareBackend(Backend):
         problem = problem.problem if isinstance(problem, Placement) else problem
         if self._tables is None or self._tables.problem is not problem:
             self._tables = self._type.tables_type(problem)
-        chain = self._type(problem, run, tables=self._tables, **self._options)
+        chain = self._chain(problem, run)
         if state is not None:
             chain.restore(state)
         before = 0.0 if state is None else state.so_far.wall_seconds
-        return ChainRun(chain, before + time.perf_counter() - began, progress, observe, pauses)
+        return self._run_type(chain, before + time.perf_counter() - began, progress, observe, pauses)

@@ -85,6 +85,14 @@ def test_bits_are_those_of_the_twin(seed, variant):
     assert np.array_equal(result.counts, counts)
 
 
+def test_sums_are_those_of_the_twin():
+    problem, run = a_problem(8), Run(sweeps=9, burn_in=3, seed=8, estimate="mean")
+    counts, found = twin(problem, run)[1], chain(problem, run)
+    for _ in range(run.sweeps):
+        found.sweep()
+    assert np.array_equal(found.sums, np.stack([counts @ np.arange(problem.labels), counts.sum(-1)], -1))
+
+
 def test_the_problems_meet_what_fields_differ_in():
     found = [a_problem(seed) for seed in range(12)]
     for of in ([problem.clamped is None for problem in found], [problem.edges is None for problem in found],
@@ -94,11 +102,11 @@ def test_the_problems_meet_what_fields_differ_in():
     assert len({problem.shape for problem in found}) > 8
 
 
-@pytest.mark.parametrize("labels", [2, 65, 256])
-def test_few_and_many_labels(labels):
+@pytest.mark.parametrize(("labels", "temperature"), [(2, 9e3), (65, 9e3), (256, 9e3), (5, 0.01), (5, 1e7)])
+def test_few_and_many_labels_and_all_temperatures(labels, temperature):
     rng = np.random.default_rng(labels)
     problem = Problem(labels=labels, unary=rng.integers(0, 1 << 17, (5, 4, labels)), beta=3000, tau=9,
-                      schedule=Schedule.constant(9e3))
+                      schedule=Schedule.constant(temperature))
     run = Run(sweeps=20, burn_in=0, seed=1)
     found = chain(problem, run)
     for _ in range(run.sweeps):
@@ -233,8 +241,8 @@ def test_what_a_device_does_not_take_is_not_chosen(monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "line"), [
-    ("speed=2", "backend is 'gpu?speed=2'; it has one of each of device, group, keep, local, memory, tune, and no other 'speed': "
-                "give such as gpu?device=0&group=64x1"),
+    ("speed=2", "backend is 'gpu?speed=2'; it has one of each of device, group, keep, local, memory, together, tune, and no other "
+                "'speed': give such as gpu?device=0&group=64x1"),
     ("tune=nan", "backend is 'gpu?tune=nan'; tune is 'nan', not seconds, up to 600: give such as gpu?device=0&group=64x1"),
     ("group=64", "backend is 'gpu?group=64'; group is '64', not such as 64x1: give such as gpu?device=0&group=64x1"),
     ("group=0x1", "backend is 'gpu?group=0x1'; group is '0x1', not such as 64x1: give such as gpu?device=0&group=64x1"),

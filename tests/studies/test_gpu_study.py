@@ -11,8 +11,8 @@ from studies.gpu import main
 
 
 def test_variants_and_chains_of_a_device(tmp_path: Path) -> None:
-    found = CliRunner().invoke(main, ["--device", "0", "--rows", "12", "--cols", "9", "--labels", "5", "--chains", "1,3", "--points",
-                                      str(tmp_path / "points.jsonl")])
+    found = CliRunner().invoke(main, ["--device", "0", "--rows", "12", "--cols", "9", "--labels", "5", "--chains", "1,3",
+                                      "--points", str(tmp_path / "points.jsonl")])
     assert found.exit_code == 0, found.output
     assert "| the soonest, 3 chains a launch" in found.output
     points = [json.loads(line) for line in (tmp_path / "points.jsonl").read_text().splitlines()]

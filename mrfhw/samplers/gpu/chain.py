@@ -18,18 +18,19 @@ from mrfhw.field.given import short
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.state import RunState
 from mrfhw.samplers.field_chain import FieldChain
-from mrfhw.samplers.gpu.device import Device, of_name
-from mrfhw.samplers.gpu.fields import Fields, Sweep
+from mrfhw.samplers.gpu.device import of_name
+from mrfhw.samplers.gpu.fields import Sweep, check_variant
+from mrfhw.samplers.gpu.group import TOGETHER, Group
 from mrfhw.samplers.gpu.source import PLAIN, Variant
 from mrfhw.samplers.gpu.tables import GpuTables
 from mrfhw.samplers.gpu.tuning import tuned
 
 __all__ = ["Choice", "GpuChain"]
 
-TOGETHER = 32  # sweeps that a device is asked for at once
 _LOCAL = ("none", "doubles", "labels", "doubles+labels")
 _FORMS = {"device": "a number or a part of a name", "group": "such as 64x1", "keep": "0 or 1", "local": ", ".join(_LOCAL),
-          "memory": "MiB, 1 or more", "tune": "seconds, up to 600"}  # of what stands behind gpu's question mark
+          "memory": "MiB, 1 or more", "together": "chains, 1 or more",
+          "tune": "seconds, up to 600"}  # of what stands behind gpu's question mark
 _LONGEST_TUNING = 600.0
 
 
@@ -40,6 +41,7 @@ class Choice:
     device: a number, or a part of a name; "" for the first GPU.
     variant: how it draws.
     memory: bytes for singletons; None for all that the device allows.
+    together: chains of a run that are drawn in the same launches at most.
     tune: seconds in which variants are tried first, and the soonest one is taken in place of `variant`; 0 for none.
     """
 
@@ -47,6 +49,7 @@ class Choice:
     variant: Variant = PLAIN
     memory: int | None = None
     tune: float = 0.0
+    together: int = 8
 
     @classmethod
     def of(cls, text: str) -> Choice:
@@ -65,6 +68,8 @@ class Choice:
                     found = replace(found, device=value)
                 elif name == "tune":
                     found = replace(found, tune=_seconds(value))
+                elif name == "together":
+                    found = replace(found, together=_at_least_one(value))
                 elif name == "memory":
                     found = replace(found, memory=_at_least_one(value) << 20)
                 elif name == "group":
@@ -95,24 +100,32 @@ def _seconds(text: str) -> float:
 
 
 class GpuChain(FieldChain):
-    """A chain on a device. Sweeps are asked for some at a time, when a sample, an energy or counts are wanted at the latest."""
+    """A chain on a device. Sweeps are asked for some at a time, when a sample, an energy or counts are wanted at the latest.
+
+    choice: of the device, and how it draws.
+    device, variant: that this comes to.
+    pending: sweeps that the device has not been asked for.
+    """
 
     name = "gpu"
     tables_type = GpuTables
     tables: GpuTables
 
     def __init__(self, problem: Problem, run: Run, *, choice: Choice | None = None, tables: GpuTables | None = None,
-                 threads: int | None = None):
+                 threads: int | None = None, group: Group | None = None):
         """As of `FieldChain`. Raises ProblemError where there is no such device, or where it fails.
 
-        choice: of the device, and how it draws.
+        group: of chains that are drawn in the same launches, alike in their choice; None for this one alone.
         """
-        choice = choice or Choice()
-        device: Device = of_name(choice.device)  # what is wrong with it is said before anything is made
+        self.choice = choice or Choice()
+        self.device = of_name(self.choice.device)  # what is wrong with it is said before anything is made
         super().__init__(problem, run, tables=tables, threads=threads)
-        variant = tuned(device, self.tables, choice.tune) if choice.tune and choice.memory is None else choice.variant
-        self._fields = Fields(device, [self.tables], [run], [self.labels], variant, choice.memory)
-        self._pending: list[Sweep] = []
+        tune = self.choice.tune if self.choice.memory is None else 0.0
+        self.variant = tuned(self.device, self.tables, tune) if tune else self.choice.variant
+        check_variant(self.device, self.variant, [self.tables])
+        self.pending: list[Sweep] = []
+        self._group = group or Group()
+        self._group.join(self)
 
     @classmethod
     def options(cls, text: str) -> dict[str, Any]:
@@ -123,40 +136,39 @@ class GpuChain(FieldChain):
         return np.uint16 if run.after_burn_in < 1 << 16 else np.uint32
 
     def sweep(self) -> None:
-        self._pending.append(Sweep(self.sweeps, next(self._temperatures), self.sweeps >= self.run.counts_from))
+        if len(self.pending) >= TOGETHER:
+            self._group.carry_out()
+        self.pending.append(Sweep(self.sweeps, next(self._temperatures), self.sweeps >= self.run.counts_from))
         self.sweeps += 1
-        if len(self._pending) >= TOGETHER:
-            self._carry_out()
 
-    def _carry_out(self) -> None:
-        if self._pending:
-            pending, self._pending = self._pending, []
-            self._fields.sweep([[sweep] for sweep in pending])
+    @property
+    def held(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels, histogram and sums as this program has them."""
+        return self.labels, self._counts, self._sums
+
+    def take(self, labels: np.ndarray, counts: np.ndarray | None, sums: np.ndarray | None) -> None:
+        """What the device has; None for what the run does not estimate."""
+        self.labels[...] = labels
+        for here, there in ((self._counts, counts), (self._sums, sums)):
+            if there is not None:
+                here[...] = there
 
     @property
     def sample(self) -> np.ndarray:
-        self._carry_out()
-        self.labels[...], = self._fields.labels()
+        self.labels[...] = self._group.labels(self)
         return self.labels.copy()
 
     @property
     def energy(self) -> int | None:
-        self._carry_out()
-        found = self._fields.energies()
-        return None if found is None else found[0]
+        return self._group.energy(self)
 
     def _settle(self) -> None:
-        self._carry_out()
-        counts, sums = self._fields.counted()
-        if counts[0] is not None:
-            self._counts[...] = counts[0]
-        if sums[0] is not None:
-            self._sums[...] = sums[0]
+        self.take(self._group.labels(self), *self._group.counted(self))
 
     def _own_state(self) -> dict[str, Any]:
         return {}
 
     def restore(self, state: RunState) -> None:
         super().restore(state)
-        self._pending = []
-        self._fields.restore([self.labels], [self._counts], [self._sums])
+        self.pending = []
+        self._group.restored(self)

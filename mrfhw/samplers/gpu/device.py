@@ -14,6 +14,7 @@ from mrfhw.field.problem import ProblemError
 
 __all__ = ["Device", "devices", "of_name"]
 
+_LINE = 160  # characters of what a driver says
 _WAY_OUT = "give another device (gpu?device=), go on from a checkpoint, or give backend cpu"
 
 
@@ -91,7 +92,7 @@ class Device:
         except cl.Error as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             said = next((line for line in lines if "error:" in line), lines[0])
-            raise ProblemError(f"{self.name} failed when it {when}: {short(said)}: {_WAY_OUT}") from None
+            raise ProblemError(f"{self.name} failed when it {when}: {said[:_LINE]}: {_WAY_OUT}") from None
 
     def kernel(self, text: str, name: str) -> Any:
         """One of a text, with arguments of its own; what was compiled is kept."""

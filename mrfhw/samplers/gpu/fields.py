@@ -13,7 +13,7 @@ from mrfhw.samplers.gpu.device import Device
 from mrfhw.samplers.gpu.source import ENTRY, NOW, PLAIN, Variant, room, source
 from mrfhw.samplers.gpu.tables import GpuTables, weight_table
 
-__all__ = ["Fields", "Sweep", "key_of"]
+__all__ = ["Fields", "Sweep", "check_variant", "key_of"]
 
 _I32 = np.int32
 
@@ -22,6 +22,17 @@ def key_of(seed: int) -> tuple[int, int]:
     """The two words of a generator's key that a run's seed gives: NumPy's SeedSequence([seed, 3])."""
     first, second = np.random.SeedSequence([seed, 3]).generate_state(2)
     return int(first), int(second)
+
+
+def check_variant(device: Device, variant: Variant, tables: Sequence[GpuTables]) -> None:
+    """Raises ProblemError for a variant of these fields that the device does not take."""
+    cells, rows = variant.group
+    if cells * rows > device.most_group:
+        raise ProblemError(f"group is {cells}x{rows}; {device.name} takes {device.most_group} cells together: give fewer")
+    doubles = 4 * room(max(of.doubles.size for of in tables)) if variant.local_doubles else 0
+    needs = doubles + ((rows + 2) * (2 * cells + 2) if variant.local_labels else 0)
+    if needs > device.local_bytes:
+        raise ProblemError(f"local memory of {needs} bytes a group; {device.name} has {device.local_bytes}: give gpu?local=none")
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,13 @@ class _Pool:
 
     def __init__(self, kind: type[np.generic]):
         self._kind, self._parts, self.size = kind, list[np.ndarray](), 0
+        self._known: dict[int, int] = {}
+
+    def once(self, values: np.ndarray) -> int:
+        """As `add`; an array that is there already has its place."""
+        if id(values) not in self._known:
+            self._known[id(values)] = self.add(values)
+        return self._known[id(values)]
 
     def add(self, values: np.ndarray) -> int:
         begin = self.size
@@ -59,7 +77,7 @@ class Fields:
     """Fields of any sizes and numbers of labels, drawn in one launch a colour.
 
     device: where they are.
-    tables: of each.
+    tables: of each; those of one problem that several fields share are there once.
     """
 
     def __init__(self, device: Device, tables: Sequence[GpuTables], runs: Sequence[Run], labels: Sequence[np.ndarray],
@@ -69,28 +87,21 @@ class Fields:
         runs: the seed and the estimate of each.
         labels: (H, W) uint8, those that each starts from.
         variant: how the device draws, on which no bit depends.
-        memory: bytes that singletons may take on the device; None for all that one array may. A single field that takes more is
-            drawn in bands of rows, whose singletons go to the device sweep after sweep.
+        memory: bytes that singletons may take on the device; None for all that one array may. Where those of a single problem take
+            more, it is drawn in bands of rows, whose singletons go to the device sweep after sweep.
         """
         self.device, self.tables, self._group = device, list(tables), variant.group
-        if variant.group[0] * variant.group[1] > device.most_group:
-            raise ProblemError(f"group is {variant.group[0]}x{variant.group[1]}; {device.name} takes {device.most_group} cells "
-                               "together: give fewer")
+        check_variant(device, variant, tables)
         self._wide = any(of.kind is np.int32 for of in tables)
         kind = np.int32 if self._wide else np.int16
         self._rows = max(of.problem.shape[0] for of in tables)
         self._halves = max(of.half for of in tables)
         self._counted = np.uint16 if all(run.after_burn_in < 1 << 16 for run in runs) else np.uint32
-        bytes_of = sum(of.singles.size for of in tables) * np.dtype(kind).itemsize
+        bytes_of = sum(of.singles.size for of in dict.fromkeys(self.tables)) * np.dtype(kind).itemsize
         most = min(device.room, memory or device.room)
         self._band = 0 if bytes_of <= most else self._rows_of_a_band(most, np.dtype(kind).itemsize)
         self._entries, doubles = self._placed(runs, kind, labels)
         largest = max(of.doubles.size for of in tables)
-        needs = (4 * room(largest) if variant.local_doubles else 0) + (
-            (variant.group[1] + 2) * (2 * variant.group[0] + 2) if variant.local_labels else 0)
-        if needs > device.local_bytes:
-            raise ProblemError(f"local memory of {needs} bytes a group; {device.name} has {device.local_bytes}: give "
-                               "gpu?local=none")
         text = source("opencl", variant, max(of.problem.labels for of in tables), largest, 8 * np.dtype(kind).itemsize,
                       8 * np.dtype(self._counted).itemsize)
         self._draw, self._energy = device.kernel(text, "draw"), device.kernel(text, "energy")
@@ -101,9 +112,10 @@ class Fields:
     def _rows_of_a_band(self, most: int, itemsize: int) -> int:
         of = self.tables[0]
         row = of.problem.labels * of.half * itemsize
-        if len(self.tables) > 1 or row > most:
-            raise ProblemError(f"singletons of {len(self.tables)} field(s) do not fit {most} bytes of {self.device.name}: give "
-                               "fewer at once, or more memory (gpu?memory=MIB)")
+        fields = len(set(self.tables))
+        if fields > 1 or row > most:
+            raise ProblemError(f"singletons of {fields} field(s) do not fit {most} bytes of {self.device.name}: give fewer at "
+                               "once, or more memory (gpu?memory=MIB)")
         return max(1, most // row)
 
     def _placed(self, runs: Sequence[Run], kind: type[np.generic], labels: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -115,11 +127,11 @@ class Fields:
         for entry, of, run, start in zip(entries, self.tables, runs, labels, strict=True):
             problem = of.problem
             key = key_of(run.seed)
-            clamped.add(of.clamped)
             found = {
                 "rows": problem.shape[0], "columns": problem.shape[1], "labels": problem.labels, "sites": sites.add(start),
-                "singles": 0 if self._band else singles.add(of.singles), "doubles": doubles.add(of.doubles),
-                "sides": len(of.doubles), "edges": edges.add(of.edges) if of.edges.size else -1,
+                "clamped": clamped.once(of.clamped), "singles": 0 if self._band else singles.once(of.singles),
+                "doubles": doubles.once(of.doubles), "sides": len(of.doubles),
+                "edges": edges.once(of.edges) if of.edges.size else -1,
                 "counts": counts if run.estimate == "mode" else -1, "sums": sums if run.estimate == "mean" else -1,
                 "key0": key[0], "key1": key[1]}
             counts += problem.sites * problem.labels * (run.estimate == "mode")
@@ -135,12 +147,14 @@ class Fields:
 
     # -- sweeps
 
-    def sweep(self, steps: Sequence[Sequence[Sweep]]) -> None:
-        """One sweep of each field for each of `steps`, one Sweep a field; the device goes on while this returns."""
-        tables = {(sweep.temperature, place): None for step in steps for place, sweep in enumerate(step)}
+    def sweep(self, steps: Sequence[Sequence[Sweep | None]]) -> None:
+        """One sweep of each field for each of `steps`, a Sweep a field, or None for one that rests; the device goes on while this
+        returns."""
+        tables = {(sweep.temperature, place): None for step in steps for place, sweep in enumerate(step) if sweep is not None}
         self._set_weights(tuple(tables))
-        now = np.array([[(sweep.number, *self._where[sweep.temperature, place], sweep.counted) for place, sweep in enumerate(step)]
-                        for step in steps], np.int32)
+        rests = (0,) * len(NOW)
+        now = np.array([[rests if sweep is None else (sweep.number, *self._where[sweep.temperature, place], sweep.counted)
+                         for place, sweep in enumerate(step)] for step in steps], np.int32)
         assert now.shape[1:] == (len(self.tables), len(NOW))
         here = self.device.array(now)
         for number in range(len(steps)):

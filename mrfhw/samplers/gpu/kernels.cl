@@ -30,7 +30,7 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
     const int x = GLOBAL_ID(0), row = first + GLOBAL_ID(1), column = 2 * x + ((row + colour) & 1);
     const int held = band ? band : rows;
     labels += of[E_SITES];
-    clamped += of[E_SITES];
+    clamped += of[E_CLAMPED];
     doubles += of[E_DOUBLES];
 #if LOCAL_DOUBLES
     LOCAL int doubles_here[LOCAL_DOUBLES];
@@ -56,7 +56,8 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
 #if LOCAL_DOUBLES || LOCAL_LABELS
     BARRIER;
 #endif
-    if (row >= (band ? first + band : rows) || row >= rows || column >= columns)
+    /* Behind the barrier: all cells of a group meet there. No weights: the field rests. */
+    if (!is[N_WEIGHTS_SIZE] || row >= (band ? first + band : rows) || row >= rows || column >= columns)
         return;
     const I64 site = (I64)row * columns + column;
     if (clamped[site])

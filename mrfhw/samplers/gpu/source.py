@@ -11,7 +11,7 @@ from mrfhw.field.problem import ProblemError
 __all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "Variant", "room", "source"]
 
 # Of a field, in int64: its size, where its data begin in the arrays of all fields (-1: it has none), and its generator's key.
-ENTRY = ("rows", "columns", "labels", "sites", "singles", "doubles", "sides", "edges", "counts", "sums", "key0", "key1")
+ENTRY = ("rows", "columns", "labels", "sites", "clamped", "singles", "doubles", "sides", "edges", "counts", "sums", "key0", "key1")
 # Of a field in a sweep, in int32.
 NOW = ("sweep", "weights", "weights_size", "counted")
 
