@@ -30,6 +30,8 @@ SHAPE, LABELS, CHAINS, RUN = (375, 450), 64, 2, Run(sweeps=500, burn_in=250)
 # Effective samples of a site a sweep, of the middle one of those that move: ess_per_sweep in the report of `mrfhw run stereo LEFT
 # RIGHT --labels 64 --backend cpu --seed 1` of teddy. A machine that evaluates all labels draws from the same distributions.
 EFFECTIVE_A_SWEEP = 0.72
+# Of them, by lanes and slots of a subset (docs/measured.md: teddy by `python -m studies.subsets`).
+EFFECTIVE_SHARES = {(4, 4): 0.94, (2, 4): 0.86}
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,14 @@ class Visits:
                                                 False), count * pieces
 
 
+def _effective(config: Config) -> float | None:
+    """Samples of a site a sweep; None where they were not measured."""
+    if not config.subset_slots:
+        return EFFECTIVE_A_SWEEP
+    share = EFFECTIVE_SHARES.get((config.lanes, config.subset_slots))
+    return None if share is None else share * EFFECTIVE_A_SWEEP
+
+
 def _with_run(cycles: Cycles, run: Run) -> Cycles:
     """The same field with another run."""
     return Cycles.of(cycles.placement.config, cycles.placement.problem, run)
@@ -151,7 +161,7 @@ class PictureTime:
         log = None if log_bytes is None else CHAINS * a_sweep * RUN.counted / link.bytes_per_s
         return cls(found.windows, CHAINS * found.windows * found.visits, CHAINS * chain.machine_s,
                    CHAINS * (chain.run_s - chain.machine_s + chain.log_s), log, CHAINS * chain.load_s, CHAINS * chain.read_s,
-                   buffered, config.clusters, None if config.subset_slots else EFFECTIVE_A_SWEEP)
+                   buffered, config.clusters, _effective(config))
 
     @property
     def seconds(self) -> float:

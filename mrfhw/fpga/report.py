@@ -80,10 +80,13 @@ def picture_of(record: dict[str, Any], delays: Delays = NO_DELAYS) -> PictureTim
     except (ConfigError, TypeError, ValueError, AttributeError) as error:
         return f"its machine cannot be read ({error})"
     try:
-        return PictureTime.of(config, record["clock_hz"], link, log.get("bytes_per_label_evaluation"), delays,
-                              link_hz=record.get("link_clock_hz") or record["clock_hz"])
+        found = PictureTime.of(config, record["clock_hz"], link, log.get("bytes_per_label_evaluation"), delays,
+                               link_hz=record.get("link_clock_hz") or record["clock_hz"])
     except ProblemError as error:
         return str(error)
+    # Subsets of earlier circuits mix otherwise.
+    earlier = config.subset_slots > 0 and interface_of(record) != INTERFACE_VERSION
+    return replace(found, effective=None) if earlier else found
 
 
 def link_of(record: dict[str, Any]) -> BoardLink | None:
@@ -142,7 +145,7 @@ def _picture(record: dict[str, Any]) -> tuple[str, str, str]:
 def pictures(records: list[dict[str, Any]]) -> list[str]:
     """What the table's seconds are of, and why a machine has none, of records `with_picture`: a line each."""
     lines = [f"picture s: {PICTURE} at the machine's own clock, its windows' loads, log and answers over the link included; "
-             "effective samples/s: of a site, where every label is evaluated"]
+             "effective samples/s: of a site, where they were measured"]
     for earlier in sorted({interface_of(record) for record in records if "config" in record} - {INTERFACE_VERSION}):
         designs = [_design(record) for record in records if "config" in record and interface_of(record) == earlier]
         lines += [f"built with interface {earlier}, {'; '.join(designs)}: cells and clocks are those of that circuit, seconds "

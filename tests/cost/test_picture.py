@@ -9,7 +9,7 @@ import pytest
 
 from mrfhw.backends.plan import solve
 from mrfhw.cost.links import BoardLink, LogMemory
-from mrfhw.cost.picture import CHAINS, EFFECTIVE_A_SWEEP, RUN, PictureTime, Visits, stereo_field
+from mrfhw.cost.picture import CHAINS, EFFECTIVE_A_SWEEP, EFFECTIVE_SHARES, RUN, PictureTime, Visits, stereo_field
 from mrfhw.cost.seconds import Delays
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.machine.config import Config
@@ -97,4 +97,4 @@ def test_machines_of_each_kind_take_the_field(preset: str) -> None:
     assert (field.shape, field.labels) == ((375, 450), 64)
     found = PictureTime.of(config.changed(mesh_rows=4, mesh_cols=4), 1e8, BoardLink("ethernet", words=256), None)
     assert found.seconds > 0
-    assert (found.effective is None) == (config.subset_slots > 0)
+    assert found.effective == EFFECTIVE_A_SWEEP * (EFFECTIVE_SHARES[2, 4] if config.subset_slots else 1)
