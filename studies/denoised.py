@@ -7,8 +7,8 @@ seed. Nothing is told of the noise. Each is done in grey and, where it has colou
 the grey one, in lines as of scratches, are hidden and filled without noise.
 
 Total variation (scikit-image, Chambolle) and non-local means (OpenCV) have for each picture that weight or strength of several
-which is nearest to the clean one: better than who uses them can choose. Without one of the two libraries its rows are left out,
-which is said in one line. BM3D is not compared.
+which is nearest to the clean one: better than who uses them can choose. BM3D (package bm3d, for research alone by its licence) is
+told the true deviation. Without one of these libraries its rows are left out, which is said in one line.
 
 psnr: dB, peak 255; of filled pictures of the hidden pixels alone. held_50, held_90: percent of the pixels in these intervals, of
 colours of all channels. seconds: by the clock, of peers for one of their weights, compiling included where it is the first.
@@ -66,6 +66,10 @@ def _scikit() -> ModuleType | None:
     return importlib.import_module("skimage.restoration") if importlib.util.find_spec("skimage") is not None else None
 
 
+def _bm3d() -> ModuleType | None:
+    return importlib.import_module("bm3d") if importlib.util.find_spec("bm3d") is not None else None
+
+
 def _best(peer: Callable[[float], np.ndarray], numbers: tuple[float, ...], clean: np.ndarray) -> tuple[float, float]:
     """Best PSNR by any of the numbers, and the median seconds of one."""
     found, seconds = [], []
@@ -114,6 +118,11 @@ def denoised(clean: np.ndarray, deviation: int, sweeps: int | None) -> Iterator[
 
         number, seconds = _best(means, STRENGTHS, clean)
         yield Row(kind, deviation, "non-local means", number, (None, None), seconds)
+    bm3d = _bm3d()
+    if bm3d is not None:
+        of = bm3d.bm3d if clean.ndim == 2 else bm3d.bm3d_rgb
+        number, seconds = _best(lambda told: np.asarray(of(noisy / 255.0, told / 255)) * 255, (float(deviation),), clean)
+        yield Row(kind, deviation, "BM3D", number, (None, None), seconds)
 
 
 def filled(clean: np.ndarray, sweeps: int | None) -> Iterator[Row]:
@@ -161,7 +170,8 @@ def main(folder: Path, pictures: str, noise: tuple[int, ...], size: str, sweeps:
     if len(sides) != 2 or not all(side.isdigit() and int(side) >= 16 for side in sides):
         raise ProblemError(f"size is {size}: give columns and rows of at least 16, as 160x128")
     clean = pictures_of(folder, pictures, (int(sides[0]), int(sides[1])))
-    for library, package, found in (("scikit-image", "scikit-image", _scikit()), ("OpenCV", "opencv-python-headless", opencv())):
+    for library, package, found in (("scikit-image", "scikit-image", _scikit()), ("OpenCV", "opencv-python-headless", opencv()),
+                                    ("BM3D", "bm3d", _bm3d())):
         if found is None:
             click.echo(f"{library} is not installed: its rows are left out (pip install {package})", err=True)
     every: dict[tuple[str, int, str], list[Row]] = {}

@@ -30,6 +30,7 @@ def test_rows(folder):
              for row in rows if row.startswith("mean of 1,")}
     peers = {"non-local means"} if importlib.util.find_spec("cv2") else set()
     peers |= {"total variation"} if importlib.util.find_spec("skimage") else set()
+    peers |= {"BM3D"} if importlib.util.find_spec("bm3d") else set()
     ours = {"mrfhw", '"mrfhw posterior mean"'}
     assert {(kind, method) for kind, _, method in means} == {
         *((kind, method) for kind in ("grey", "colour") for method in {"input", *ours, *peers}),
