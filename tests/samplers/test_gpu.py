@@ -23,8 +23,8 @@ from mrfhw.samplers.gpu.tuning import GROUPS, tried
 from support.enumerated import chi_square_tail, enumerated, random_problem
 
 pytestmark = pytest.mark.claim(
-    "gpu", "on an OpenCL device the sampler gives the bits of its twin in NumPy, whatever the variant, the work-group and the fields "
-           "beside, and the enumerated distribution at a false-failure rate of 1e-6")
+    "gpu", "on an OpenCL device the sampler gives the bits of its twin in NumPy, whatever the variant, the work-group and the "
+           "fields beside, and the enumerated distribution at a false-failure rate of 1e-6")
 DEVICE = "0"  # of OpenCL, any
 VARIANTS = [Variant(), Variant(group=(3, 2), keep=False), Variant(group=(8, 4), local_labels=True),
             Variant(group=(16, 1), keep=False, local_doubles=True), Variant(group=(5, 3), local_doubles=True, local_labels=True)]

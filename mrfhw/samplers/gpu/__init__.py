@@ -1,1 +1,1 @@
-"""Gibbs sampling by OpenCL devices, in whole numbers: the same labels on each (backend "gpu")."""
+"""Gibbs sampling by OpenCL devices, in whole numbers (backend "gpu"). How chains take turns is in backends."""
