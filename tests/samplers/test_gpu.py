@@ -141,6 +141,20 @@ def test_several_fields_in_a_launch_are_each_as_alone(estimate):
             assert one is None or np.array_equal(of[place], one)
 
 
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.text)
+def test_a_field_that_rests_stays_as_it_is(variant):
+    problems = [a_problem(seed) for seed in (3, 4)]
+    runs, tables = [Run(sweeps=3, burn_in=0, seed=seed) for seed in (1, 2)], [GpuTables(problem) for problem in problems]
+    start = [initial_labels(problem, run) for problem, run in zip(problems, runs, strict=True)]
+    found = Fields(devices.of_name(DEVICE), tables, runs, start, variant)
+    found.sweep([[Sweep(0, 5.0, True), None], [Sweep(1, 5.0, True), None]])
+    labels, (counts, _) = found.labels(), found.counted()
+    assert (labels[0] != start[0]).any()
+    assert (labels[1] == start[1]).all()
+    assert counts[0].sum() == 2 * problems[0].unclamped_sites
+    assert not counts[1].any()
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])
 def test_bands_give_the_same_bits(rows):
     rng = np.random.default_rng(rows)
