@@ -8,6 +8,7 @@ import pytest
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.samplers.chain import CHAINS, advance, chain_type
 
+ALL = [f"{name}?device=0" if name == "gpu" else name for name in CHAINS]  # of OpenCL any device
 RUN = Run(sweeps=2, estimate="last")
 SMALL = Problem(labels=3, unary=np.arange(36).reshape(3, 4, 3), alpha=2, beta=3, schedule=Schedule.constant(5.0))
 
@@ -23,7 +24,7 @@ def run(backend, **changes):
     return drawn(backend, dataclasses.replace(SMALL, **changes), RUN)
 
 
-@pytest.mark.parametrize("backend", CHAINS)
+@pytest.mark.parametrize("backend", ALL)
 @pytest.mark.parametrize("changes", [
     {"alpha": 300}, {"alpha": 50_000}, {"beta": 100_000}, {"schedule": Schedule.constant(2000.0)}, {"energy_shift": 40},
     {"schedule": Schedule.constant(2e7)}, {"schedule": Schedule.constant(1e-300)}, {"tau": 10**9, "doubleton": "absolute"},
@@ -39,8 +40,8 @@ COLD = "temperature is 1e-301; samplers in software take 1e-300 and above: give 
 
 @pytest.mark.claim("model", "samplers in software refuse what their own arithmetic does not hold, and nothing of a machine")
 @pytest.mark.parametrize(("backends", "changes", "message"), [
-    (CHAINS, {"unary": np.full((3, 4, 3), MOST), "alpha": MOST, "beta": MOST}, HUGE),
-    (CHAINS, {"schedule": Schedule.constant(1e-301)}, COLD), (CHAINS, {"schedule": Schedule.of_table((5.0, 1e-301))}, COLD),
+    (ALL, {"unary": np.full((3, 4, 3), MOST), "alpha": MOST, "beta": MOST}, HUGE),
+    (ALL, {"schedule": Schedule.constant(1e-301)}, COLD), (ALL, {"schedule": Schedule.of_table((5.0, 1e-301))}, COLD),
     (["cpu"], {"alpha": 1 << 26}, "energies go up to 2.35e.09, temperatures to 5; backend cpu takes energies . 64 temperatures up "
                                   "to 2^31: give smaller ones, or backend float"),
     (["cpu"], {"schedule": Schedule.constant(4e7)}, "energies go up to 94, temperatures to 4e.07; backend cpu takes .*"),
@@ -53,7 +54,7 @@ def test_one_line_each(backends, changes, message):
 
 
 @pytest.mark.claim("model", "samplers in software draw by exp(-E / T) at energies and temperatures that no machine takes")
-@pytest.mark.parametrize("backend", ["cpu", "float"])  # events keeps no histogram
+@pytest.mark.parametrize("backend", ["cpu", "float", "gpu?device=0"])  # events keeps no histogram
 @pytest.mark.parametrize(("energies", "temperature", "alpha"), [
     ((0, 1, 3), 500.0, 300), ((0, 2, 1), 2000.0, 1), ((0, 1500, 900), 2000.0, 1), ((0, 50_000, 20_000), 20_000.0, 1),
     ((0, 40, 90), 2e7, 1), ((7, 7, 8), 1e-300, 1)])
