@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Unpack, overload
@@ -11,6 +12,7 @@ import numpy as np
 from mrfhw.applications.answer import Answer, answer_of
 from mrfhw.applications.denoising.answer import Denoised
 from mrfhw.applications.motion.answer import Motion
+from mrfhw.applications.motion.frames import frames_of, in_turn
 from mrfhw.applications.parcel import enclosing, unpacked
 from mrfhw.applications.segmentation.answer import Segmentation
 from mrfhw.applications.stereo.answer import Disparity
@@ -163,26 +165,54 @@ def stereo(left: Any, right: Any, *, labels: int | None = None, min_disparity: i
     return answer
 
 
+@overload
 def motion(first: Any, second: Any, *, vectors: tuple[int, int] | None = None, centre: tuple[int, int] | None = None,
            sweeps: int | None = None, seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = AUTO,
            visit: int | None = None, mask: Any = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY,
-           **options: Unpack[MotionOptions]) -> Motion:
+           **options: Unpack[MotionOptions]) -> Motion: ...
+
+
+@overload
+def motion(first: Sequence[Any], second: None = None, *, vectors: tuple[int, int] | None = None,
+           centre: tuple[int, int] | None = None, sweeps: int | None = None, seed: int = 0, chains: int | None = None,
+           machine: Machine = None, backend: str = AUTO, visit: int | None = None, mask: Any = None,
+           truth: Sequence[Any] | None = None, callback: Callback | None = None, every: int = EVERY,
+           **options: Unpack[MotionOptions]) -> list[Motion]: ...
+
+
+def motion(first: Any, second: Any = None, *, vectors: tuple[int, int] | None = None, centre: tuple[int, int] | None = None,
+           sweeps: int | None = None, seed: int = 0, chains: int | None = None, machine: Machine = None, backend: str = AUTO,
+           visit: int | None = None, mask: Any = None, truth: Any = None, callback: Callback | None = None, every: int = EVERY,
+           **options: Unpack[MotionOptions]) -> Motion | list[Motion]:
     """Follow one frame into the next: a motion for each pixel of the first, and how sure it is.
 
         answer = mrfhw.motion(frame0, frame1)
         answer.flow                             # (H, W, 2), along columns and along rows, as OpenCV has it
         answer.std, answer.occluded, answer.converged
+        for answer in mrfhw.motion([frame0, frame1, frame2]):   # of each frame to the next
+            answer.flow
 
-    first, second: pictures, as of `mrfhw.stereo`.
+    first, second: pictures, as of `mrfhw.stereo`. Or first alone, a list of frames: the answers of each to the next, with one
+        window of motions. A frame starts from what its own pictures say, and where the next one hides it from the motions before.
     vectors: (rows, columns) of the window of motions that are told apart, 256 together at most; by default found from the frames.
     centre: the motion in the middle of them, (row, column) in pixels; by default found from the frames.
     mask: (H, W), 0 where the first frame says nothing; as of `mrfhw.stereo`.
-    truth: (H, W, 2) in the order of OpenCV, not finite where unknown, or the path of a .flo file.
+    truth: (H, W, 2) in the order of OpenCV, not finite where unknown, or the path of a .flo file; of a list of frames one of these,
+        or None, for each but the last.
     The other arguments are those of `mrfhw.stereo`.
     """
-    given = dict(first=first, second=second, vectors=vectors, centre=centre, sweeps=sweeps, seed=seed, mask=mask, truth=truth)
-    request = Request("motion", machine=machine, backend=backend, chains=chains, visit=visit, **given, **options)
-    answer = run(request, callback=callback, every=every)
+    frames = frames_of(first) if second is None else [first, second]
+    truths = [truth] if second is not None or truth is None else list(truth)
+    if second is None and truth is not None and len(truths) != len(frames) - 1:
+        raise ProblemError(f"truth has {len(truths)} motions, and {len(frames)} frames have {len(frames) - 1}: give one for each "
+                           "frame but the last, None where it is not known")
+    given = dict(vectors=vectors, centre=centre, sweeps=sweeps, seed=seed, mask=mask)
+    asked = [Request("motion", machine=machine, backend=backend, chains=chains, visit=visit, first=one, second=other,
+                     truth=truths[number % len(truths)], **given, **options)
+             for number, (one, other) in enumerate(itertools.pairwise(frames))]
+    if second is None:
+        return [answer for answer in in_turn(asked, callback, every) if isinstance(answer, Motion)]
+    answer = run(asked[0], callback=callback, every=every)
     assert isinstance(answer, Motion)
     return answer
 
