@@ -87,8 +87,8 @@ class Device:
         try:
             yield
         except cl.MemoryError:
-            raise ProblemError(f"{self.name} has too little memory when it {when}: give estimate mean or last in place of a "
-                               "histogram, gpu?memory=MIB, or backend cpu") from None
+            raise ProblemError(f"{self.name} has too little memory when it {when}: give gpu?together=1, an estimate without a "
+                               "histogram, or backend cpu") from None
         except cl.Error as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             said = next((line for line in lines if "error:" in line), lines[0])
