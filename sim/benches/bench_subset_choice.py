@@ -66,5 +66,11 @@ async def sites(dut: Any) -> None:
                 # What chooses is there in one cycle alone.
                 noise = [{"label": int(rng.integers(c.max_labels)), "exists": 1}] * NEIGHBOURS
                 await bench.cycle(start=0, neighbours=noise, own=int(rng.integers(c.max_labels)))
+        for _ in range(c.subset_slots + c.latency.choice):
+            await bench.cycle(start=0)
+        for word in list(twin.words):  # as many numbers were drawn as were wanted
+            await bench.cycle(random_rotate=1)
+            bench.expect("random_word", word, c.latency.random_word)
+        await bench.cycle(random_rotate=0)
         await bench.finish(least=300 * c.subset_slots)
     assert seen >= set(range(c.near_slots + 1))
