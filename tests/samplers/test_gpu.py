@@ -321,6 +321,20 @@ def test_energies_beyond_31_bits_are_one_line():
         GpuTables(Problem(labels=2, unary=np.full((2, 2, 2), 2_000_000_000), alpha=2))
 
 
+def test_more_weights_than_fit_are_one_line():
+    field = dict(labels=2, unary=np.array([[[0, 1 << 30]]]))
+    with pytest.raises(ProblemError, match=r"^energies go up to 1.07e\+09, temperatures to 1e\+08; backend gpu has a weight for "
+                                           r"each of 16777216 energies at most: give smaller ones, or backend float$"):
+        GpuTables(Problem(**field, schedule=Schedule.constant(1e8)))
+    GpuTables(Problem(**field, schedule=Schedule.constant(1e5)))
+
+
+@pytest.mark.parametrize("temperature", [1e-300, 1e300])
+def test_temperatures_without_end(temperature):
+    table = weight_table(temperature, 4, 9)
+    assert table.tolist() == [1 << 29] + ([0] if temperature < 1 else [1 << 29] * 9)
+
+
 def test_no_language_has_macros_that_the_other_lacks():
     names = [{line.split()[1].split("(")[0] for line in text.splitlines() if line.startswith("#define")} - {"AXIS"}
              for text in LANGUAGES.values()]

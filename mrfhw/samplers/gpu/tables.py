@@ -11,8 +11,9 @@ from mrfhw.samplers.data import doubles, singles
 from mrfhw.samplers.sites import FieldSites
 from mrfhw.system.progress import compiling
 
-__all__ = ["GpuTables", "weight_bits", "weight_table"]
+__all__ = ["MOST_WEIGHTS", "GpuTables", "weight_bits", "weight_table"]
 
+MOST_WEIGHTS = 1 << 24  # of a temperature: 64 MiB
 SUM_BITS = 31  # of the weights of a site's labels together, so that they and a point among them are uint32
 
 
@@ -29,9 +30,13 @@ def weight_table(temperature: float, labels: int, bound: int) -> np.ndarray:
     labels: L of the field, which b depends on (`weight_bits`).
     bound: that no energy exceeds.
     """
-    bits = weight_bits(labels)
-    ends = min(bound, math.floor((bits + 1) * math.log(2) * temperature) + 1)  # its weight is below a half, or none is beyond it
-    return np.rint(np.exp(np.arange(ends + 1) / -temperature) * (1 << bits)).astype(np.uint32)
+    ends = _last(temperature, labels, bound)
+    return np.rint(np.exp(np.arange(ends + 1) / -temperature) * (1 << weight_bits(labels))).astype(np.uint32)
+
+
+def _last(temperature: float, labels: int, bound: int) -> int:
+    """The last energy of a table: its weight is below a half, or none is beyond it."""
+    return int(min(bound, (weight_bits(labels) + 1) * math.log(2) * temperature + 1))
 
 
 class GpuTables(FieldSites):
@@ -49,7 +54,10 @@ class GpuTables(FieldSites):
         if self.bound >= 1 << 31:
             raise ProblemError(f"energies go up to {float(self.bound):.3g}; backend gpu takes them below 2^31: give smaller data, "
                                "alpha or beta, or backend float")
-        (rows, columns), labels = problem.shape, problem.labels
+        (rows, columns), labels, hottest = problem.shape, problem.labels, problem.schedule.hottest
+        if _last(hottest, labels, self.bound) >= MOST_WEIGHTS:
+            raise ProblemError(f"energies go up to {float(self.bound):.3g}, temperatures to {hottest:g}; backend gpu has a weight "
+                               f"for each of {MOST_WEIGHTS} energies at most: give smaller ones, or backend float")
         self.half = (columns + 1) // 2
         self.doubles = doubles(problem, np.int32)
         deepest = 4 * int(self.doubles.max()) * (1 if not self.edges.size else int(self.edges.max()))
