@@ -360,15 +360,15 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
             flag = flags[site]
             if flag & (EXISTS | CLAMPED) != EXISTS:
                 continue
-            window = 0
+            beside = 0
             if others[0] == 0:
                 for place in range(steps):
                     chosen[place] = place
             else:
                 count = near_slots(near, slot, most, way, labels, flag, site, U(stride))
-                window = steps - count
+                beside = steps - count
                 choose_slots(chosen, near, count, slot[labels[site]], others[count], numbers, other_bits, own_place, place_bits)
-            weight = weights[steps - window] if window else np.int64(0)
+            weight = weights[steps - beside] if beside else np.int64(0)
             up, down, left, right = around(labels, flag, site, U(stride), none)
             above, below, before, behind = 1, 1, 1, 1
             if edges.size > 0:
@@ -382,7 +382,7 @@ def sweep_subsets(first_block: Int, blocks: int, colour: int, places: np.ndarray
                               + behind * np.int64(doubles[after, right, label]))
                     if narrow:
                         energy = min(energy >> shift, e_max)
-                    score = (energy << fraction) - noise[place * lanes + label - begin] - (weight if place < window else 0)
+                    score = (energy << fraction) - noise[place * lanes + label - begin] - (weight if place < beside else 0)
                     if score < best:
                         best, drawn = score, np.int64(label)
             sent = settle(site, drawn, counted, turn, unit, sent, count_max, labels, mrp_count, lrp_label, lrp_count, events,

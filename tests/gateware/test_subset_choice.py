@@ -15,7 +15,7 @@ from sim.support.runner import run_bench
 
 @pytest.mark.tools
 @pytest.mark.claim("SubsetChoice",
-    "a subset's slots are those of the neighbours' labels and a window of the others, with their weights, in the cycles stated")
+    "a subset's slots are those of the neighbours' labels and others that are drawn, with their weights, in the cycles stated")
 @pytest.mark.parametrize(("lanes", "subset_slots", "label_bits"), [
     (1, 6, 6), (2, 2, 4), (4, 4, 5), (1, 8, 5),
     *(pytest.param(*sizes, marks=pytest.mark.long) for sizes in ((4, 3, 4), (2, 6, 5)))])

@@ -1,4 +1,4 @@
-"""Subsets of a site's slots: the compiled RTL equals the model, and the model's draws are Gibbs sampling of label and window."""
+"""Subsets of a site's slots: the compiled RTL equals the model, whose draws are Gibbs sampling of label and drawn others."""
 
 from __future__ import annotations
 
