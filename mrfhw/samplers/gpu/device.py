@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -96,7 +97,8 @@ class Device:
 
     def kernel(self, text: str, name: str) -> Any:
         """One of a text, with arguments of its own; what was compiled is kept."""
-        with self._failures("compiled the sampler"):
+        with self._failures("compiled the sampler"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", self._cl.CompilerWarning)  # that its compiler said anything at all
             if text not in self._programs:
                 self._programs[text] = self._cl.Program(self._context, text).build()
             return self._cl.Kernel(self._programs[text], name)
