@@ -24,11 +24,22 @@ from mrfhw.runs.runner import Runner
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.workers import Worker, driven
 
-__all__ = ["SWEEPS", "Done", "Link", "Then", "at_once", "in_order", "labels_for_all"]
+__all__ = ["SWEEPS", "Done", "Link", "Then", "at_once", "goes_on", "in_order", "labels_for_all", "some_of"]
 
+ASKED = 5  # frames whose pictures say which labels serve all
 SWEEPS = 40  # of a frame by default, of which half are counted (docs/measured.md)
 
 Then = Callable[[Answer, int], Any]  # what is done with a frame's answer and its number, in the frame's process
+
+
+def some_of(count: int) -> list[int]:
+    """The frames of so many, from 0, whose pictures say which labels serve all: the first, the last and some between."""
+    return sorted(set(np.linspace(0, count - 1, min(count, ASKED)).astype(int).tolist()))
+
+
+def goes_on(job: Job) -> bool:
+    """Whether a frame that is prepared has use for the labels of the frame before."""
+    return "occluded" in job.maps and not isinstance(job.run.initial, str)
 
 
 def labels_for_all(jobs: list[Job]) -> dict[str, Any]:
@@ -69,8 +80,7 @@ def _begin(what: tuple[Request, tuple[int, int], bool]) -> bool:
     if found != shape:
         raise ProblemError(f"the frame has {found[1]}x{found[0]} pixels; the first one has {shape[1]}x{shape[0]}: give frames of "
                            "one size")
-    job = _frame.runner.ready()
-    return "occluded" in job.maps and not isinstance(job.run.initial, str)
+    return goes_on(_frame.runner.ready())
 
 
 def _sample(before: np.ndarray | None) -> np.ndarray:

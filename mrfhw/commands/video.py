@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.applications.answer import Answer
 from mrfhw.applications.shots import OUT, on_shots
-from mrfhw.applications.video import SWEEPS, Done, Link, in_order, labels_for_all
+from mrfhw.applications.video import SWEEPS, Done, Link, in_order, labels_for_all, some_of
 from mrfhw.commands.application import VISIT, options_on, request_of
 from mrfhw.commands.applications import Applications
 from mrfhw.commands.cluster import CLUSTER, check_cluster, say_above_bar
@@ -44,7 +43,6 @@ from mrfhw.system.processors import processors
 __all__ = ["video"]
 
 JOURNAL, INDEX, FILM, SHOWN = "video.jsonl", "index.html", "film.webp", "shown"
-ASKED = 5  # frames whose pictures say which labels serve all
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ class _Sources:
 
     def jobs(self) -> list[Job]:
         """Of some frames, the first among them; of others those that can be read."""
-        wanted = set(np.linspace(1, self.count, min(self.count, ASKED)).astype(int).tolist())
+        wanted = {1 + number for number in some_of(self.count)}
         found = []
         for one in self:
             if one.number in wanted:

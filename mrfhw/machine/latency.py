@@ -10,10 +10,13 @@ import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["NEIGHBOURS", "WAY_BITS", "Latency", "LatencyError", "choice_stages", "near_most", "sort_levels"]
+__all__ = ["NEIGHBOURS", "SORTING", "WAY_BITS", "Latency", "LatencyError", "choice_stages", "near_most", "sort_levels"]
 
 NEIGHBOURS = 4  # whose labels say which slots a subset has
 WAY_BITS = 2  # of the number of one of them
+# Slots that are compared, by how many are sorted and by level: the lesser one comes first.
+SORTING = {0: (), 1: (), 2: (((0, 1),),), 3: (((0, 1),), ((1, 2),), ((0, 1),)),
+           4: (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((1, 2),))}
 
 
 def choice_stages(subset_slots: int) -> int:
@@ -25,7 +28,7 @@ def choice_stages(subset_slots: int) -> int:
 
 def sort_levels(count: int) -> int:
     """Levels of comparisons, in each of which a slot takes part once, that sort so many slots: none for one."""
-    return (0, 0, 1, 3, 3)[count]
+    return len(SORTING[count])
 
 
 def near_most(subset_slots: int) -> int:

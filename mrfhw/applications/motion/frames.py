@@ -10,7 +10,7 @@ import numpy as np
 
 from mrfhw.applications.answer import Answer, answer_of
 from mrfhw.applications.two_ways import hidden_from
-from mrfhw.applications.video import labels_for_all
+from mrfhw.applications.video import goes_on, labels_for_all, some_of
 from mrfhw.field.given import short
 from mrfhw.pictures.images import is_path
 from mrfhw.runs.chains import Callback, Look
@@ -19,9 +19,6 @@ from mrfhw.runs.runner import Runner
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["frames_of", "in_turn"]
-
-ASKED = 5  # pairs whose pictures say which motions serve all
-
 
 def frames_of(given: Any) -> list[Any]:
     """The frames of a sequence of pictures or paths. Raises ProblemError for what is one picture, or fewer than two."""
@@ -46,8 +43,8 @@ def in_turn(asked: Sequence[Request], callback: Callback | None, every: int) -> 
     hides it from the labels of the pair before, as `mrfhw video` has it. callback: tells the pair by `Look.part`; what it ends is
     the pair under way, and no other one begins.
     """
-    some = sorted(set(np.linspace(0, len(asked) - 1, min(len(asked), ASKED)).astype(int).tolist()))
-    shared, answers, ended = labels_for_all([asked[number].job() for number in some]), list[Answer](), list[Any]()
+    shared = labels_for_all([asked[number].job() for number in some_of(len(asked))])
+    answers, ended = list[Answer](), list[bool]()
 
     def of_pair(number: int) -> Callable[[Look], object] | None:
         def told(look: Look) -> object:
@@ -62,7 +59,7 @@ def in_turn(asked: Sequence[Request], callback: Callback | None, every: int) -> 
         with Runner(request.with_options(**{**shared, **request.options}), callback=of_pair(number), every=every) as runner:
             runner.prepare()
             job = runner.ready()
-            if answers and "occluded" in job.maps and not isinstance(job.run.initial, str):
+            if answers and goes_on(job):
                 runner.replace_run(hidden_from(job.run, job.maps["occluded"], answers[-1].labels))
             solved, = runner.result()
         answers.append(answer_of(solved))

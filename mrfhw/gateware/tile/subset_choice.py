@@ -15,14 +15,13 @@ from mrfhw.gateware.control.ops import label_word
 from mrfhw.gateware.unit.random import Random
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
-from mrfhw.machine.latency import NEIGHBOURS, WAY_BITS, choice_stages, sort_levels
+from mrfhw.machine.latency import NEIGHBOURS, SORTING, WAY_BITS, choice_stages, sort_levels
 from mrfhw.machine.words import LabelWord, label_entry
 
 __all__ = ["SubsetChoice", "subset_sizes"]
 
 _KNOWN = 2  # cycles from the start to the slots of the labels and the first number
-_PAIRS = {1: (), 2: (((0, 1),),), 3: (((0, 1),), ((1, 2),), ((0, 1),)),
-          4: (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((1, 2),))}  # that are compared, by how many are sorted and level
+
 
 def subset_sizes(config: Config) -> data.StructLayout:
     """By the number of neighbours' slots: how many others there are, and the logarithm of their weight."""
@@ -63,7 +62,7 @@ class SubsetChoice(wiring.Component):
 
     def _sorted(self, m: Module, slots: list[Value]) -> list[Value]:
         """The slots from the least to the largest, after `sort_levels` cycles."""
-        for level, pairs in enumerate(_PAIRS[len(slots)]):
+        for level, pairs in enumerate(SORTING[len(slots)]):
             found = [Signal(self.config.label_bits + 1, name=f"sorted_{level}_{n}", reset_less=True) for n in range(len(slots))]
             for a, b in pairs:
                 swap = Signal(name=f"swap_{level}_{a}")
