@@ -169,6 +169,18 @@ def test_bands_give_the_same_bits(rows):
     assert np.array_equal(found.counts, counts)
 
 
+def test_chains_of_a_problem_share_its_bands():
+    problem, runs = a_problem(4), [Run(sweeps=3, burn_in=0, seed=seed) for seed in range(3)]
+    tables, start = GpuTables(problem), [initial_labels(problem, run) for run in runs]
+    found = Fields(devices.of_name(DEVICE), [tables] * 3, runs, start, memory=tables.singles.nbytes // 5)
+    found.sweep([[Sweep(0, 5.0, True)] * 3])
+    for run, first, labels in zip(runs, start, found.labels(), strict=True):
+        wanted = np.array(first, np.uint8)
+        for colour in COLOURS:
+            draw(tables, wanted, colour, 0, 5.0, key_of(run.seed))
+        assert np.array_equal(labels, wanted)
+
+
 @pytest.mark.parametrize("estimate", ["mode", "mean"])
 def test_a_chain_goes_on_from_its_state(estimate):
     problem = random_problem(np.random.default_rng(5))

@@ -120,8 +120,8 @@ class GpuChain(FieldChain):
         self.choice = choice or Choice()
         self.device = of_name(self.choice.device)  # what is wrong with it is said before anything is made
         super().__init__(problem, run, tables=tables, threads=threads)
-        tune = self.choice.tune if self.choice.memory is None else 0.0
-        self.variant = tuned(self.device, self.tables, tune) if tune else self.choice.variant
+        tune, memory = self.choice.tune, self.choice.memory
+        self.variant = tuned(self.device, self.tables, tune, memory) if tune else self.choice.variant
         check_variant(self.device, self.variant, [self.tables])
         self.pending: list[Sweep] = []
         self._group = group or Group()

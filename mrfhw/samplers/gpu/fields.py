@@ -92,12 +92,11 @@ class Fields:
         """
         self.device, self.tables, self._group = device, list(tables), variant.group
         check_variant(device, variant, tables)
-        self._wide = any(of.kind is np.int32 for of in tables)
-        kind = np.int32 if self._wide else np.int16
+        kind = np.int32 if any(of.kind is np.int32 for of in tables) else np.int16
         self._rows = max(of.problem.shape[0] for of in tables)
         self._halves = max(of.half for of in tables)
         self._counted = np.uint16 if all(run.after_burn_in < 1 << 16 for run in runs) else np.uint32
-        bytes_of = sum(of.singles.size for of in dict.fromkeys(self.tables)) * np.dtype(kind).itemsize
+        bytes_of = sum(of.singles.size for of in set(self.tables)) * np.dtype(kind).itemsize
         most = min(device.room, memory or device.room)
         self._band = 0 if bytes_of <= most else self._rows_of_a_band(most, np.dtype(kind).itemsize)
         self._entries, doubles = self._placed(runs, kind, labels)

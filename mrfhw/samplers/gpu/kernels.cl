@@ -57,7 +57,7 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
     BARRIER;
 #endif
     /* Behind the barrier: all cells of a group meet there. No weights: the field rests. */
-    if (!is[N_WEIGHTS_SIZE] || row >= (band ? first + band : rows) || row >= rows || column >= columns)
+    if (!is[N_WEIGHTS_SIZE] || row >= (band ? first + band : rows) || column >= columns)
         return;
     const I64 site = (I64)row * columns + column;
     if (clamped[site])

@@ -41,33 +41,34 @@ def _stages(best: Variant) -> Generator[list[Variant], Variant, None]:
            for doubles, labels in ((True, False), (False, True), (True, True))]
 
 
-def tried(device: Device, tables: GpuTables, seconds: float, temperature: float | None = None) -> list[Trial]:
+def tried(device: Device, tables: GpuTables, seconds: float, memory: int | None = None) -> list[Trial]:
     """Variants of a field's draw in the order in which they were tried: the plain one, then of others the groups, whether energies
     are kept, and what is copied into local memory, each with the best of what comes before it.
 
     seconds: after which no other one is tried.
-    temperature: of the sweeps; None for the schedule's first.
+    memory: as of `Fields`.
     """
-    began, schedule = time.perf_counter(), tables.problem.schedule
-    heat = next(schedule.temperatures()) if temperature is None else temperature
-    found = [_timed(device, tables, PLAIN, heat)]
+    began = time.perf_counter()
+    found = [_timed(device, tables, PLAIN, memory)]
     stages = _stages(PLAIN)
     some = next(stages)
     while True:
         for variant in some:
             if time.perf_counter() - began > seconds:
                 return found
-            found.append(_timed(device, tables, variant, heat))
+            found.append(_timed(device, tables, variant, memory))
         try:
             some = stages.send(min(found, key=lambda trial: trial.sweep_s).variant)
         except StopIteration:
             return found
 
 
-def _timed(device: Device, tables: GpuTables, variant: Variant, temperature: float) -> Trial:
+def _timed(device: Device, tables: GpuTables, variant: Variant, memory: int | None) -> Trial:
     problem = tables.problem
+    temperature = next(problem.schedule.temperatures())
     try:
-        fields = Fields(device, [tables], [Run(sweeps=1, estimate="last")], [np.zeros(problem.shape, np.uint8)], variant)
+        fields = Fields(device, [tables], [Run(sweeps=1, estimate="last")], [np.zeros(problem.shape, np.uint8)], variant,
+                        memory)
     except ProblemError:  # a group or local memory that it does not take
         return Trial(variant, float("inf"))
     least, sweeps = float("inf"), 1
@@ -83,6 +84,6 @@ def _timed(device: Device, tables: GpuTables, variant: Variant, temperature: flo
     return Trial(variant, least)
 
 
-def tuned(device: Device, tables: GpuTables, seconds: float) -> Variant:
+def tuned(device: Device, tables: GpuTables, seconds: float, memory: int | None = None) -> Variant:
     """The one that was soonest in so many seconds."""
-    return min(tried(device, tables, seconds), key=lambda trial: trial.sweep_s).variant
+    return min(tried(device, tables, seconds, memory), key=lambda trial: trial.sweep_s).variant
