@@ -1,4 +1,4 @@
-"""`python -m studies.tenants`: what it costs in cells to have a mesh as several clusters, each a machine of its own."""
+"""`python -m studies.tenants`: what it costs in cells that a mesh holds several problems, in clusters or in contexts."""
 
 from __future__ import annotations
 
@@ -39,15 +39,18 @@ def measure(config: Config, family: str) -> dict[str, int]:
 
 @click.command(cls=OneLineCommand)
 @click.option("--family", type=click.Choice(sorted(SCRIPTS)), default="ecp5", show_default=True, help="Of FPGAs.")
-@click.option("--parts", default=2, show_default=True, help="Clusters that the mesh becomes.")
+@click.option("--parts", default=2, show_default=True, help="Clusters that the mesh becomes, or contexts that it has.")
+@click.option("--as", "what", type=click.Choice(("clusters", "contexts")), default="clusters", show_default=True,
+              help="Clusters share the tiles; contexts have all of them by turns, and memories of their own.")
 @machine_options
-def main(family: str, parts: int, **options: Any) -> None:
-    """Print the cells of a machine and of one of as many tiles in clusters, without link and ports around them."""
+def main(family: str, parts: int, what: str, **options: Any) -> None:
+    """Print the cells of a machine and of one of as many tiles in clusters or contexts, without link and ports around them."""
     config = config_from_options(**options)
-    one, several = measure(config, family), measure(halved(config, parts), family)
+    other = halved(config, parts) if what == "clusters" else config.changed(contexts=parts)
+    one, several = measure(config, family), measure(other, family)
     for kind in one:
         more = several[kind] / one[kind] - 1 if one[kind] else 0
-        click.echo(f"{kind:8} {one[kind]:7} in one cluster, {several[kind]:7} in {parts}: {more:+.1%}")
+        click.echo(f"{kind:8} {one[kind]:7} in one {what[:-1]}, {several[kind]:7} in {parts}: {more:+.1%}")
 
 
 if __name__ == "__main__":

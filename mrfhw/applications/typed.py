@@ -53,6 +53,7 @@ class MachineOptions(TypedDict, total=False):
     line_levels: int
     line_bits: int
     clusters: Literal[1, 2, 4]
+    contexts: Literal[1, 2]
 
 
 class CommonOptions(MachineOptions, total=False):

@@ -26,7 +26,7 @@ def _rows(parameters: Iterable[Parameter], values: dict[str, Any]) -> list[tuple
 def _values(config: Config) -> dict[str, Any]:
     """The values of a machine's parameters, by their names."""
     own = {p.name: getattr(config.sampler, p.field) for p in Config.space() if p.sampler == config.sampler.name}
-    return {**config.to_dict(), "clusters": config.clusters, "sampler": config.sampler.name, **own}
+    return {**config.to_dict(), "clusters": config.clusters, "contexts": config.contexts, "sampler": config.sampler.name, **own}
 
 
 def _machine(preset: str) -> str:

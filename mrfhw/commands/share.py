@@ -25,7 +25,7 @@ from mrfhw.system.errors import ProblemError
 __all__ = ["command"]
 
 POLICIES: dict[str, Callable[[Config], Policy]] = {
-    "in-order": lambda config: Clusters(config.clusters), "fair": lambda config: WeightedFair(config.clusters, contexts=1)}
+    "in-order": lambda config: Clusters(config.seats), "fair": lambda config: WeightedFair(config.seats, contexts=1)}
 CYCLES = 1 << 40  # of a compiled chip, for as long as it is asked
 
 

@@ -121,22 +121,21 @@ class Memory:
 
 def memories(config: Config) -> list[Memory]:
     """Every memory of the machine, all copies of it, of all clusters."""
-    of_one = _of_cluster(config)
-    return [dataclasses.replace(memory, count=config.clusters * memory.count) for memory in of_one]
+    return [dataclasses.replace(memory, count=config.clusters * memory.count) for memory in _of_cluster(config)]
 
 
 def _of_cluster(config: Config) -> list[Memory]:
     c = Derived.of(config)
     datum, vector, message = c.datum_bits + 1, 2 * c.vector_bits, c.offset_bits + c.label_bits + c.counter_bits + 1
     found = [
-        Memory("lmem", c.spes * c.lmem_banks, c.lmem_rows, c.label_bits + 2 + c.sum_bits),
-        Memory("s1", c.spes, c.site_rows, datum),
-        Memory("s2", c.spes * c.spus, c.s2_bank_depth, c.lanes * datum, reads=min(2, c.lanes)),
-        *([Memory("vectors", c.spes, c.max_labels, vector)] if vector else [])]
+        Memory("lmem", c.contexts * c.spes * c.lmem_banks, c.lmem_rows, c.label_bits + 2 + c.sum_bits),
+        Memory("s1", c.contexts * c.spes, c.site_rows, datum),
+        Memory("s2", c.contexts * c.spes * c.spus, c.s2_bank_depth, c.lanes * datum, reads=min(2, c.lanes)),
+        *([Memory("vectors", c.spes, c.contexts * c.max_labels, vector)] if vector else [])]
     if c.edge_bits:
-        found.append(Memory("edges", c.spes, c.site_rows, NEIGHBOURS * c.edge_bits))
+        found.append(Memory("edges", c.contexts * c.spes, c.site_rows, NEIGHBOURS * c.edge_bits))
     if c.pairwise_bits:
-        found.append(Memory("doubleton tables", c.units * NEIGHBOURS // 2, 1 << c.label_bits + c.pairwise_slot_bits,
+        found.append(Memory("doubleton tables", c.contexts * c.units * NEIGHBOURS // 2, 1 << c.label_bits + c.pairwise_slot_bits,
                             c.lanes * c.pairwise_bits, reads=2))
     if isinstance(c.sampler, Race):
         found.append(Memory("gumbel tables", c.units * c.lane_generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits,
@@ -155,17 +154,17 @@ def _of_cluster(config: Config) -> list[Memory]:
     offsets = [words[LabelWord.WRAP], words[LabelWord.DELTA]]
     if not c.holds_reach:
         offsets += [words[LabelWord.DELTA]] * (WRAPS - 1) + [words[LabelWord.DIRECTION]]
-    copies = c.spes if c.subset_slots else 1
-    found += [Memory("label table", copies * count, c.max_labels, width) for count, width in (
+    copies, entries = c.spes if c.subset_slots else c.contexts, c.label_contexts * c.max_labels
+    found += [Memory("label table", copies * count, entries, width) for count, width in (
         *((1, width) for width in offsets), *([(c.lanes, vector)] if vector else []),
         *([(1, words[LabelWord.GROUP])] if c.lanes > 1 else []))]
     if c.subset_slots:
-        found += [Memory("subsets", c.spes, c.max_labels, c.label_bits),
-                  Memory("subsets", c.spes, c.near_slots + 1, words[LabelWord.SUBSET] - c.label_bits)]
-    return [*found, Memory("label table", copies, c.max_labels >> c.lane_bits, c.lanes * c.datum_bits),
-            Memory("temperature table", 1, c.temperature_table, c.temperature_bits),
-            Memory("tile bases", c.packers, max(2, c.packer_tiles), c.raster_bits),
-            Memory("groups in flight", 1, c.commit_queue_depth, due_bits(c) + sum(written_group_fields(c).values()))]
+        found += [Memory("subsets", c.spes, entries, c.label_bits),
+                  Memory("subsets", c.spes, c.label_contexts * (c.near_slots + 1), words[LabelWord.SUBSET] - c.label_bits)]
+    return [*found, Memory("label table", copies, entries >> c.lane_bits, c.lanes * c.datum_bits),
+            Memory("temperature table", c.contexts, c.temperature_table, c.temperature_bits),
+            Memory("tile bases", c.packers, c.tile_bases, c.raster_bits),
+            Memory("groups in flight", c.contexts, c.commit_queue_depth, due_bits(c) + sum(written_group_fields(c).values()))]
 
 
 def multipliers(config: Config) -> Multipliers:

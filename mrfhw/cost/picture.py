@@ -17,6 +17,7 @@ from mrfhw.cost.seconds import NO_DELAYS, Delays, RunTime, dealt
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.fields import Fields
 from mrfhw.machine.words import LMEM_WORDS
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.placement import Placement
@@ -125,7 +126,7 @@ class PictureTime:
     log_s: of the link, to carry the log; None where it is not known, and not counted.
     loading_s, reading_s: the field's words in and the answer's out, with the requests' round trips.
     buffered: the log waits in a memory outside the FPGA, so that the machine does not stall.
-    clusters: to which the chains are dealt out; what is above is of one chain after the other.
+    machine: to whose clusters or contexts the chains are dealt out; what is above is of one chain after the other.
     effective: samples of a site a sweep; None where that is not known.
     """
 
@@ -137,7 +138,7 @@ class PictureTime:
     loading_s: float
     reading_s: float
     buffered: bool
-    clusters: int
+    machine: Fields
     effective: float | None
 
     @classmethod
@@ -161,14 +162,14 @@ class PictureTime:
         log = None if log_bytes is None else CHAINS * a_sweep * RUN.counted / link.bytes_per_s
         return cls(found.windows, CHAINS * found.windows * found.visits, CHAINS * chain.machine_s,
                    CHAINS * (chain.run_s - chain.machine_s + chain.log_s), log, CHAINS * chain.load_s, CHAINS * chain.read_s,
-                   buffered, config.clusters, _effective(config))
+                   buffered, config, _effective(config))
 
     @property
     def seconds(self) -> float:
         """Of the picture. Where a memory holds the log, it comes while windows are loaded and swept, and answers wait for the link
         that carries it."""
         bus = self.loading_s + self.reading_s
-        steps = dealt((bus + self.machine_s + self.waiting_s) / CHAINS, bus / CHAINS, CHAINS, self.clusters)
+        steps = dealt((bus + self.machine_s + self.waiting_s) / CHAINS, bus / CHAINS, CHAINS, self.machine)
         return max(steps, (self.log_s or 0.0) + self.reading_s) if self.buffered else steps
 
     @property
@@ -183,7 +184,8 @@ class PictureTime:
         parts += [] if self.log_s is None else [f"{self.log_s:.3g} s of log at the same time"]
         worth = "" if self.effective_per_s is None else f"; {self.effective_per_s:.3g} effective samples of a site a second"
         return (f"{PICTURE}: {self.seconds:.3g} s at {clock_hz / 1e6:g} MHz ({', '.join(parts)}, {self.reading_s:.3g} s to read"
-                + (f", on {self.clusters} clusters at a time" if self.clusters > 1 else "")
+                + (f", on {self.machine.clusters} clusters at a time" if self.machine.clusters > 1 else "")
+                + (f", in {self.machine.contexts} contexts by turns" if self.machine.contexts > 1 else "")
                 + (", the log of a histogram not counted" if self.log_s is None else "") + f"){worth}")
 
     @property
@@ -191,7 +193,7 @@ class PictureTime:
         """Ready for JSON."""
         return {"picture": PICTURE, "picture_s": self.seconds, "windows": self.windows, "visits": self.visits,
                 "machine_s": self.machine_s, "waiting_s": self.waiting_s, "log_s": self.log_s, "loading_s": self.loading_s,
-                "reading_s": self.reading_s, "clusters": self.clusters,
+                "reading_s": self.reading_s, "clusters": self.machine.clusters, "contexts": self.machine.contexts,
                 "effective_samples_per_s": self.effective_per_s}
 
 

@@ -16,6 +16,7 @@ from mrfhw.cost.links import BoardLink
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.fields import Fields
 from mrfhw.placement.placement import Placement
 
 __all__ = ["NO_DELAYS", "RUN_SWEEPS", "Delays", "RunTime", "dealt", "read_out"]
@@ -68,9 +69,9 @@ class RunTime:
     def seconds(self) -> float:
         return self.settle_s + self.load_s + self.run_s + self.read_s + self.log_s
 
-    def of_chains(self, chains: int, clusters: int) -> float:
-        """Seconds of so many chains that take as long, dealt out to clusters."""
-        return dealt(self.seconds, self.load_s + self.read_s, chains, clusters)
+    def of_chains(self, chains: int, machine: Fields) -> float:
+        """Seconds of so many chains that take as long, dealt out to a machine's clusters or contexts."""
+        return dealt(self.seconds, self.load_s + self.read_s, chains, machine)
 
     @property
     def record(self) -> dict[str, Any]:
@@ -158,13 +159,14 @@ class RunTime:
         return cls(marks[1], marks[2] - marks[1], running, reading, left_s, machine, sent, exchange.requests)
 
 
-def dealt(chain_s: float, bus_s: float, chains: int, clusters: int) -> float:
-    """Seconds of so many chains that are dealt out to clusters. While one sweeps, the others' windows are loaded and read, one
-    after the other, as that goes over one bus.
+def dealt(chain_s: float, bus_s: float, chains: int, machine: Fields) -> float:
+    """Seconds of so many chains that are dealt out to a machine's clusters or contexts. While one sweeps, the others' windows are
+    loaded and read, one after the other, as that goes over one bus; contexts sweep one after the other, too.
 
     chain_s: of a chain alone. bus_s: of them to load and to read.
     """
-    return max(-(-chains // clusters) * chain_s, chains * bus_s)
+    of_tiles = chains * (chain_s - bus_s) if machine.contexts > 1 else 0.0
+    return max(-(-chains // machine.seats) * chain_s, chains * bus_s, of_tiles)
 
 
 def _pieces(p: Placement, run: Run) -> list[int]:

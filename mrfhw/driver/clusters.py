@@ -59,7 +59,7 @@ class _PostingCluster(_MemoryCluster):
 
 def cluster_chip(config: Config, chip: Chip, cluster: int) -> Chip:
     """The words of a cluster, from 0, of a machine's chip: what a `Driver` of the cluster takes. A machine of one is its own."""
-    if config.clusters == 1:
+    if config.seats == 1:
         return chip
     base = AddressMap(config).cluster(cluster)
     if isinstance(chip, MemoryChip):
@@ -75,16 +75,16 @@ class SplitLog:
 
     def __init__(self, config: Config):
         self.config = config = Derived.of(config)
-        self.logs = [bytearray() for _ in range(config.clusters)]
+        self.logs = [bytearray() for _ in range(config.seats)]
         self._line = config.line_bits // 8
         self._fields = log_message(config)
-        self._current: int | None = 0 if config.clusters == 1 else None
+        self._current: int | None = 0 if config.seats == 1 else None
 
     def begin(self) -> None:
         """From now on the log is one from the first line of a run on; what has not been taken is forgotten."""
         for log in self.logs:
             log.clear()
-        self._current = 0 if self.config.clusters == 1 else None
+        self._current = 0 if self.config.seats == 1 else None
 
     def feed(self, data: bytes) -> np.ndarray:
         """Put whole lines of the machine's log where they belong. Returns (n,) of each line's cluster, -1 for those that name one.
@@ -92,7 +92,7 @@ class SplitLog:
         Raises ChipError for what is no log of such a machine.
         """
         lines = np.frombuffer(data, np.uint8).reshape(-1, self._line)
-        if self.config.clusters == 1:
+        if self.config.seats == 1:
             self.logs[0] += data
             return np.zeros(len(lines), np.int64)
         owners = self._owners(lines)
@@ -109,8 +109,8 @@ class SplitLog:
         first = held.view("<u8")[:, 0].astype(np.uint64)  # with the first message, which has 56 bits at most
         count, label, address = (self._fields[name].of(first).astype(np.int64) for name in ("count", "label", "address"))
         switches = (count == 0) & (label == SWITCH_LABEL)
-        if (address[switches] >= self.config.clusters).any():
-            raise ChipError(f"the log names cluster {int(address[switches].max())} of {self.config.clusters}: give the parameters "
+        if (address[switches] >= self.config.seats).any():
+            raise ChipError(f"the log names cluster {int(address[switches].max())} of {self.config.seats}: give the parameters "
                             "that the chip was built with, or build it again")
         since = np.maximum.accumulate(np.where(switches, np.arange(1, len(lines) + 1), 0))
         if self._current is None and not since[0]:

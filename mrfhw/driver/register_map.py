@@ -86,11 +86,11 @@ def _reset(row: dict[str, Any]) -> str:
 
 def _clusters(config: Config, a: AddressMap) -> dict[str, Any]:
     """What a machine of several clusters has beside; of one, nothing."""
-    if config.clusters == 1:
+    if config.seats == 1:
         return {}
     label, address = (log_message(Derived.of(config))[name] for name in ("label", "address"))
     return {"clusters": {
-        "count": config.clusters, "stride": a.cluster(1), "bus_bits": a.bus_bits,
+        "count": config.seats, "stride": a.cluster(1), "bus_bits": a.bus_bits,
         "registers": _rows(CLUSTER_REGISTERS, {}),
         "switch_line": {"label": SWITCH_LABEL, "label_bit": label.low, "cluster_bit": address.low},
     }}
@@ -160,7 +160,7 @@ def markdown(config: Config, digest: str, port: MemoryPort | None = None, ports:
               + ", ".join(f"{n} {b}" for n, b in m["lmem_bits"].items()) + ".",
               "", "Of a run of sums a site's is, from its lowest bits on, "
               + ", ".join(f"bits {p['bit'] + p['width'] - 1}:{p['bit']} of word {p['word']}" for p in m["lmem_sum"]) + "."]
-    if config.clusters > 1:
+    if config.seats > 1:
         lines += _cluster_page(m["clusters"])
     if port is not None:
         lines += _log_page(m, port)
@@ -219,7 +219,7 @@ def c_header(config: Config, digest: str, port: MemoryPort | None = None, prefix
             define(f"log_status_{name}_bit", bit)
         for name, value in m["log_targets"].items():
             define(f"log_target_{name}", value)
-    if config.clusters > 1:
+    if config.seats > 1:
         define("clusters", m["clusters"]["count"])
         define("cluster_stride", f"{m['clusters']['stride']:#x}u")
         for r in m["clusters"]["registers"]:

@@ -129,13 +129,13 @@ def _steps(config: Derived, placements: Iterable[Placement], targets: _LogTarget
                   **{register(f"digest_{i}"): [int(digest[8 * i:8 * i + 8], 16)] for i in range(DIGITS // 8)}}
     drives = Driver(config, chip, digest)
     drives.check()
-    chip.steps = [(kind, address + amap.cluster(cluster), word) for cluster in range(config.clusters)
+    chip.steps = [(kind, address + amap.cluster(cluster), word) for cluster in range(config.seats)
                   for kind, address, word in chip.steps]
     targets.set_up(chip)
     readable = {one.index for one in REGISTERS.values() if one.access == "rw"}
     longest = 0
     for number, p in enumerate(placements):
-        before, base = len(chip.steps), amap.cluster(number % config.clusters)
+        before, base = len(chip.steps), amap.cluster(number % config.seats)
         drives.load(p)
         named = {address: word for _, address, word in chip.steps[before:] if address in readable}
         chip.words |= {address: [word] for address, word in named.items()}

@@ -58,7 +58,7 @@ def diagnose(address: str, config: Config, every: int = 1) -> Iterator[Check]:
         yield Check("identity", True, f"interface and circuit {session.driver.digest}")
         session.settle()
         for number, place in enumerate(session.places):
-            of_cluster = f"cluster {number}: " if config.clusters > 1 else ""
+            of_cluster = f"cluster {number}: " if config.seats > 1 else ""
             for check in _parts(place, every):
                 yield dataclasses.replace(check, part=of_cluster + check.part)
 

@@ -209,7 +209,7 @@ class RemoteBackend(Backend):
             chip, digest = RemoteChip(board.requests), digest or digest_of(config)
             self._join(board, chip, digest)
             board.check_lines(self.greeting.line_bytes)
-            for _ in range(1, config.clusters):
+            for _ in range(1, config.seats):
                 beside = RemoteBackend.__new__(RemoteBackend)
                 beside.greeting = self.greeting
                 beside._join(board, chip, digest)
@@ -299,7 +299,7 @@ class RemoteBackend(Backend):
                 one.driver.set(control=1 << CONTROL_BITS["stop"])
         # A run ends after its current sweep; until then each site sends at most one message, at most a line each, and one before it
         # where there are several clusters.
-        most = first.behind + first.log_bytes + 2 * config.clusters ** 2 * Derived.of(config).sites * config.line_bits // 8
+        most = first.behind + first.log_bytes + 2 * config.seats ** 2 * Derived.of(config).sites * config.line_bits // 8
         watch, dropped, pause = self._watch(), 0, SHORT
         while True:
             busy = any(one.driver.busy for one in sessions)
@@ -338,7 +338,7 @@ class RemoteBackend(Backend):
         board is settled only where something is not known."""
         while self._unread:
             self._take()
-        if self.config.clusters > 1 and self._idle and self._board.follows and not self._board.interrupted:
+        if self.config.seats > 1 and self._idle and self._board.follows and not self._board.interrupted:
             self.driver.forget()
             return
         self.settle()
@@ -396,7 +396,7 @@ class RemoteBackend(Backend):
                 raise LinkError(f"the board at {self.requests.link.name} does not come to sweep {sweeps} within "
                                 f"{watch.patience:g} s", "reset the board, then solve again")
         run.sweeps, run.baseline = sweeps, self.driver.counters()
-        if self.config.clusters > 1:
+        if self.config.seats > 1:
             self._receive(run.baseline["lines"] * self.config.line_bits // 8)
         else:
             self.settle()

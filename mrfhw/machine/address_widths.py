@@ -75,8 +75,8 @@ class AddressWidths:
 
     @property
     def cluster_bits(self) -> int:
-        """Number of a cluster, above the address of its words."""
-        return (self.config.clusters - 1).bit_length()
+        """Number of a cluster, or of a context, above the address of its words."""
+        return (self.config.seats - 1).bit_length()
 
     @property
     def bus_bits(self) -> int:
@@ -84,5 +84,5 @@ class AddressWidths:
         return self.address_bits + self.cluster_bits
 
     def cluster(self, number: int) -> int:
-        """Word address of a cluster's first word."""
+        """Word address of the first word of a cluster, or of a context."""
         return number << self.address_bits

@@ -1,4 +1,5 @@
 """What a machine of several clusters has beside their registers: the turn of a cluster's log, and the line that names a cluster.
+Contexts are told apart as clusters are, by the addresses of their words and by the lines that name them.
 
 The register lies in each cluster's words below the log registers of a machine with AXI ports, where the cluster itself has none.
 """

@@ -56,10 +56,10 @@ class Config(Fields):
 
     @property
     def cluster(self) -> Self:
-        """One of its clusters as a machine of its own."""
-        if self.clusters == 1:
+        """One of its clusters, or of its contexts, as a machine of its own."""
+        if self.seats == 1:
             return self
-        one = self.changed(clusters=1)
+        one = self.changed(clusters=1, contexts=1)
         return one if one.latency == self.latency else one.with_latency(self.latency)
 
     def _values(self) -> tuple[Any, ...]:
@@ -74,13 +74,14 @@ class Config(Fields):
     def to_dict(self) -> dict[str, Any]:
         """The parameters as JSON has them; those of the sampler in a mapping of their own, with its name.
 
-        `latency` is among them where it is not the gateware's own, and `clusters` where there are several.
+        `latency` is among them where it is not the gateware's own, `clusters` and `contexts` where there are several.
         """
         own = self.latency == Latency.of_lanes(self.lanes, self.subset_slots)
         stages = {} if own else {"latency": dataclasses.asdict(self.latency)}
         fields = self._fields() | {"sampler": self.sampler.to_dict()} | stages
-        if self.clusters == 1:  # as machines were described before they had several
-            del fields["clusters"]
+        for several in ("clusters", "contexts"):
+            if fields[several] == 1:  # as machines were described before they had several
+                del fields[several]
         return fields
 
     @classmethod

@@ -66,6 +66,14 @@ def subset_slots(c: Numbers) -> str | None:
     return None
 
 
+def contexts(c: Numbers) -> str | None:
+    """Contexts take turns at the tiles of one cluster."""
+    if c.contexts > 1 and c.clusters > 1:
+        return (f"contexts is {c.contexts} and clusters is {c.clusters}; a machine holds several problems in one way or the other: "
+                "give contexts = 1, or clusters = 1")
+    return None
+
+
 def tile_sites(c: Numbers) -> str | None:
     """A tile's memories have at most 2^16 sites."""
     if c.tile_sites > WORDS_MAX:
@@ -127,7 +135,7 @@ def bus_address(c: Numbers) -> str | None:
     """A byte address of the bus has at most 32 bits."""
     needed = AddressWidths(c).bus_bits
     if needed > ADDRESS_LIMIT:
-        fewer = "fewer clusters or SPEs" if c.clusters > 1 else "fewer SPEs"
+        fewer = next((f"fewer {what} or SPEs" for what in ("clusters", "contexts") if getattr(c, what) > 1), "fewer SPEs")
         return (f"the machine needs bus addresses of {needed} bits; the limit is {ADDRESS_LIMIT}: use {fewer}, smaller "
                 "tiles or a smaller hub_fan_in")
     return None
@@ -150,8 +158,8 @@ def line_levels(c: Numbers) -> str | None:
 
 # Each takes the numbers of parameters and returns the line of what is wrong, None where nothing is; the first broken one is said.
 CONSTRAINTS: tuple[Callable[[Numbers], str | None], ...] = (
-    lanes, subset_slots, tile_rows, tile_cols, tile_sites, difference, channels, doubleton_table, vectors, site_address, line_bytes,
-    bus_address, line_message, line_levels)
+    lanes, subset_slots, contexts, tile_rows, tile_cols, tile_sites, difference, channels, doubleton_table, vectors, site_address,
+    line_bytes, bus_address, line_message, line_levels)
 
 
 def first_broken(fields: Fields) -> str | None:

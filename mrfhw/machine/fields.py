@@ -57,5 +57,12 @@ class Fields:
     line_bits: int = whole(512, 32, 4096, "Width of a packed log line.")
     clusters: int = choice(1, (1, 2, 4), "Clusters: meshes of so many rows and columns each, with registers and a scheduler of "
                            "their own, behind one bus and one log.")
+    contexts: int = choice(1, (1, 2), "Contexts: problems that the tiles hold at once, each in memories, registers and generators "
+                           "of its own. One runs while another is loaded or read.")
 
     latency: ClassVar[Latency] = Latency()  # of the gateware; a machine may have its own (`with_latency`)
+
+    @property
+    def seats(self) -> int:
+        """Problems that the machine holds at once: its clusters', or its contexts'. Each has registers and words of its own."""
+        return self.clusters * self.contexts

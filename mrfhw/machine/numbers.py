@@ -183,6 +183,11 @@ class Numbers(Fields):
         return min(self.spes, self.hub_fan_in ** self.message_levels)
 
     @property
+    def tile_bases(self) -> int:
+        """Entries of a line packer's table; of several contexts each has as many as a tile's number has values."""
+        return max(2, self.packer_tiles) if self.contexts == 1 else self.contexts << bits_for(self.packer_tiles)
+
+    @property
     def packers(self) -> int:
         """Line packers: one at the root, or several with hubs above them that pass lines."""
         return -(-self.spes // self.packer_tiles)
@@ -454,6 +459,11 @@ class Numbers(Fields):
         return self.spus * max(self.in_flight(n, self.commit_delay(n) + blind) + 1 for n in self._all_slots)
 
     @property
+    def label_contexts(self) -> int:
+        """Contexts of a label table: those of the tiles are as many as the machine's, and each scheduler has one of its own."""
+        return self.contexts if self.subset_slots else 1
+
+    @property
     def log_depth(self) -> int:
         """Messages that a tile's log FIFO holds."""
         return self.log_reserve + max(4, 2 * self.spus)
@@ -462,15 +472,17 @@ class Numbers(Fields):
 
     @property
     def size(self) -> str:
-        """SPEs x SPUs of each, and x lanes of each SPU where that has several; behind s, the slots of a subset. Before of, the
-        number of clusters where there are several."""
+        """SPEs x SPUs of each, and x lanes of each SPU where that has several; behind s, the slots of a subset; behind c, the
+        contexts, and before of, the clusters, where there are several."""
         lanes = f"x{self.lanes}" if self.lanes > 1 else ""
         several = f"{self.clusters}of" if self.clusters > 1 else ""
-        return f"{several}{self.spes}x{self.spus}{lanes}" + (f"s{self.subset_slots}" if self.subset_slots else "")
+        subsets = f"s{self.subset_slots}" if self.subset_slots else ""
+        return f"{several}{self.spes}x{self.spus}{lanes}{subsets}" + (f"c{self.contexts}" if self.contexts > 1 else "")
 
     @property
     def size_in_words(self) -> str:
         lanes = f" of {self.lanes} lanes" if self.lanes > 1 else ""
         subsets = f", subsets of {self.subset_slots} slots" if self.subset_slots else ""
         several = f"{self.clusters} clusters of " if self.clusters > 1 else ""
-        return f"{several}{self.spes} SPEs x {self.spus} SPUs{lanes}{subsets}"
+        contexts = f", {self.contexts} contexts" if self.contexts > 1 else ""
+        return f"{several}{self.spes} SPEs x {self.spus} SPUs{lanes}{subsets}{contexts}"

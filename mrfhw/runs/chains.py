@@ -405,7 +405,7 @@ class Chains:
 
     def _places(self, run: Run) -> int:
         """How many chains the machine holds at once."""
-        several = self.plan.kind.software or (self.plan.config is not None and self.plan.config.clusters > 1)
+        several = self.plan.kind.software or (self.plan.config is not None and self.plan.config.seats > 1)
         return len(self._opened(run).places) if several else 1
 
     def _pieces(self, chains: list[_Chain], run: Run, every: int, callback: Callback | None, side_by_side: bool) -> None:

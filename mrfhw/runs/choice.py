@@ -13,7 +13,7 @@ __all__ = ["board_of", "check_useful", "chosen_backend"]
 # Of a machine's options, those that say where on a machine a field lies and how its results leave it: no distribution depends on
 # them.
 PLACING = ("spes", "mesh", "spus", "lanes", "subset_slots", "tile_rows", "tile_cols", "counter_bits", "address_bits", "lmem_banks",
-           "s2_words", "hub_fan_in", "hub_depth", "line_levels", "line_bits", "clusters")
+           "s2_words", "hub_fan_in", "hub_depth", "line_levels", "line_bits", "clusters", "contexts")
 _OF_A_MACHINE = {*NAMES, "visit", "clock"}  # options that say something of a machine and its runs
 
 

@@ -84,7 +84,7 @@ class _Talk:
         else:
             one = self._tenants[tenant]
         self._seat = Seat(board, one)
-        return "seat", one.number, board.config.clusters
+        return "seat", one.number, board.config.seats
 
     def _prepare(self, problem: Problem, run: Run, visit: int | None, fresh: Fresh, state: RunState | None) -> tuple[str]:
         seat, self._pauses = self._seat, _Held()

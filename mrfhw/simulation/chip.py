@@ -141,7 +141,7 @@ class _Logs:
 
     def __init__(self, chip: CompiledChip):
         self._chip, self._split = chip, SplitLog(chip.config)
-        self._ended = [0] * chip.config.clusters
+        self._ended = [0] * chip.config.seats
 
     def ended(self, cluster: int) -> bool:
         """Whether the last line of a run of this cluster has come since its log was taken."""
@@ -172,7 +172,7 @@ class ChipBackend(DrivenBackend):
         super().__init__(config, Driver(config, cluster_chip(config, chip, cluster), circuit_digest(config)))
         self.chip, self.patience, self.cluster = chip, patience, cluster
         self._logs: _Logs = _Logs(chip) if first is None else first._logs
-        others = range(1, config.clusters) if first is None else ()
+        others = range(1, config.seats) if first is None else ()
         self._beside = [ChipBackend(chip, patience, first=self, cluster=other) for other in others]
 
     @classmethod

@@ -62,18 +62,18 @@ async def accesses(dut: Any) -> None:
     amap, bench = AddressMap(config), Bench(dut, BusFork(config))
     most = config.latency.bus_read(config.tree_levels)
     for latency, stall, jump in ((most, 0.0, 0.05), (2, 0.0, 0.5), (most, 0.5, 0.3), (3, 0.2, 1.0)):
-        slaves = [Slave(bench, k, latency, stall) for k in range(config.clusters)]
+        slaves = [Slave(bench, k, latency, stall) for k in range(config.seats)]
         await bench.start()
-        turns = [TURN_LINES] * config.clusters
+        turns = [TURN_LINES] * config.seats
         wanted: list[tuple[bool, int | None]] = []
         of: list[list[tuple[bool, int, int]]] = [[] for _ in slaves]
-        asked, cluster, held = 0, 0, {s: dict[int, int]() for s in range(config.clusters)}
+        asked, cluster, held = 0, 0, {s: dict[int, int]() for s in range(config.seats)}
         found: list[tuple[bool, int]] = []
         request: tuple[bool, int, int, int] | None = None
         while len(found) < 800:
             if request is None and asked < 800 and rng.random() < 0.9:
                 if rng.random() < jump:
-                    cluster = int(rng.integers(config.clusters))
+                    cluster = int(rng.integers(config.seats))
                 own = rng.random() < 0.1
                 address = LOG_TURN if own else int(rng.choice([int(rng.integers(len(REGISTERS))), (1 << amap.tiles_bit) + asked]))
                 data = int(rng.integers(1 << 32)) & (~((1 << TURN_BITS) - 1) if own and rng.random() < 0.3 else -1)
@@ -108,7 +108,7 @@ async def accesses(dut: Any) -> None:
                 assert not ack or word is None or found[-1][1] == word, f"access {len(found) - 1}"
         for slave, accesses in zip(slaves, of, strict=True):
             assert [(w, a, d if w else 0) for w, a, d in slave.seen] == [(w, a, d if w else 0) for w, a, d in accesses]
-        assert [bench.read(f"turn_{k}") for k in range(config.clusters)] == turns
+        assert [bench.read(f"turn_{k}") for k in range(config.seats)] == turns
 
 
 @cocotb.test()
@@ -117,7 +117,7 @@ async def a_word_a_cycle(dut: Any) -> None:
     config, rng = bench_config(), np.random.default_rng(2)
     amap, bench = AddressMap(config), Bench(dut, BusFork(config))
     most = config.latency.bus_read(config.tree_levels)
-    slave, base = Slave(bench, config.clusters - 1, most, 0), amap.cluster(config.clusters - 1)
+    slave, base = Slave(bench, config.seats - 1, most, 0), amap.cluster(config.seats - 1)
     await bench.start()
     for number in range(200):
         await bench.cycle(bus_cyc=1, bus_stb=1, bus_we=0, bus_adr=base + 7 * number, **slave.drive(rng))

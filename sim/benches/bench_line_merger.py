@@ -23,7 +23,7 @@ class Merger:
     def __init__(self, dut: Any, seed: int):
         self.config, self.rng = bench_config(), np.random.default_rng(seed)
         self.bench = Bench(dut, LineMerger(self.config))
-        self.clusters = range(self.config.clusters)
+        self.clusters = range(self.config.seats)
         self.names = {switch_line(self.config, k): k for k in self.clusters}
         self.queues: list[list[Line]] = [[] for _ in self.clusters]
         self.sent: list[list[Line]] = [[] for _ in self.clusters]

@@ -55,6 +55,8 @@ MACHINES = {
     "one lane, subsets": Config(mesh_rows=1, mesh_cols=2, spus=1, subset_slots=5, tile_rows=8, tile_cols=8, lmem_banks=4),
     "subsets": Config(mesh_rows=1, mesh_cols=3, spus=1, lanes=4, subset_slots=3, tile_rows=8, tile_cols=8, lmem_banks=4),
     "cdf": Config(mesh_rows=1, mesh_cols=5, spus=4, tile_rows=8, tile_cols=16, lmem_banks=4, sampler="cdf", s2_words=97),
+    "contexts": Config(mesh_rows=1, mesh_cols=3, spus=1, lanes=4, tile_rows=8, tile_cols=16, label_bits=4, lmem_banks=4, contexts=2,
+                       edge_bits=2, pairwise_bits=3, subset_slots=3),
     "clusters": Config(mesh_rows=1, mesh_cols=2, tile_rows=8, tile_cols=8, label_bits=4, clusters=4),
 }
 

@@ -14,11 +14,12 @@ from mrfhw.cost.seconds import Delays
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.fields import Fields
 from mrfhw.placement.windows import WindowPlan
 
 WHOLE = pytest.mark.claim("costs", "the time of a picture is that of all its loads, sweeps and answers at a clock and over a link")
 TIME = PictureTime(windows=3, visits=60, machine_s=5.0, waiting_s=3.0, log_s=7.0, loading_s=2.0, reading_s=1.0, buffered=False,
-                   clusters=1, effective=0.5)
+                   machine=Fields(), effective=0.5)
 
 
 @WHOLE
@@ -55,8 +56,11 @@ def test_seconds_are_added_by_hand() -> None:
     assert replace(TIME, buffered=True).seconds == 2 + 5 + 3 + 1
     assert replace(TIME, buffered=True, log_s=13.0).seconds == 13 + 1
     # A chain on each cluster; the bus is that of both.
-    assert replace(TIME, clusters=2).seconds == 11 / 2
-    assert replace(TIME, clusters=2, loading_s=40.0).seconds == 40 + 1
+    assert replace(TIME, machine=Fields(clusters=2)).seconds == 11 / 2
+    assert replace(TIME, machine=Fields(clusters=2), loading_s=40.0).seconds == 40 + 1
+    # Contexts sweep one after the other, and one is loaded and read meanwhile.
+    assert replace(TIME, machine=Fields(contexts=2)).seconds == 5 + 3
+    assert replace(TIME, machine=Fields(contexts=2), loading_s=40.0).seconds == 40 + 1
     assert TIME.effective_per_s == 0.5 * CHAINS * RUN.sweeps / 11
     assert replace(TIME, effective=None).effective_per_s is None
 

@@ -36,9 +36,10 @@ class Cluster(ctypes.Structure):
 
 @pytest.mark.tools
 @pytest.mark.slow
-@pytest.mark.claim("C driver", "several clusters, each driven as a machine of its own, side by side: the model's bits")
-def test_clusters_side_by_side(tmp_path: Path) -> None:
-    config = ONE.changed(clusters=2)
+@pytest.mark.claim("C driver", "several clusters or contexts, each driven as a machine of its own, side by side: the model's bits")
+@pytest.mark.parametrize("several", ["clusters", "contexts"])
+def test_clusters_side_by_side(several: str, tmp_path: Path) -> None:
+    config = ONE.changed(**{several: 2})
     library = build(tmp_path, config)
     with CompiledChip(config, quick=True) as chip:
         stream = Stream(chip)

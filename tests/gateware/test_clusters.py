@@ -1,4 +1,4 @@
-"""Several clusters behind one bus and one log: the parts under Icarus."""
+"""Several clusters or contexts behind one bus and one log: the parts under Icarus."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from mrfhw.gateware.log.line_merger import LineMerger
 from mrfhw.gateware.mesh.bus_fork import BusFork
+from mrfhw.gateware.mesh.contexts import ContextTurns
 from mrfhw.machine.derived import Derived
 from sim.support.runner import run_bench
 
@@ -28,3 +29,10 @@ def test_bus_fork(clusters: int) -> None:
 @pytest.mark.parametrize("clusters", [2, 4])
 def test_line_merger(clusters: int) -> None:
     run_bench(LineMerger(machine(clusters)), "line_merger", "sim.benches.bench_line_merger")
+
+
+@pytest.mark.claim("ContextTurns", "each run begins once, alone and in turns, as soon as it may; a stop reaches its "
+                   "run, and waits with it")
+@pytest.mark.parametrize("contexts", [2, 3])
+def test_context_turns(contexts: int) -> None:
+    run_bench(ContextTurns(contexts), "context_turns", "sim.benches.bench_context_turns", {"contexts": contexts})

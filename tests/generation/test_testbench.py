@@ -55,6 +55,7 @@ MACHINES = {
     "all options": Config.preset("smallest", mesh_cols=2, spus=4, lmem_banks=4, distance="both", data_bits=4, data_bits_2=5,
                                  data_bits_3=3, singleton_cap=1, pairwise_bits=5, edge_bits=2, label_bits=3),
     "two clusters": Config.preset("smallest", clusters=2, label_bits=3, sampler=SHORT),
+    "two contexts": Config.preset("smallest", contexts=2, label_bits=3, sampler=SHORT),
 }
 # Single changes of the smallest machine: what is found in its text once, and what stands there instead.
 MUTATIONS = {

@@ -25,12 +25,15 @@ pytestmark = [
         "runs side by side behind one link, of one that loses and damages bytes and of one that breaks: each the model's, chains "
         "with the bits of one cluster (other links: make long)")]
 TWO = TINY.changed(clusters=2)
+CONTEXTS = TINY.changed(contexts=2)
 LINKS = {
     "serial": lambda: SimLink(TWO, quick=True), "two clocks": lambda: SimLink(TWO, quick=True, two_clocks=True),
     "log memory": lambda: SimLink(TWO, quick=True, memory_bytes=4096), "window": lambda: SimLink(TWO, quick=True, outstanding=8),
     "faulty": lambda: FaultyLink(SimLink(TWO, quick=True), 3, 0.002), "ethernet": lambda: SimEthernetLink(TWO, quick=True),
+    "contexts": lambda: SimLink(CONTEXTS, quick=True),
+    "contexts, faulty": lambda: FaultyLink(SimLink(CONTEXTS, quick=True), 4, 0.002),
 }
-SOON = ("serial", "faulty")
+SOON = ("serial", "faulty", "contexts")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,7 @@ def remote() -> Iterator[str]:
 @pytest.mark.parametrize("link", [pytest.param(name, marks=[] if name in SOON else [pytest.mark.long]) for name in LINKS])
 def test_runs_side_by_side(link: str) -> None:
     """Pairs of runs of unlike lengths, one of them now and then after the other has begun."""
-    with RemoteBackend(TWO, LINKS[link]) as session:
+    with RemoteBackend(CONTEXTS if "contexts" in link else TWO, LINKS[link]) as session:
         for seed in range(0, 6, 2):
             problems = [tiny_problem(seed + k) for k in range(2)]
             active = [place.prepare(*problem) for place, problem in zip(session.places, problems, strict=True)]

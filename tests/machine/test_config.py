@@ -110,6 +110,11 @@ def test_a_machine_of_one_cluster_is_described_as_before_there_were_several():
     stages = dataclasses.replace(one.latency, tables=one.latency.tables + 1)
     assert two.with_latency(stages).cluster.latency == stages
     assert (two.size, two.size_in_words) == ("2of16x2", "2 clusters of 16 SPEs x 2 SPUs")
+    contexts = Derived(contexts=2)
+    assert contexts.to_dict() == one.to_dict() | {"contexts": 2}
+    assert (contexts.size, contexts.size_in_words) == ("16x2c2", "16 SPEs x 2 SPUs, 2 contexts")
+    assert contexts.cluster == one == Derived.from_dict(one.to_dict())
+    assert two.seats == contexts.seats == 2
 
 
 @PRESETS_DERIVED
@@ -221,13 +226,15 @@ def test_points_of_the_space_are_machines_or_refused_in_one_line():
             options["subset_slots"] = 0
         if rng.random() < 0.6:
             options["clusters"] = 1
+        if rng.random() < 0.6:
+            options["contexts"] = 1
         lines = broken(Config(), options)
         made += not lines
         refused |= {line.split(" is ")[0].split(" needs ")[0] for line in lines}
     assert made > 300
     assert refused == {"tile_rows", "tile_cols", "tile_rows x tile_cols", "address_bits", "line_bits", "the machine", "data_bits",
                        "data_bits_3", "data_bits + data_bits_2 + data_bits_3", "lanes", "subset_slots", "vector_bits", "doubletons",
-                       "line_levels"}
+                       "line_levels", "contexts"}
 
 
 def test_a_gumbel_table_in_segments():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from functools import cache
 
@@ -13,7 +12,6 @@ from mrfhw.backends.backend import ActiveRun, Pauses, advance_together, at_once
 from mrfhw.driver.clusters import SplitLog, cluster_chip
 from mrfhw.driver.driver import ChipError
 from mrfhw.field.problem import Problem, Run, Schedule
-from mrfhw.field.result import Result, first_difference
 from mrfhw.machine.cluster_registers import LOG_TURN, TURN_LINES, switch_line
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Race
@@ -21,6 +19,7 @@ from mrfhw.runs.chains import sample
 from mrfhw.runs.checkpoint import Keeping
 from mrfhw.simulation.chip import ChipBackend, CompiledChip
 from mrfhw.twin.machine import solve
+from support.tenants import Tenant, fields, same_but_stalls
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
@@ -39,43 +38,6 @@ def machine(clusters: int) -> Config:
     return ONE.changed(clusters=clusters)
 
 
-def field(rng: np.random.Generator) -> tuple[Problem, Run]:
-    """A field of random size, data and temperature."""
-    shape, labels = (int(rng.integers(2, 9)), int(rng.integers(3, 17))), int(rng.integers(2, 9))
-    problem = Problem(labels=labels, singleton1=rng.integers(0, 64, shape), constants=rng.integers(0, 64, labels),
-                      observed=rng.random(shape) < 0.9, clamped=rng.random(shape) < 0.1,
-                      doubleton=str(rng.choice(["absolute", "potts"])), beta=int(rng.integers(1, 8)),
-                      schedule=Schedule.constant(float(np.exp(rng.uniform(1, 5.2)))))
-    sweeps = int(rng.integers(1, 40))
-    estimate = str(rng.choice(["mode", "mode", "mode", "mean", "last"]))
-    burn_in = 0 if estimate == "last" else int(rng.integers(0, sweeps))
-    return problem, Run(sweeps=sweeps, burn_in=burn_in, seed=int(rng.integers(1000)), estimate=estimate)
-
-
-def same_but_stalls(found: Result, wanted: Result) -> None:
-    assert found.cycles - found.stall_cycles == wanted.cycles - wanted.stall_cycles > 0
-    found = dataclasses.replace(found, cycles=wanted.cycles, stall_cycles=wanted.stall_cycles)
-    assert first_difference(wanted, found) is None, first_difference(wanted, found)
-
-
-class Tenant:
-    """Runs one after the other on a cluster, each after a while of accesses to its registers."""
-
-    def __init__(self, place: ChipBackend, rng: np.random.Generator):
-        fields = [field(rng) for _ in range(rng.integers(1, 4))]
-        self.runs = [(place.prepare(problem, run), problem, run) for problem, run in fields]
-        self.place, self.waits = place, rng.integers(0, 300, len(self.runs))
-
-    def steps(self) -> Iterator[None]:
-        for (active, problem, run), wait in zip(self.runs, self.waits, strict=True):
-            for number in range(wait):
-                self.place.driver.get("status")
-                if number % 8 == 0:
-                    yield
-            yield from active.steps()
-            same_but_stalls(active.result(), solve(ONE, problem, run))
-
-
 @TENANTS
 @pytest.mark.parametrize(("clusters", "first", "mixes"), [
     (2, 0, 6), (4, 100, 6), *(pytest.param(2 + 2 * (k % 2), 1000 + k, 102, marks=pytest.mark.long) for k in range(10))])
@@ -87,7 +49,7 @@ def test_random_mixes(clusters: int, first: int, mixes: int) -> None:
             for _ in range(3):
                 for place in chip.places:
                     place.driver.chip.write(np.array([LOG_TURN], np.uint32), rng.integers(1, 40, 1).astype(np.uint32))
-                advance_together([Tenant(place, rng) for place in chip.places])  # type: ignore[misc]
+                advance_together([Tenant(place, ONE, fields(rng), rng) for place in chip.places])  # type: ignore[misc]
 
 
 HOT = Problem(labels=8, singleton1=np.zeros((8, 16), int), constants=np.zeros(8, int), schedule=Schedule.constant(200.0))

@@ -24,14 +24,14 @@ SMALLEST = Config.preset("smallest")
 
 @pytest.mark.tools
 @pytest.mark.slow
-@pytest.mark.parametrize("clusters", [1, 2])
-def test_registers_after_reset(clusters: int) -> None:
-    config = SMALLEST.changed(clusters=clusters)
+@pytest.mark.parametrize("several", [{}, {"clusters": 2}, {"contexts": 2}])
+def test_registers_after_reset(several: dict[str, int]) -> None:
+    config = SMALLEST.changed(**several)
     found = register_map(config, circuit_digest(config))
     rows = found["registers"] + found.get("clusters", {"registers": []})["registers"]
     read = [row for row in rows if "r" in row["access"]]
     with CompiledChip(config, quick=True) as chip:
-        for cluster in range(clusters):
+        for cluster in range(config.seats):
             at = np.array([AddressMap(config).cluster(cluster) + row["address"] for row in read], np.uint32)
             assert dict(zip((row["name"] for row in read), chip.read(at).tolist(), strict=True)) == {
                 row["name"]: row["reset"] for row in read}

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.label_table import UNUSED, label_table_ports, word_memory, written
+from mrfhw.gateware.control.label_table import UNUSED, at_context, label_table_ports, word_memory, written
 from mrfhw.gateware.control.ops import vector
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -57,7 +57,7 @@ class LabelData(wiring.Component):
             fields = label_entry(c)[LabelWord.GROUP]
             value = Cat(self.table_data[:fields["first"].end], self.table_data[fields["count"].low:])
             read = word_memory(m, "groups", self, LabelWord.GROUP, label_group(c), value).read_port()
-            m.d.comb += read.addr.eq(self.slot)
+            m.d.comb += read.addr.eq(at_context(self, self.slot, c.max_labels))
             group = data.View(label_group(c), delayed(m, data.View(label_group(c), read.data).as_value(),
                                                       stages.label_group - 1, "group"))
             first = group.first
@@ -68,20 +68,22 @@ class LabelData(wiring.Component):
         for lane in range(c.lanes if c.vector_bits else 0):
             name = f"_{lane}" if c.lanes > 1 else ""
             read = word_memory(m, f"table_{LabelWord.VECTOR}{name}", self, LabelWord.VECTOR, vector(c)).read_port()
-            m.d.comb += [read.addr.eq((first + lane)[:c.label_bits]),
+            m.d.comb += [read.addr.eq(at_context(self, (first + lane)[:c.label_bits], c.max_labels)),
                          self.vectors[lane].eq(delayed(m, read.data, stages.label_data - 1, f"vector{name}"))]
         return m
 
     def _constants(self, m: Module) -> None:
         """Constants have no offsets, so their labels fill the slots: those of a slot stand side by side."""
-        c, (label, enable) = self.config, written(self, LabelWord.CONSTANT)
+        c, (label, enable), size = self.config, written(self, LabelWord.CONSTANT), self.config.max_labels >> self.config.lane_bits
         m.submodules[f"table_{LabelWord.CONSTANT}"] = memory = UnguardedMemory(
-            shape=unsigned(c.lanes * c.datum_bits), depth=c.max_labels >> c.lane_bits, unused=UNUSED)
+            shape=unsigned(c.lanes * c.datum_bits), depth=c.label_contexts * size, unused=UNUSED)
         write = memory.write_port(granularity=c.datum_bits if c.lanes > 1 else None)
         read = memory.read_port()
         lane = label[:c.lane_bits]
         m.d.comb += [
-            write.addr.eq(label >> c.lane_bits), write.data.eq(self.table_data[:c.datum_bits].replicate(c.lanes)),
-            write.en.eq(Cat(enable & (lane == n) for n in range(c.lanes)) if c.lanes > 1 else enable), read.addr.eq(self.slot),
+            write.addr.eq(at_context(self, label >> c.lane_bits, size, bus=True)),
+            write.data.eq(self.table_data[:c.datum_bits].replicate(c.lanes)),
+            write.en.eq(Cat(enable & (lane == n) for n in range(c.lanes)) if c.lanes > 1 else enable),
+            read.addr.eq(at_context(self, self.slot, size)),
             self.constants.as_value().eq(delayed(m, read.data, self.latency - 1, "constant")),
         ]

@@ -70,13 +70,20 @@ def site(config: Config) -> data.StructLayout:
 
 
 def parameters(config: Config) -> data.StructLayout:
-    """Run-time parameters of the tiles; `temperature` changes from sweep to sweep, the others are constant during a run."""
+    """Run-time parameters of the tiles; `temperature` changes from sweep to sweep, the others are constant during a run. context:
+    the one that runs, of several."""
     c = Derived.of(config)
     channels = [of_channel(name, number) for number in range(len(c.channel_bits))
                 for name in (("alpha", "squared", "singleton_max") if number else ("singleton_max",))]
     widths = register_bits(c, "alpha", "beta", "tau", "doubleton", "energy_shift", "out_of_range", "squared", "constant", "sums",
                            "temperature", *channels, "hamming", *(["unary"] if c.subset_slots else []))
-    return data.StructLayout({"shift" if name == "energy_shift" else name: bits for name, bits in widths.items()})
+    named = {"shift" if name == "energy_shift" else name: bits for name, bits in widths.items()}
+    return data.StructLayout({**named, **_context(c)})
+
+
+def _context(config: Config) -> dict[str, int]:
+    """The number of a context, where a machine has several."""
+    return {"context": bits_for(config.contexts)} if config.contexts > 1 else {}
 
 
 def modes(config: Config) -> data.StructLayout:
@@ -85,11 +92,12 @@ def modes(config: Config) -> data.StructLayout:
 
 
 def bus_layout(config: Config) -> data.StructLayout:
-    """A bus access on its way to a tile; `path` holds those digits of the tile's number that are not decoded yet."""
+    """A bus access on its way to a tile; `path` holds those digits of the tile's number that are not decoded yet. context: whose
+    memories and generators it is for, of several."""
     amap = AddressMap(config)
     return data.StructLayout({
         "strobe": 1, "write": 1, "broadcast": 1, "path": max(1, amap.tile_bits), "region": amap.region_bits,
-        "offset": amap.offset_bits, "data": 32,
+        "offset": amap.offset_bits, "data": 32, **_context(config),
     })
 
 

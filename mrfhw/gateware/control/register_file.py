@@ -72,7 +72,7 @@ class RegisterFile(wiring.Component):
             "parameters": Out(parameters(config)), "start": Out(1), "resume": Out(1), "stop": Out(1),
             "tables": Out(TableWrites()), "tile_base_write": Out(1),
             "tile_bus": Out(bus_layout(config)), "tile_data": In(32),
-            "status": In(RunStatus()), "messages": In(range(config.packers + 1)), "line": In(1),
+            "status": In(RunStatus(config.contexts)), "messages": In(range(config.packers + 1)), "line": In(1),
         })
 
     def _registers(self, m: Module, write: Signal, address: Signal, data: Signal) -> dict[str, Signal]:
@@ -99,7 +99,8 @@ class RegisterFile(wiring.Component):
 
     def _counters(self, m: Module, values: dict[str, Signal]) -> None:
         status = self.status
-        for name, pulse in (("cycles", status.running), ("label_cycles", status.label_cycle), ("gap_cycles", status.gap_cycle),
+        cycle = status.running & ~status.waiting if self.config.contexts > 1 else status.running
+        for name, pulse in (("cycles", cycle), ("label_cycles", status.label_cycle), ("gap_cycles", status.gap_cycle),
                             ("stall_cycles", status.stall_cycle), ("messages", self.messages), ("lines", self.line)):
             bits = 32 if name == "lines" else COUNTER_BITS
             counter = Signal(bits, name=name)

@@ -32,10 +32,14 @@ class TableWrites(data.StructLayout):
 class RunStatus(data.StructLayout):
     """running: a run is drawing labels. A running cycle may be a slot with a label (`label_cycle`), lie between colours
     (`gap_cycle`), wait for a full log (`stall_cycle`), or be a slot without a label. busy: running, or the log is not yet empty.
-    sweep: number of sweeps whose labels are all written."""
+    sweep: number of sweeps whose labels are all written.
 
-    def __init__(self) -> None:
-        super().__init__({"running": 1, "busy": 1, "label_cycle": 1, "gap_cycle": 1, "stall_cycle": 1, "sweep": 32})
+    waiting: of a machine with several contexts, the run waits for another's to end. It is running and busy, and its cycles are not
+    counted."""
+
+    def __init__(self, contexts: int = 1) -> None:
+        super().__init__({"running": 1, "busy": 1, "label_cycle": 1, "gap_cycle": 1, "stall_cycle": 1, "sweep": 32,
+                          **({"waiting": 1} if contexts > 1 else {})})
 
 
 class TileRow(data.StructLayout):

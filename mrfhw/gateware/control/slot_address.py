@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
 from mrfhw.gateware.common.pipeline import delayed
-from mrfhw.gateware.control.label_table import label_table_ports, word_memory
+from mrfhw.gateware.control.label_table import at_context, label_table_ports, word_memory
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
@@ -44,5 +44,5 @@ class SlotAddress(wiring.Component):
     def _table(self, m: Module, word: int, shape: ShapeLike, value: Value) -> Any:
         """The output of a word's memory for a slot. value: what a write of the word puts there."""
         read = word_memory(m, f"table_{word}", self, word, shape, value).read_port()
-        m.d.comb += read.addr.eq(self.slot)
+        m.d.comb += read.addr.eq(at_context(self, self.slot, self.config.max_labels))
         return delayed(m, read.data, self._more, f"table_{word}", reset_less=True)

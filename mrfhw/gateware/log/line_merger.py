@@ -35,13 +35,13 @@ class LineMerger(wiring.Component):
         self.config = config = Derived.of(config)
         # A hub of one message passes one every other cycle; and a packer has a few of its own.
         self.patience = config.line_messages * (2 if config.hub_depth == 1 and config.tree_levels else 1) + 4
-        super().__init__({**{f"child_{k}": In(AxiStream(config.line_bits)) for k in range(config.clusters)},
-                          **{f"turn_{k}": In(TURN_BITS) for k in range(config.clusters)},
+        super().__init__({**{f"child_{k}": In(AxiStream(config.line_bits)) for k in range(config.seats)},
+                          **{f"turn_{k}": In(TURN_BITS) for k in range(config.seats)},
                           "lines": Out(AxiStream(config.line_bits))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        n, out = self.config.clusters, self.lines
+        n, out = self.config.seats, self.lines
         children = [getattr(self, f"child_{k}") for k in range(n)]
         valid, current, target = Signal(n), Signal(range(n)), Signal(range(n))
         known = Signal()  # the last line that left was a switch line to the current cluster, or one of its run that has not ended

@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import AxiStream
+from mrfhw.gateware.common.contexts import context_ports
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.control.ops import LogStream
 from mrfhw.machine.bits import bits_for
@@ -21,7 +22,7 @@ class LinePacker(wiring.Component):
     """Packs messages of `Derived.packer_tiles` tiles into lines (`mrfhw.machine.words.log_message`).
 
     The address is the tile's base plus the message's offset: the site's raster index in the image.
-    table_*: the bases, one write a cycle. An end marker sends what is left, zero-padded, as the last
+    table_*: the bases, one write a cycle; of each context, with several. An end marker sends what is left, zero-padded, as the last
     line of the run (all zero if nothing is left).
     messages, lines: pulses. One message a cycle; two cycles from a line's last message to tvalid.
     """
@@ -33,17 +34,22 @@ class LinePacker(wiring.Component):
             "log": In(LogStream(config, config.message_levels * bits_for(config.hub_fan_in))),
             "lines": Out(AxiStream(config.line_bits)),
             "table_write": In(1), "table_address": In(bits_for(config.packer_tiles)), "table_data": In(config.raster_bits),
-            "message": Out(1),
+            "message": Out(1), **context_ports(config.contexts),
         })
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, log, out = self.config, self.log.payload, self.lines
+        number, written = log.tile if c.message_levels else 0, self.table_address
+        if c.contexts > 1:
+            tile = Signal.like(written, name="tile")
+            m.d.comb += tile.eq(number)
+            number, written = Cat(tile, self.context), Cat(written, self.bus_context)
         m.submodules.bases = bases = UnguardedMemory(
-            shape=c.raster_bits, depth=max(2, c.packer_tiles), unused="the bases are written between runs and read during them")
+            shape=c.raster_bits, depth=c.tile_bases, unused="the bases are written between runs and read during them")
         write = bases.write_port()
         read = bases.read_port()
-        m.d.comb += [write.addr.eq(self.table_address), write.data.eq(self.table_data), write.en.eq(self.table_write)]
+        m.d.comb += [write.addr.eq(written), write.data.eq(self.table_data), write.en.eq(self.table_write)]
 
         # A message waits one cycle while its tile's base is read.
         waiting = Signal()
@@ -51,7 +57,7 @@ class LinePacker(wiring.Component):
         advance = Signal()
         accept = Signal()
         m.d.comb += [self.log.ready.eq(~waiting | advance), accept.eq(self.log.valid & self.log.ready),
-                     read.addr.eq(log.tile if c.message_levels else 0), read.en.eq(accept)]
+                     read.addr.eq(number), read.en.eq(accept)]
         with m.If(accept):
             m.d.sync += [waiting.eq(1), held.eq(self.log.payload)]
         with m.Elif(advance):

@@ -12,12 +12,14 @@ from mrfhw.gateware.control.register_file import PLACEHOLDER, RegisterFile, Wish
 from mrfhw.gateware.log.line_merger import LineMerger
 from mrfhw.gateware.mesh.bus_fork import BusFork
 from mrfhw.gateware.mesh.cluster import Cluster
+from mrfhw.gateware.mesh.contexts import PULSES, ContextCluster
 from mrfhw.machine.address_map import AddressMap
 from mrfhw.machine.config import Config
 
 __all__ = ["CLUSTER", "Accelerator"]
 
 CLUSTER = "mrfhw_cluster"  # the module of one of several clusters, with its registers
+REGISTERS = "mrfhw_registers"  # and of a context's registers
 
 
 class Accelerator(wiring.Component):
@@ -31,7 +33,8 @@ class Accelerator(wiring.Component):
     digest: see `RegisterFile`.
     Of several clusters each is such a machine with registers of its own, at the words from `AddressMap.cluster` on (`BusFork`),
     and their logs are one (`LineMerger`). Whoever drives one needs to know nothing of the others: what it draws, counts and sends
-    is that of a machine alone, but for the cycles in which it waits for the log.
+    is that of a machine alone, but for the cycles in which it waits for the log. Several contexts lie on the bus and in the log as
+    clusters do; their runs follow one another (`ContextCluster`), and one waits until the tiles are free.
     """
 
     def __init__(self, config: Config, leaves: Leaves | None = None, digest: str = PLACEHOLDER):
@@ -40,24 +43,45 @@ class Accelerator(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        if self.config.clusters == 1:
+        if self.config.seats == 1:
             self._alone(m)
         else:
             self._several(m)
         return m
 
     def _several(self, m: Module) -> None:
-        """All clusters as one module, so that the digest has its place once."""
+        """Clusters, of one module, so that the digest has its place once; or contexts of the same tiles."""
         c, one = self.config, self.config.cluster
         m.submodules.fork = fork = BusFork(c)
         m.submodules.merger = merger = LineMerger(c)
         wiring.connect(m, wiring.flipped(self.bus), fork.bus)
         wiring.connect(m, merger.lines, wiring.flipped(self.lines))
+        if c.contexts > 1:
+            self._contexts(m, fork, merger)
+            return
         for k in range(c.clusters):
             cluster = self.leaves.add(m, CLUSTER, f"cluster_{k}", lambda: Accelerator(one, self.leaves, self.digest))
             wiring.connect(m, getattr(fork, f"cluster_{k}"), cluster.bus)
             wiring.connect(m, cluster.lines, getattr(merger, f"child_{k}"))
             m.d.comb += getattr(merger, f"turn_{k}").eq(getattr(fork, f"turn_{k}"))
+
+    def _contexts(self, m: Module, fork: BusFork, merger: LineMerger) -> None:
+        """Registers of each context, of one module as well, before the tiles that all have."""
+        c = self.config
+        m.submodules.cluster = cluster = ContextCluster(c, self.leaves)
+        for k in range(c.contexts):
+            registers = self.leaves.add(m, REGISTERS, f"registers_{k}", lambda: RegisterFile(c, self.digest))
+            part = {name: getattr(cluster, f"{name}_{k}") for name in ("base", "bus", "lines", "messages", "parameters", "problem",
+                                                                     "status", "tables", *PULSES)}
+            wiring.connect(m, getattr(fork, f"cluster_{k}"), registers.bus)
+            wiring.connect(m, part["lines"], getattr(merger, f"child_{k}"))
+            m.d.comb += [
+                getattr(merger, f"turn_{k}").eq(getattr(fork, f"turn_{k}")),
+                *(part[name].eq(getattr(registers, name)) for name in ("parameters", "problem", "tables", *PULSES)),
+                part["bus"].eq(registers.tile_bus), part["base"].eq(registers.tile_base_write),
+                registers.tile_data.eq(cluster.bus_data), registers.status.eq(part["status"]),
+                registers.messages.eq(part["messages"]), registers.line.eq(part["lines"].tvalid & part["lines"].tready),
+            ]
 
     def _alone(self, m: Module) -> None:
         c = self.config

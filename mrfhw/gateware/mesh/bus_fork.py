@@ -27,15 +27,15 @@ class BusFork(wiring.Component):
     def __init__(self, config: Config):
         self.config = config = Derived.of(config)
         self.map = AddressMap(config)
-        ports = {f"cluster_{k}": Out(Wishbone(self.map.address_bits)) for k in range(config.clusters)}
+        ports = {f"cluster_{k}": Out(Wishbone(self.map.address_bits)) for k in range(config.seats)}
         super().__init__({"bus": In(Wishbone(self.map.bus_bits)), **ports,
-                          **{f"turn_{k}": Out(TURN_BITS, init=TURN_LINES) for k in range(config.clusters)}})
+                          **{f"turn_{k}": Out(TURN_BITS, init=TURN_LINES) for k in range(config.seats)}})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, bus, low = self.config, self.bus, self.map.address_bits
-        clusters = [getattr(self, f"cluster_{k}") for k in range(c.clusters)]
-        turns = [getattr(self, f"turn_{k}") for k in range(c.clusters)]
+        clusters = [getattr(self, f"cluster_{k}") for k in range(c.seats)]
+        turns = [getattr(self, f"turn_{k}") for k in range(c.seats)]
         chosen = bus.adr[low:]
         # More than a cluster's pipeline holds: reads that are under way in its tiles, and the register file's own stages.
         owed = Signal(range(c.latency.bus_read(c.tree_levels) + 2))

@@ -9,6 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.common.axi import AxiStream
+from mrfhw.gateware.common.contexts import context_ports, join_contexts
 from mrfhw.gateware.common.leaves import Leaves
 from mrfhw.gateware.control.ops import downlink, uplink
 from mrfhw.gateware.log.line_packer import LinePacker
@@ -43,7 +44,8 @@ class Mesh(wiring.Component):
 
     down, up: root of the control tree, `Latency.down` cycles to the tiles and `Latency.up` from them. lines: root of the log's
     tree, tlast on the last line of a run; base_*: of the line packers' tables, by tile; messages: packed in a cycle, one cycle
-    later where there are several packers. Tiles beyond the mesh read as zero: no label exists there and no pixel is inside.
+    later where there are several packers. context, bus_context: of several, the one whose log comes, and whose bases are written.
+    Tiles beyond the mesh read as zero: no label exists there and no pixel is inside.
     """
 
     def __init__(self, config: Config, leaves: Leaves | None = None):
@@ -52,7 +54,7 @@ class Mesh(wiring.Component):
         super().__init__({
             "down": In(downlink(config)), "up": Out(uplink(config)), "lines": Out(AxiStream(config.line_bits)),
             "base_write": In(1), "base_address": In(bits_for(config.spes)), "base_data": In(config.raster_bits),
-            "messages": Out(range(config.packers + 1))})
+            "messages": Out(range(config.packers + 1)), **context_ports(config.contexts)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -129,6 +131,8 @@ class Mesh(wiring.Component):
             address = self.base_address[:low] if len(logs) > 1 else self.base_address
             m.d.comb += [packer.table_write.eq(self.base_write & mine), packer.table_address.eq(address),
                          packer.table_data.eq(self.base_data)]
+            if c.contexts > 1:
+                join_contexts(m, packer, self.context, self.bus_context)
             _join_log(m, packer.log, log)
             messages.append(packer.message)
             found.append(packer.lines)

@@ -32,9 +32,10 @@ def _ring(config: Config, data_bits: int, memory_address_bits: int) -> Ring:
     if isinstance(memory_address_bits, bool) or not low <= memory_address_bits <= high:
         raise ValueError(f"memory_address_bits is {memory_address_bits!r}; addresses of an AXI memory have {low} to {high} bits: "
                          "give one of them")
-    if config.clusters > 1:
-        raise ValueError(f"clusters is {config.clusters}; the log of a machine with AXI ports is one run's at a time: give "
-                         "clusters = 1, or the top chip")
+    if config.seats > 1:
+        several = "clusters" if config.clusters > 1 else "contexts"
+        raise ValueError(f"{several} is {config.seats}; the log of a machine with AXI ports is one run's at a time: give "
+                         f"{several} = 1, or the top chip")
     return Ring(config.line_bits, data_bits, memory_address_bits)
 
 

@@ -6,6 +6,7 @@ from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.contexts import context_ports
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import KINDS, Direction, label_word, neighbour, site, vector
@@ -184,7 +185,8 @@ class Prefetch(wiring.Component):
     s1_fetch. Lanes come in order.
     swap: the collected words become `current` and `current_s1` after `Latency.current` cycles; a word that
     enters in the same cycle as the swap belongs to the next sites. collected: with subsets, the first site's words when they are.
-    vector_write, vector_label, vector_data: the table label -> vector, where the machine has vectors.
+    vector_write, vector_label, vector_data: the table label -> vector, where the machine has vectors; of several contexts each has
+    one, that of `context` in use and that of `bus_context` written.
     """
 
     def __init__(self, config: Config):
@@ -197,8 +199,8 @@ class Prefetch(wiring.Component):
             "current": Out(data.ArrayLayout(around, config.spus)),
             "current_s1": Out(data.ArrayLayout(site(config), config.spus)),
             **({"collected": Out(around)} if config.subset_slots else {}),
-            **({"vector_write": In(1), "vector_label": In(config.label_bits), "vector_data": In(vector(config))}
-               if config.vector_bits else {}),
+            **({"vector_write": In(1), "vector_label": In(config.label_bits), "vector_data": In(vector(config)),
+                **context_ports(config.contexts)} if config.vector_bits else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -207,9 +209,10 @@ class Prefetch(wiring.Component):
         stages, entering = c.latency, []
         if c.vector_bits:
             m.submodules.vectors = table = UnguardedMemory(
-                shape=vector(c), depth=c.max_labels, unused="the table is written between runs and read during them")
+                shape=vector(c), depth=c.contexts * c.max_labels, unused="the table is written between runs and read during them")
             write = table.write_port()
-            m.d.comb += [write.addr.eq(self.vector_label), write.data.eq(self.vector_data), write.en.eq(self.vector_write)]
+            address = Cat(self.vector_label, self.bus_context) if c.contexts > 1 else self.vector_label
+            m.d.comb += [write.addr.eq(address), write.data.eq(self.vector_data), write.en.eq(self.vector_write)]
         enter = delayed(m, self.fetch, stages.vector_read, "enter")
         s1_enter = delayed(m, self.s1_fetch, stages.s1_read, "s1_enter")
         for i in range(c.lmem_banks):
@@ -218,7 +221,7 @@ class Prefetch(wiring.Component):
                 entering.append(word)
                 continue
             read = table.read_port()
-            m.d.comb += read.addr.eq(self.words[i].label)
+            m.d.comb += read.addr.eq(Cat(self.words[i].label, self.context) if c.contexts > 1 else self.words[i].label)
             found = delayed(m, data.View(vector(c), read.data).as_value(), stages.vector_read - 1, f"vector_{i}", reset_less=True)
             entering.append(Cat(word, found))
         step, s1_step = Cat(*entering), self.s1_word.as_value()

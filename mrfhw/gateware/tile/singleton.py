@@ -6,6 +6,7 @@ from amaranth import Array, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.contexts import chosen, context_ports, name_of, of_context
 from mrfhw.gateware.common.memories import UnguardedMemory
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.common.rotate import rotated
@@ -49,6 +50,7 @@ class S2Mem(wiring.Component):
     `Latency.s2_read` + `s2_lanes` cycles later. One read a lane a cycle.
     bus_select, bus_bank, bus_address, write, bus_data: access to one word, bus_select with reads and writes;
     bus_word `Latency.s2_read` cycles later. bus_row: write all of bus_data, to the banks from bus_bank on.
+    context, bus_context: of several, each with banks of its own, the one whose words are read, and the one of bus_select.
     """
 
     def __init__(self, config: Config):
@@ -60,59 +62,69 @@ class S2Mem(wiring.Component):
             "words": Out(data.ArrayLayout(datum(config), config.s2_banks)),
             "bus_select": In(1), "bus_bank": In(bank), "bus_address": In(address), "write": In(1),
             "bus_data": In(data.ArrayLayout(datum(config), config.s2_row_words)), "bus_row": In(1), "bus_word": Out(datum(config)),
+            **context_ports(config.contexts),
         })
 
     UNUSED = "the bus writes or reads, and both between runs"
 
-    def _writes(self, bank: int) -> Value:
+    def _accessed(self, here: Value, context: int) -> Value:
+        """Whether the bus accesses the banks of this context."""
+        n = self.config.contexts
+        return of_context(here, self.bus_context, context, n) if n > 1 else here
+
+    def _writes(self, bank: int, context: int) -> Value:
         """Whether the bus writes to a bank: to its own, or to the first of those whose words lie beside it."""
         first = bank - bank % self.config.s2_row_words
-        return self.write & (self.bus_bank == (bank if first == bank else Mux(self.bus_row, first, bank)))
+        return self._accessed(self.write, context) & (self.bus_bank == (bank if first == bank else Mux(self.bus_row, first, bank)))
 
     def _written(self, bank: int) -> Value:
         place, words = bank % self.config.s2_row_words, [word.as_value() for word in self.bus_data]
         return words[0] if place == 0 else Mux(self.bus_row, words[place], words[0])
 
-    def _banks(self, m: Module) -> list[Value]:
+    def _banks(self, m: Module, context: int) -> list[Value]:
         """A memory for each bank."""
         c, found = self.config, []
         for bank in range(c.s2_banks):
-            m.submodules[f"bank_{bank}"] = memory = UnguardedMemory(shape=datum(c), depth=c.s2_bank_depth, unused=self.UNUSED)
+            m.submodules[name_of(f"bank_{bank}", context, c.contexts)] = memory = UnguardedMemory(
+                shape=datum(c), depth=c.s2_bank_depth, unused=self.UNUSED)
             read = memory.read_port()
             write = memory.write_port()
             run = self.first if bank == c.s2_banks - 1 else Mux(self.rotate > bank, self.second, self.first)
             m.d.comb += [
-                read.addr.eq(Mux(self.bus_select, self.bus_address, run)),
-                write.addr.eq(self.bus_address), write.data.eq(self._written(bank)), write.en.eq(self._writes(bank)),
+                read.addr.eq(Mux(self._accessed(self.bus_select, context), self.bus_address, run)),
+                write.addr.eq(self.bus_address), write.data.eq(self._written(bank)), write.en.eq(self._writes(bank, context)),
             ]
             found.append(data.View(datum(c), read.data).as_value())
         return found
 
-    def _words(self, m: Module) -> list[Value]:
+    def _words(self, m: Module, context: int) -> list[Value]:
         """The banks side by side in one memory with two ports, as narrow banks would leave most of their block memories empty."""
         c, width = self.config, datum(self.config).size
-        m.submodules.words = memory = UnguardedMemory(shape=unsigned(c.s2_banks * width), depth=c.s2_bank_depth, unused=self.UNUSED)
+        m.submodules[name_of("words", context, c.contexts)] = memory = UnguardedMemory(
+            shape=unsigned(c.s2_banks * width), depth=c.s2_bank_depth, unused=self.UNUSED)
+        select = self._accessed(self.bus_select, context)
         first, second = memory.read_port(), memory.read_port()
         write = memory.write_port(granularity=width)
-        address = Signal.like(self.first, name="address")
+        address = Signal.like(self.first, name=name_of("address", context, c.contexts))
         m.d.comb += [
-            address.eq(Mux(self.bus_select, self.bus_address, self.first)), first.addr.eq(address), second.addr.eq(self.second),
+            address.eq(Mux(select, self.bus_address, self.first)), first.addr.eq(address), second.addr.eq(self.second),
             write.addr.eq(address), write.data.eq(Cat(self._written(bank) for bank in range(c.s2_banks))),
-            write.en.eq(Cat(self._writes(bank) for bank in range(c.s2_banks))),
+            write.en.eq(Cat(self._writes(bank, context) for bank in range(c.s2_banks))),
         ]
-        rotate = Signal.like(self.rotate, name="rotate_read")
-        m.d.sync += rotate.eq(Mux(self.bus_select, 0, self.rotate))
+        rotate = Signal.like(self.rotate, name=name_of("rotate_read", context, c.contexts))
+        m.d.sync += rotate.eq(Mux(select, 0, self.rotate))
         return [Mux(rotate > bank, second.data.word_select(bank, width), first.data.word_select(bank, width))
                 for bank in range(c.s2_banks)]
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, stages = self.config, self.config.latency
-        read = self._words(m) if c.lanes > 1 else self._banks(m)
-        outputs = [delayed(m, word, stages.s2_read - 1, f"word_{bank}") for bank, word in enumerate(read)]
+        reads = [self._words(m, k) if c.lanes > 1 else self._banks(m, k) for k in range(c.contexts)]
+        runs = self.context if c.contexts > 1 else None
+        outputs = [delayed(m, chosen(words, runs), stages.s2_read - 1, f"word_{bank}")
+                   for bank, words in enumerate(zip(*reads, strict=True))]
         rotate = delayed(m, self.rotate, stages.s2_read, "rotate")
-        bus_bank = delayed(m, self.bus_bank, stages.s2_read, "bus_bank")
-        m.d.comb += self.bus_word.eq(Array(outputs)[bus_bank] if c.s2_banks > 1 else outputs[0])
+        self._bus_word(m, reads, outputs)
         # The second of the lanes' stages, if there is one, stands in the middle of the rotation.
         half, more = len(rotate) // 2, min(1, stages.s2_lanes - 1)
         turned = [delayed(m, word, more, f"turned_{lane}") for lane, word in enumerate(rotated(outputs, rotate[:half], 1))]
@@ -120,6 +132,17 @@ class S2Mem(wiring.Component):
         for lane, word in enumerate(turned):
             m.d.sync += self.words[lane].eq(delayed(m, word, stages.s2_lanes - 1 - more, f"lane_{lane}"))
         return m
+
+    def _bus_word(self, m: Module, reads: list[list[Value]], outputs: list[Value]) -> None:
+        """The bus's word: of several contexts another than the one that is read, perhaps, and so with stages of its own."""
+        c, stages = self.config, self.config.latency
+        if c.contexts == 1:
+            bus_bank = delayed(m, self.bus_bank, stages.s2_read, "bus_bank")
+            m.d.comb += self.bus_word.eq(Array(outputs)[bus_bank] if c.s2_banks > 1 else outputs[0])
+            return
+        bank, context = delayed(m, self.bus_bank, 1, "bus_bank"), delayed(m, self.bus_context, 1, "accessed")
+        words = [chosen(words, context) for words in zip(*reads, strict=True)]
+        m.d.comb += self.bus_word.eq(delayed(m, chosen(words, bank), stages.s2_read - 1, "bus_word"))
 
 
 class S2Switch(wiring.Component):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.contexts import chosen, join_contexts, name_of, of_context
 from mrfhw.gateware.common.memories import Queue
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import LogMessage, LogStream, datum, downlink, edges, label_word, uplink
@@ -43,6 +45,9 @@ class Spe(wiring.Component):
     ports.
     log: messages; a count of 0 ends a run. The log does not stop the tile itself; `stall` asks the scheduler to wait.
 
+    Of several contexts (`Config.contexts`) each has memories, tables and generators of its own. That of the parameters runs, while
+    the bus accesses the one that it names.
+
     Machines with subsets: `SubsetSlots` takes the place of the scheduler's label table and singleton-2 addresses.
 
     ::
@@ -72,12 +77,11 @@ class Spe(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         c, down = self.config, self.down
-        m.submodules.s1mem = s1mem = S1Mem(c)
-        self._edges: S1Mem | None = None
-        if c.edge_bits:
-            m.submodules.edges = self._edges = S1Mem(c, edges(c))
+        self._context = down.parameters.context if c.contexts > 1 else None  # that runs
+        s1mem = self._memories(m, "s1mem", lambda: S1Mem(c))
+        self._edges = self._memories(m, "edges", lambda: S1Mem(c, edges(c))) if c.edge_bits else []
         m.submodules.s2mem = s2mem = S2Mem(c)
-        m.submodules.lmem = lmem = LabelMemory(c)
+        lmem = self._memories(m, "lmem", lambda: LabelMemory(c))
         m.submodules.label_switch = label_switch = LabelSwitch(c)
         m.submodules.prefetch = prefetch = Prefetch(c)
         spus = []
@@ -115,6 +119,17 @@ class Spe(wiring.Component):
         self._bus(m, s1mem, s2mem, lmem, prefetch, spus, write)
         return m
 
+    def _memories(self, m: Module, name: str, make: Callable[[], Any]) -> list[Any]:
+        """A memory of this name for each context."""
+        found = [make() for _ in range(self.config.contexts)]
+        for k, memory in enumerate(found):
+            m.submodules[name_of(name, k, self.config.contexts)] = memory
+        return found
+
+    def _entry(self, lmem: list[LabelMemory], bank: int, context: Any) -> data.View:
+        """An entry that a context's LMem reads."""
+        return data.View(entry_layout(self.config), Value.cast(chosen([memory.entries[bank] for memory in lmem], context)))
+
     def _singletons(self, m: Module, s2mem: S2Mem) -> data.View:
         """Returns the lanes' singleton-2 words as the SPUs take them."""
         c, down = self.config, self.down
@@ -136,11 +151,12 @@ class Spe(wiring.Component):
         found: data.View = switch.chosen
         return found
 
-    def _neighbours(self, m: Module, lmem: LabelMemory, switch: LabelSwitch, prefetch: Prefetch, s1mem: S1Mem) -> None:
+    def _neighbours(self, m: Module, lmem: list[LabelMemory], switch: LabelSwitch, prefetch: Prefetch,
+                    s1mem: list[S1Mem]) -> None:
         c, down = self.config, self.down
         for bank in range(c.lmem_banks):
-            word = Signal(label_word(c), name=f"word_{bank}")
-            m.d.comb += [word.label.eq(lmem.entries[bank].mrp_label), word.exists.eq(lmem.entries[bank].exists),
+            word, entry = Signal(label_word(c), name=f"word_{bank}"), self._entry(lmem, bank, self._context)
+            m.d.comb += [word.label.eq(entry.mrp_label), word.exists.eq(entry.exists),
                          switch.words[bank].eq(delayed(m, word, c.latency.label_switch, f"read_{bank}", reset_less=True))]
         for side in SIDES:
             m.d.comb += [getattr(self, f"label_to_{side}").eq(getattr(switch, f"to_{side}")),
@@ -149,10 +165,11 @@ class Spe(wiring.Component):
             switch.source.eq(down.fetch.source), switch.up_bank.eq(down.fetch.up_bank),
             switch.left_bank.eq(down.fetch.left_bank), switch.cross.eq(down.fetch.cross),
             prefetch.words.eq(switch.chosen), prefetch.fetch.eq(down.fetch.enable), prefetch.swap.eq(down.swap.enable),
-            prefetch.s1_fetch.eq(down.site.enable), prefetch.s1_word.datum.eq(s1mem.word),
+            prefetch.s1_fetch.eq(down.site.enable),
+            prefetch.s1_word.datum.eq(chosen([memory.word for memory in s1mem], self._context)),
         ]
-        if self._edges is not None:
-            m.d.comb += prefetch.s1_word.edges.eq(self._edges.word)
+        if self._edges:
+            m.d.comb += prefetch.s1_word.edges.eq(chosen([memory.word for memory in self._edges], self._context))
         if self._subset is not None:
             m.d.comb += [self._subset.swap.eq(down.swap.enable), self._subset.place.eq(down.place),
                          self._subset.own_fetch.eq(down.fetch.own),
@@ -160,12 +177,12 @@ class Spe(wiring.Component):
                          self._subset.flags.eq(down.label), self._subset.unary.eq(down.parameters.unary),
                          *(self._subset.neighbours[kind].eq(around.word) for kind, around in enumerate(prefetch.collected))]
 
-    def _write_back(self, m: Module, lmem: LabelMemory, results: list[Signal]) -> data.View:
+    def _write_back(self, m: Module, lmem: list[LabelMemory], results: list[Signal]) -> data.View:
         """Write back the drawn labels and send messages. Returns the write, `_store` stages before LMem's port."""
         c, operation, stages = self.config, self.down.write_back, self.config.latency
         m.submodules.update = update = LabelUpdate(c)
         m.submodules.log_fifo = fifo = Queue(len(self.log.payload.as_value()) + 1, c.log_depth)
-        entries = Array([lmem.entries[i].as_value() for i in range(c.lmem_banks)])
+        entries = Array([self._entry(lmem, i, self._context).as_value() for i in range(c.lmem_banks)])
         m.d.comb += [
             update.entry.as_value().eq(entries[operation.bank] if c.lmem_banks > 1 else entries[0]),
             update.label.eq(Array(results)[operation.lane] if c.spus > 1 else results[0]),
@@ -191,7 +208,7 @@ class Spe(wiring.Component):
         found: data.View = delayed(m, write, stages.write_back - self._store, "write")
         return found
 
-    def _bus(self, m: Module, s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory, prefetch: Prefetch, spus: list[Spu],
+    def _bus(self, m: Module, s1mem: list[S1Mem], s2mem: S2Mem, lmem: list[LabelMemory], prefetch: Prefetch, spus: list[Spu],
              write: data.View) -> None:
         """Bus access while no label is in flight: one word a strobe, read data `Latency.tile_read` cycles later."""
         c = self.config
@@ -208,10 +225,11 @@ class Spe(wiring.Component):
         region = {r: delayed(m, here, self._store, here.name) for r, here in decoded.items()}
         flag = bus.data[c.datum_bits]
         s2_row, site = (region.get(r, Const(0)) for r in (Region.S2_ROW, Region.SITE))
-        of_s1 = region[Region.S1] | site
+        for k, memory in enumerate(s1mem):
+            of_s1 = self._at(region[Region.S1] | site, bus, k)
+            m.d.comb += [memory.address.eq(Mux(of_s1, bus.offset, self.down.site.address)),
+                         memory.write.eq(of_s1 & bus.write), memory.write_data.eq(Cat(bus.data[:c.datum_bits], flag))]
         m.d.comb += [
-            s1mem.address.eq(Mux(of_s1, bus.offset, self.down.site.address)),
-            s1mem.write.eq(of_s1 & bus.write), s1mem.write_data.eq(Cat(bus.data[:c.datum_bits], flag)),
             s2mem.bus_select.eq(region[Region.S2] | s2_row), s2mem.write.eq((region[Region.S2] | s2_row) & bus.write),
             s2mem.bus_address.eq(bus.offset), s2mem.bus_bank.eq(bus.offset >> c.s2_address_bits),
             s2mem.bus_row.eq(s2_row), s2mem.bus_data.as_value().eq(bus.data),
@@ -232,36 +250,51 @@ class Spe(wiring.Component):
         for number, (load, rotate, word) in enumerate(ports):
             here = region[Region.RANDOM] & (bus.offset[:bits_for(c.tile_generators)] == number)
             m.d.comb += [load.eq(here & bus.write), rotate.eq(here & ~bus.write), word.eq(bus.data)]
-        if self._edges is not None:
-            m.d.comb += [self._edges.address.eq(Mux(region[Region.EDGES] | site, bus.offset, self.down.site.address)),
-                         self._edges.write.eq((region[Region.EDGES] | site) & bus.write),
-                         self._edges.write_data.eq(Mux(site, bus.data[c.datum_bits + 1:], bus.data))]
+        for k, memory in enumerate(self._edges):
+            here = self._at(region[Region.EDGES] | site, bus, k)
+            m.d.comb += [memory.address.eq(Mux(here, bus.offset, self.down.site.address)), memory.write.eq(here & bus.write),
+                         memory.write_data.eq(Mux(site, bus.data[c.datum_bits + 1:], bus.data))]
         for spu in spus if c.pairwise_bits else []:
             m.d.comb += [spu.pairwise_write.eq(region[Region.PAIRWISE] & bus.write), spu.pairwise_address.eq(bus.offset),
                          spu.pairwise_data.eq(bus.data)]
         row = decoded.get(Region.LMEM_ROW, Const(0)) & early.write
         reading = region[Region.LMEM] | (region[Region.LMEM_ROW] if c.lmem_row_reads else 0)
-        self._lmem(m, lmem, early, decoded[Region.LMEM], reading, row, write)
-        if Region.LMEM_ROW in there:
-            m.d.comb += [lmem.write_row.eq(delayed(m, row, self._store, "lmem_write_row")),
-                         lmem.row.as_value().eq(delayed(m, early.data, self._store, "lmem_row", reset_less=True))]
+        for k, one in enumerate(lmem):
+            of_row = self._at(row, early, k)
+            self._lmem(m, one, k, early, self._at(decoded[Region.LMEM], early, k), self._at(reading, bus, k), of_row, write)
+            if Region.LMEM_ROW in there:
+                m.d.comb += [one.write_row.eq(delayed(m, of_row, self._store, self._name("lmem_write_row", k))),
+                             one.row.as_value().eq(delayed(m, early.data, self._store, self._name("lmem_row", k), reset_less=True))]
+        if c.contexts > 1:
+            for part in (s2mem, *([prefetch] if c.vector_bits else []), *([self._subset] if self._subset is not None else [])):
+                join_contexts(m, part, self._context, bus.context)
+            m.d.comb += [spu.bus_context.eq(bus.context) for spu in spus]
         self._read(m, region, s1mem, s2mem, lmem, generators)
 
-    def _lmem(self, m: Module, lmem: LabelMemory, bus: Any, here: Signal, reading: Value, row: Value, write: data.View) -> None:
-        """LMem's ports, the scheduler's or the bus's: an entry's second word waits for its first to be written.
+    def _name(self, name: str, context: int) -> str:
+        return name_of(name, context, self.config.contexts)
+
+    def _at(self, here: Value, bus: Any, context: int) -> Value:
+        """Whether an access is one of this context."""
+        return here if self.config.contexts == 1 else of_context(here, bus.context, context, self.config.contexts)
+
+    def _lmem(self, m: Module, lmem: LabelMemory, context: int, bus: Any, here: Value, reading: Value, row: Value,
+              write: data.View) -> None:
+        """Ports of a context's LMem, the scheduler's or the bus's: an entry's second word waits for its first to be written.
 
         bus: an access `_store` cycles before it is at the memories; here: it is one of LMem; reading: it reads that, or a whole
         entry, and is at the memories; row: it writes to several banks.
         """
         c = self.config
-        held = Signal(entry_layout(c))
-        entry = Signal(entry_layout(c))
+        held = Signal(entry_layout(c), name=self._name("held", context))
+        entry = Signal(entry_layout(c), name=self._name("entry", context))
         second, at_bank = bus.offset[0], bus.offset[1 + c.lmem_address_bits:]
         current, before = entry_words(c)
         m.d.comb += [entry.eq(held), *(entry[entry_name(0, name)].eq(bus.data[field.low:field.end])
                                        for name, field in current.items())]
-        store = Signal()
-        addressed = Signal()  # by the bus
+        store = Signal(name=self._name("store", context))
+        addressed = Signal(name=self._name("addressed", context))  # by the bus
+        runs = of_context(write.enable, self._context, context, c.contexts)
         m.d.comb += [store.eq(here & bus.write & ~second), addressed.eq(store | row)]
         with m.If(here & bus.write):
             # Up to where a next field may begin; cut to the fields' widths it is the same circuit, of another text and digest.
@@ -270,11 +303,11 @@ class Spe(wiring.Component):
                          for name, field in before.items()]
         for bank in range(c.lmem_banks):
             m.d.comb += lmem.addresses[bank].eq(Mux(reading, self._access.offset[1:], self.down.label_read.address[bank]))
-        for name, value in (("write", write.enable | store), ("write_bank", Mux(addressed, at_bank, write.bank)),
+        for name, value in (("write", runs | store), ("write_bank", Mux(addressed, at_bank, write.bank)),
                             ("write_address", Mux(addressed, bus.offset[1:], write.address)),
                             ("write_data", Mux(store, entry.as_value(), write.entry.as_value()))):
             port = Value.cast(getattr(lmem, name))
-            m.d.comb += port.eq(delayed(m, value, self._store, f"lmem_{name}"))
+            m.d.comb += port.eq(delayed(m, value, self._store, self._name(f"lmem_{name}", context)))
 
     def _bus_word(self, entry: data.View, word: int) -> Value:
         """A word of an LMem entry, as the bus reads it."""
@@ -284,13 +317,13 @@ class Spe(wiring.Component):
             low = field.end
         return Cat(parts)
 
-    def _read(self, m: Module, region: dict[Region, Signal], s1mem: S1Mem, s2mem: S2Mem, lmem: LabelMemory,
+    def _read(self, m: Module, region: dict[Region, Signal], s1mem: list[S1Mem], s2mem: S2Mem, lmem: list[LabelMemory],
               generators: Array) -> None:
         """Read data: the output of the addressed memory in the cycle in which it is valid, 0 otherwise; then registers."""
         c, bus, stages = self.config, self._access, self.config.latency
         after = {Region.S1: stages.s1_read, Region.S2: stages.s2_read, Region.LMEM: stages.lmem_read,
                  Region.RANDOM: stages.random_word}
-        if self._edges is not None:
+        if self._edges:
             after[Region.EDGES] = stages.s1_read
         if c.lmem_row_reads:
             after[Region.LMEM_ROW] = stages.lmem_read
@@ -300,14 +333,17 @@ class Spe(wiring.Component):
         bank = Const(0, 1)
         if c.lmem_banks > 1:
             bank = delayed(m, bus.offset[1 + c.lmem_address_bits:][:bits_for(c.lmem_banks)], stages.lmem_read, "read_bank")
+        of_s1, of_lmem = ((delayed(m, bus.context, cycles, f"{name}_context") if c.contexts > 1 else None)
+                          for name, cycles in (("s1", stages.s1_read), ("lmem", stages.lmem_read)))
         entry = Signal(entry_layout(c), name="read_entry")
-        m.d.comb += entry.eq(Array([lmem.entries[i].as_value() for i in range(c.lmem_banks)])[bank]
-                             if c.lmem_banks > 1 else lmem.entries[0])
+        entries = [self._entry(lmem, i, of_lmem) for i in range(c.lmem_banks)]
+        m.d.comb += entry.eq(Array([one.as_value() for one in entries])[bank] if c.lmem_banks > 1 else entries[0])
         current, before = (self._bus_word(entry, word) for word in range(LMEM_WORDS))
-        words = {Region.S1: s1mem.word.as_value(), Region.S2: s2mem.bus_word.as_value(), Region.LMEM: Mux(second, before, current),
+        words = {Region.S1: Value.cast(chosen([memory.word for memory in s1mem], of_s1)), Region.S2: s2mem.bus_word.as_value(),
+                 Region.LMEM: Mux(second, before, current),
                  Region.RANDOM: generators[generator] if c.tile_generators > 1 else generators[0]}
-        if self._edges is not None:
-            words[Region.EDGES] = self._edges.word.as_value()
+        if self._edges:
+            words[Region.EDGES] = Value.cast(chosen([memory.word for memory in self._edges], of_s1))
         if c.lmem_row_reads:
             words[Region.LMEM_ROW] = entry.as_value()
         answer: Value = Const(0, 32)

@@ -8,9 +8,10 @@ from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.contexts import chosen, join_contexts, name_of, of_context
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.common.products import product
-from mrfhw.gateware.control.label_table import label_table_ports, word_memory, written
+from mrfhw.gateware.control.label_table import at_context, label_table_ports, word_memory, written
 from mrfhw.gateware.control.ops import label_word
 from mrfhw.gateware.unit.random import Random
 from mrfhw.machine.config import Config
@@ -92,13 +93,18 @@ class SubsetChoice(wiring.Component):
     def _numbers(self, m: Module, start: Value) -> tuple[Value, Value, Value]:
         """The numbers of a subset's slots, one a cycle; the way and the own slot's place that come with the first."""
         c = self.config
-        m.submodules.random = random = Random(c.other_bits + WAY_BITS + c.place_bits, c.latency)
+        m.submodules.random = random = Random(c.other_bits + WAY_BITS + c.place_bits, c.latency, c.contexts)
+        if c.contexts > 1:
+            join_contexts(m, random, self.context, self.bus_context)
         # Numbers are drawn for problems of which a subset leaves slots out alone.
         fields = label_entry(c)[LabelWord.SUBSET]["others"]
-        some, more = Signal(name="some_are_left_out"), Signal(range(c.subset_slots), name="numbers_left")
+        left_out = [Signal(name=name_of("some_are_left_out", k, c.contexts)) for k in range(c.contexts)]
+        more = Signal(range(c.subset_slots), name="numbers_left")
         entry, here = written(self, LabelWord.SUBSET)
-        with m.If(here & (entry == 0)):
-            m.d.sync += some.eq(self.table_data[fields.low:fields.end] != 0)
+        for k, one in enumerate(left_out):
+            with m.If((here if c.contexts == 1 else of_context(here, self.bus_context, k, c.contexts)) & (entry == 0)):
+                m.d.sync += one.eq(self.table_data[fields.low:fields.end] != 0)
+        some = left_out[0] if c.contexts == 1 else chosen(left_out, self.context)
         with m.If(start):
             m.d.sync += more.eq(c.subset_slots - 1)
         with m.Elif(more != 0):
@@ -124,11 +130,11 @@ class SubsetChoice(wiring.Component):
         slots: list[Value] = []
         for n in range(NEIGHBOURS):
             read, neighbour = table.read_port(), delayed(m, self.neighbours[n], wait, f"neighbour_{n}", reset_less=True)
-            m.d.comb += read.addr.eq(neighbour.label)
+            m.d.comb += read.addr.eq(at_context(self, neighbour.label, c.max_labels))
             exists = delayed(m, neighbour.exists, 1, f"exists_{n}", reset_less=True)
             slots.append(Mux(exists, read.data, none))
         read = table.read_port()
-        m.d.comb += read.addr.eq(delayed(m, self.own, wait, "own", reset_less=True))
+        m.d.comb += read.addr.eq(at_context(self, delayed(m, self.own, wait, "own", reset_less=True), c.max_labels))
         counting: list[Value] = []
         for n in range(c.near_slots):
             one = Signal(c.label_bits + 1, name=f"counting_{n}", reset_less=True)
@@ -142,7 +148,7 @@ class SubsetChoice(wiring.Component):
         sizes = word_memory(m, "sizes", self, LabelWord.SUBSET, by_count, Cat(
             self.table_data[fields[name].low:fields[name].end] for name in by_count.members), c.near_slots + 1)
         read = sizes.read_port()
-        m.d.comb += read.addr.eq(count)
+        m.d.comb += read.addr.eq(at_context(self, count, c.near_slots + 1))
         inside = Signal(reset_less=True)
         rank = Signal(c.label_bits, name="rank", reset_less=True)
         m.d.sync += [inside.eq(Cat(slot == own for slot in near).any()), rank.eq(own - sum((slot < own for slot in near), 0))]

@@ -8,6 +8,7 @@ from amaranth import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.contexts import join_contexts
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.label_data import LabelData, label_latency
 from mrfhw.gateware.control.label_table import join_label_table, label_table_ports
@@ -54,6 +55,8 @@ class SubsetSlots(wiring.Component):
         units: tuple[Any, ...] = (choice, reach, table)
         for unit in units:
             join_label_table(m, unit, self.table_write, self.table_address, self.table_data)
+            if c.contexts > 1:
+                join_contexts(m, unit, self.context, self.bus_context)
         own = Signal(c.label_bits, name="own_label", reset_less=True)
         with m.If(self.own_fetch):
             m.d.sync += own.eq(self.own)

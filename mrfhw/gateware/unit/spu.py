@@ -6,6 +6,7 @@ from amaranth import Cat, Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from mrfhw.gateware.common.contexts import chosen, join_contexts, name_of, of_context
 from mrfhw.gateware.common.pipeline import delayed
 from mrfhw.gateware.control.ops import datum, edges, neighbour, parameters, vector
 from mrfhw.gateware.unit.doubleton_table import DoubletonTable
@@ -13,6 +14,7 @@ from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.gateware.unit.random import Random
 from mrfhw.gateware.unit.samplers import sampler
 from mrfhw.machine.address_map import AddressMap
+from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 
@@ -27,7 +29,8 @@ class Spu(wiring.Component):
     valid: this cycle has labels; first, last: they are the site's first or last ones. With several lanes: used, those that
     have a label; slot, the slot's number, for the doubleton table. weight: with subsets, of the slot (`mrfhw.placement.subsets`).
     parameters.temperature: see RaceSampler, CdfSampler.
-    random_load, random_rotate, random_data, random_words: the generators' states, while no label is in flight.
+    random_load, random_rotate, random_data, random_words: the generators' states, while no label is in flight. With several
+    contexts that of `parameters` is the one that runs, and bus_context the one whose states and doubletons are written and read.
     result: the label, `Derived.spu_latency` cycles after the site's first slot, held until the next one.
     Initiation interval: the site's slots.
     """
@@ -48,6 +51,7 @@ class Spu(wiring.Component):
             "random_load": In(config.lane_generators), "random_rotate": In(config.lane_generators), "random_data": In(32),
             "random_words": Out(data.ArrayLayout(32, config.lane_generators)), "result": Out(config.label_bits),
             **({"edges": In(edges(config))} if config.edge_bits else {}), **(pairwise if config.pairwise_bits else {}),
+            **({"bus_context": In(bits_for(config.contexts))} if config.contexts > 1 else {}),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -57,7 +61,9 @@ class Spu(wiring.Component):
         self._energies(m, draw.energies)
         for number in range(c.lane_generators):
             name = f"random_{number}" if c.lane_generators > 1 else "random"
-            m.submodules[name] = random = Random(c.numbers_a_step * draw.uniform_bits, c.latency)
+            m.submodules[name] = random = Random(c.numbers_a_step * draw.uniform_bits, c.latency, c.contexts)
+            if c.contexts > 1:
+                join_contexts(m, random, self.parameters.context, self.bus_context)
             m.d.comb += [random.advance.eq(draw.advance), random.load.eq(self.random_load[number]),
                          random.rotate.eq(self.random_rotate[number]), random.load_data.eq(self.random_data),
                          self.random_words[number].eq(random.word)]
@@ -86,11 +92,14 @@ class Spu(wiring.Component):
     def _energies(self, m: Module, energies: data.View) -> None:
         """A pipeline for each lane, behind one doubleton table."""
         c = self.config
-        if c.pairwise_bits:
-            m.submodules.doubleton_table = table = DoubletonTable(c)
+        runs, bus = (self.parameters.context, self.bus_context) if c.contexts > 1 else (None, None)
+        tables = list[DoubletonTable]()
+        for k in range(c.contexts if c.pairwise_bits else 0):
+            m.submodules[name_of("doubleton_table", k, c.contexts)] = table = DoubletonTable(c)
+            tables.append(table)
             m.d.comb += [table.label.eq(self.label if c.lanes == 1 else self.slot), table.neighbours.eq(self.neighbours),
-                         table.write.eq(self.pairwise_write), table.address.eq(self.pairwise_address),
-                         table.data.eq(self.pairwise_data)]
+                         table.write.eq(of_context(self.pairwise_write, bus, k, c.contexts)),
+                         table.address.eq(self.pairwise_address), table.data.eq(self.pairwise_data)]
         for lane in range(c.lanes):
             m.submodules[f"energy_pipeline_{lane}" if c.lanes > 1 else "energy_pipeline"] = energy = EnergyPipeline(c)
             m.d.comb += [
@@ -102,4 +111,4 @@ class Spu(wiring.Component):
             if c.edge_bits:
                 m.d.comb += energy.edges.eq(self.edges)
             if c.pairwise_bits:
-                m.d.comb += energy.entries.eq(table.entries[lane])
+                m.d.comb += energy.entries.eq(chosen([table.entries[lane] for table in tables], runs))
