@@ -10,7 +10,7 @@ confidence.
 bad_0.5, bad_1, bad_2: percent of the pixels off by more, first of those of known truth, then (seen_) of those of them that both
 pictures show, by the matches of both ways. error: mean, pixels. auroc, ause: how well confidence (of own samples the entropy) ranks
 errors above 1 pixel, and all errors (`mrfhw.analysis.calibration`). held_50, held_90: percent of the pixels of known truth in the
-intervals. seconds: by the clock, compiling included where it is the first.
+intervals; hidden_bad_1, hidden_held_90: the same of the pixels that the right picture does not show. seconds: by the clock, compiling included where it is the first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from studies.scene_jobs import choice_options, chosen_on_and_held_back, job_of, 
 LIMITS = (0.5, 1, 2)  # pixels
 SIZE = (288, 384)  # rows and columns of built-in scenes
 COLUMNS = ("scene", "part", "method", *(f"{where}bad_{limit}" for where in ("", "seen_") for limit in LIMITS), "error", "auroc",
-           "ause", "held_50", "held_90", "seconds")
+           "ause", "held_50", "held_90", "hidden_bad_1", "hidden_held_90", "seconds")
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,12 @@ class Row:
         bad = [100 * float(np.mean(error[where] > limit)) for where in (known, known & seen) for limit in LIMITS]
         curve = None if self.doubt is None else sparsification(self.doubt[known], error[known])
         ranks = [None if self.doubt is None else auroc(self.doubt[known], error[known] > 1), None if curve is None else curve.ause]
-        held = [None if interval is None else coverage(interval[known], truth[known], values, between=True)
-                for interval in self.intervals]
-        return [*bad, float(error[known].mean()), *ranks, *(None if share is None else 100 * share for share in held), self.seconds]
+        hidden = known & ~seen
+        held = [None if interval is None or not where.any() else coverage(interval[where], truth[where], values, between=True)
+                for interval, where in (*((interval, known) for interval in self.intervals), (self.intervals[-1], hidden))]
+        of_hidden = 100 * float(np.mean(error[hidden] > 1)) if hidden.any() else None
+        shares = [None if share is None else 100 * share for share in held]
+        return [*bad, float(error[known].mean()), *ranks, *shares[:-1], of_hidden, shares[-1], self.seconds]
 
 
 def rows_of(words: list[str], backend: str) -> Iterator[tuple[Row, np.ndarray, np.ndarray, np.ndarray]]:
