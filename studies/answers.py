@@ -10,7 +10,8 @@ confidence.
 bad_0.5, bad_1, bad_2: percent of the pixels off by more, first of those of known truth, then (seen_) of those of them that both
 pictures show, by the matches of both ways. error: mean, pixels. auroc, ause: how well confidence (of own samples the entropy) ranks
 errors above 1 pixel, and all errors (`mrfhw.analysis.calibration`). held_50, held_90: percent of the pixels of known truth in the
-intervals; hidden_bad_1, hidden_held_90: the same of the pixels that the right picture does not show. seconds: by the clock, compiling included where it is the first.
+intervals; hidden_bad_1, hidden_held_90: the same of the pixels that the right picture does not show. seconds: by the clock,
+compiling included where it is the first.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ async def runs(dut: Any) -> None:
                 told[first], last, ends[first] = None, first, now + 1 + int(rng.integers(1, longest + 1))
                 free_since, begun = ends[first], begun + 1
                 stop_next[first], stops[first] = stops[first], False
-            for k, kind in enumerate(kinds):
-                if kind is not None:
-                    told[k] = kind, now
+            for k, begins in enumerate(kinds):
+                if begins is not None:
+                    told[k] = begins, now
         assert begun > 100

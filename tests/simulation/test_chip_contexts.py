@@ -49,6 +49,27 @@ def test_random_machines(seed: int) -> None:
             mixed(one, chip, rng, kind)
 
 
+def test_tables_of_their_own() -> None:
+    """Labels' vectors, constants and offsets, and tables of doubletons, unlike in the two contexts."""
+    one = ONE.changed(vector_bits=4, pairwise_bits=3, edge_bits=2)
+    rng = np.random.default_rng(8)
+
+    def problems(doubleton: str) -> list[tuple[Problem, Run]]:
+        found = []
+        for labels in (8, 7, 6):
+            drawn = {"vectors": rng.integers(-7, 8, (labels, 2))} if doubleton == "squared" else {
+                "pairwise": rng.integers(0, 8, (labels, labels))}
+            found.append((Problem(labels=labels, singleton1=rng.integers(0, 64, (8, 16)), constants=rng.integers(0, 64, labels),
+                                  doubleton=doubleton, beta=4, edges=rng.integers(0, 4, (8, 16, 2)),
+                                  schedule=Schedule.constant(60.0), **drawn), Run(sweeps=60, burn_in=5, seed=labels)))
+        return found
+
+    with ChipBackend(CompiledChip(one.changed(contexts=2), quick=True)) as chip:
+        for first, second in (("squared", "squared"), ("table", "table"), ("squared", "table")):
+            advance_together([Tenant(place, one, problems(doubleton), rng)  # type: ignore[misc]
+                              for place, doubleton in zip(chip.places, (first, second), strict=True)])
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_random_mixes(seed: int) -> None:
     """Many, of one machine."""
