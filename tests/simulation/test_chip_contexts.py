@@ -92,9 +92,14 @@ def test_a_run_waits_for_the_tiles() -> None:
         def labels(driver: Driver, p: Placement) -> np.ndarray:
             return driver.lmem(p)[..., 0]
 
-        second.load(placed[0])
+        for driver in (first, second):
+            driver.load(placed[0])
+        states, entries = first.generators(), first.lmem(placed[0])
+        assert len(np.unique(states)) == states.size
         first.load(placed[1])
         first.start()
+        assert np.array_equal(second.generators(), states)
+        assert np.array_equal(second.lmem(placed[0]), entries)
         second.start()
         for _ in range(20):
             assert second.get("status", "cycles", "sweep") == [3, 0, 0]
