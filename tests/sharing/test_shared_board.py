@@ -68,16 +68,17 @@ def equal(one: Result, other: Result) -> None:
 
 
 @SHARED
-@pytest.mark.parametrize(("chip", "clusters", "policy"), [
-    ("rtl", 1, "fair"), ("rtl", 2, "in order"), pytest.param("sim://", 2, "fair", marks=pytest.mark.slow)])
-def test_bits_are_those_of_a_board_alone(tmp_path: Path, chip: str, clusters: int, policy: str) -> None:
+@pytest.mark.parametrize(("chip", "several", "policy"), [
+    ("rtl", {}, "fair"), ("rtl", {"clusters": 2}, "in order"), ("rtl", {"contexts": 2}, "fair"),
+    pytest.param("sim://", {"clusters": 2}, "fair", marks=pytest.mark.slow)])
+def test_bits_are_those_of_a_board_alone(tmp_path: Path, chip: str, several: dict[str, int], policy: str) -> None:
     """Fields that it holds whole and in windows, histograms and sums, a changing temperature, all at once."""
-    config = TINY.changed(clusters=clusters)
+    config = TINY.changed(**several)
     cooling = Schedule.geometric(20.0, 0.9, 4.0)
     asked = [(field(*WHOLE), Run(sweeps=65, burn_in=10, seed=1)), (field(*WINDOWS, 2), Run(sweeps=45, burn_in=5, seed=2)),
              (field(*WHOLE, 3), Run(sweeps=50, burn_in=5, seed=3, estimate="mean")),
              (field(*WINDOWS, 4, cooling), Run(sweeps=30, burn_in=25, seed=4)), (field(*WINDOWS, 5), Run(sweeps=25, seed=5))]
-    made = Clusters(clusters) if policy == "in order" else WeightedFair(clusters, contexts=1)
+    made = Clusters(config.seats) if policy == "in order" else WeightedFair(config.seats, contexts=1)
     path = tmp_path / "board"
     with shared(path, config, made, 7, chip) as having, ThreadPoolExecutor(len(asked)) as pool:
         address = f"shared://{path}"
