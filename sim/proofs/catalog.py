@@ -18,10 +18,12 @@ from sim.proofs.hubs import line_hub_proof, log_hub_proof
 from sim.proofs.log_buffers import log_buffer_proof
 from sim.proofs.planted import Fault
 from sim.proofs.queues import queue_proof
+from sim.proofs.turns import turns_proof
 
 __all__ = ["Entry", "entries"]
 
 _MEMORIES, _TREE, _BRIDGE = "mrfhw.gateware.common.memories", "mrfhw.gateware.mesh.tree", "mrfhw.gateware.link.bridge"
+_CONTEXTS = "mrfhw.gateware.mesh.contexts"
 _STATES, _BACKS = "mrfhw.gateware.control.group_states", "mrfhw.gateware.control.write_backs"
 
 
@@ -44,7 +46,7 @@ def machines() -> list[Derived]:
 def entries() -> list[Entry]:
     """Each size once."""
     found = dict[str, Entry]()
-    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups()):
+    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns()):
         found.setdefault(entry.proof.name, entry)
     return list(found.values())
 
@@ -103,3 +105,14 @@ def _groups() -> Iterator[Entry]:
     for c in machines():
         for slots in sorted({c.min_slots, c.interval(0), c.max_labels >> c.lane_bits}):
             yield Entry("groups", groups_proof(c, slots), False)
+
+
+def _turns() -> Iterator[Entry]:
+    faults = (Fault(_CONTEXTS, "free.eq(self.idle & ~Cat(begins).any())", "free.eq(self.idle)"),
+              Fault(_CONTEXTS, "free & waits[k] & (following == k)", "free & waits[k]"),
+              Fault(_CONTEXTS, "m.d.sync += self.context.eq(k)", "m.d.sync += self.context.eq(0)"),
+              Fault(_CONTEXTS, "asked.eq(Mux(mine, 0, asked) |", "asked.eq(asked |"),
+              Fault(_CONTEXTS, "for step in range(n, 0, -1)", "for step in range(1, n + 1)"),
+              Fault(_CONTEXTS, "begun & stopped | stop & ~waiting", "begun & stopped | stop"))
+    for n in (2, 3):
+        yield Entry("turns", turns_proof(n), n == 2, faults if n == 2 else ())

@@ -37,6 +37,9 @@ class ContextTurns(wiring.Component):
 
     def __init__(self, contexts: int):
         self.contexts = contexts
+        # A run's start or resume that waits, and its stop; the cycle after it began.
+        self.asked = [Signal(2, name=f"asked_{k}") for k in range(contexts)]
+        self.stopped, self.begun = ([Signal(name=f"{name}_{k}") for k in range(contexts)] for name in ("stopped", "begun"))
         super().__init__({
             **{f"{name}_{k}": In(1) for k in range(contexts) for name in PULSES}, "idle": In(1),
             **{f"to_{name}_{k}": Out(1) for k in range(contexts) for name in PULSES},
@@ -46,37 +49,35 @@ class ContextTurns(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         n = self.contexts
-        held = [{name: Signal(name=f"held_{name}_{k}") for name in PULSES} for k in range(n)]
-        given = Signal()  # a run was given to its scheduler, which is not busy yet
+        begins = [Signal(2, name=f"begins_{k}") for k in range(n)]  # by a start, by resuming
         following = Signal(bits_for(n))
         waits = Signal(n)
-        m.d.comb += [waits.eq(Cat(one["start"] | one["resume"] for one in held)), following.eq(self.context)]
+        free = Signal()
+        m.d.comb += [waits.eq(Cat(asked.any() for asked in self.asked)), following.eq(self.context),
+                     free.eq(self.idle & ~Cat(begins).any())]
         with m.Switch(self.context):
             for last in range(n):
                 with m.Case(last):
                     for step in range(n, 0, -1):
                         with m.If(waits[(last + step) % n]):
                             m.d.comb += following.eq((last + step) % n)
-        m.d.sync += given.eq(0)
-        for k, one in enumerate(held):
-            mine, begins, stop, waiting = Signal(name=f"given_{k}"), Signal(2, name=f"begins_{k}"), *(
-                getattr(self, f"{name}_{k}") for name in ("stop", "waiting"))
-            m.d.comb += [mine.eq(self.idle & ~given & waits[k] & (following == k)), waiting.eq(waits[k] | begins.any()),
-                         getattr(self, f"fresh_{k}").eq(one["start"] | begins[0]),
-                         Cat(getattr(self, f"to_{name}_{k}") for name in PULSES[:2]).eq(begins)]
-            m.d.sync += begins.eq(Mux(mine, Cat(one[name] for name in PULSES[:2]), 0))
+        for k, (asked, now) in enumerate(zip(self.asked, begins, strict=True)):
+            mine, stop, waiting = Signal(name=f"given_{k}"), getattr(self, f"stop_{k}"), getattr(self, f"waiting_{k}")
+            m.d.comb += [mine.eq(free & waits[k] & (following == k)), waiting.eq(waits[k] | now.any()),
+                         getattr(self, f"fresh_{k}").eq(asked[0] | now[0]),
+                         Cat(getattr(self, f"to_{name}_{k}") for name in PULSES[:2]).eq(now)]
+            m.d.sync += [now.eq(Mux(mine, asked, 0)),
+                         asked.eq(Mux(mine, 0, asked) | Cat(getattr(self, f"{name}_{k}") for name in PULSES[:2]))]
             with m.If(mine):
-                m.d.sync += [self.context.eq(k), given.eq(1), one["start"].eq(0), one["resume"].eq(0)]
-            for name in PULSES[:2]:
-                with m.If(getattr(self, f"{name}_{k}")):
-                    m.d.sync += one[name].eq(1)
+                m.d.sync += self.context.eq(k)
             # A scheduler forgets a stop that comes with or before its start.
-            begun = delayed(m, mine, 2, f"begun_{k}")
-            m.d.comb += getattr(self, f"to_stop_{k}").eq(begun & one["stop"] | stop & ~waiting)
+            stopped, begun = self.stopped[k], self.begun[k]
+            m.d.sync += begun.eq(now.any())
+            m.d.comb += getattr(self, f"to_stop_{k}").eq(begun & stopped | stop & ~waiting)
             with m.If(begun):
-                m.d.sync += one["stop"].eq(0)
+                m.d.sync += stopped.eq(0)
             with m.If(stop & waiting):
-                m.d.sync += one["stop"].eq(1)
+                m.d.sync += stopped.eq(1)
         return m
 
 
