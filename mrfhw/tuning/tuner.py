@@ -190,7 +190,8 @@ class Tuner:
         return 0.5 * (1 + math.erf((there / used - 1) / (deviation * math.sqrt(2))))
 
     def _next(self) -> tuple[Tuned, str] | None:
-        """The choice and level whose truth is worth most: what it may gain on the best that is true, by the seconds it takes."""
+        """The choice and level whose truth is worth most: what it may gain on the best that is true, by the seconds until its cells
+        are known. So a choice whose memories were found to fit is synthesized before another's memories are looked at."""
         true = [one.seconds for one in self.found if one.refused is None and one.fits_truly]
         if self.preset.estimate.fits:
             true.append(self.preset.seconds)
@@ -200,8 +201,8 @@ class Tuner:
             gain = 1.0 if math.isinf(best) else (best - one.estimate.seconds) / best
             if one.refused is None and not one.fits_truly and gain > WORTH:
                 tight = one.estimate.ram[0] > 0.9 * one.estimate.ram[1]
-                level = "gates" if tight and "gates" not in one.truths else "synthesized"
-                worth.append((gain * self._chance(one) / self._usual(level), -number, level))
+                levels = [*(["gates"] if tight and "gates" not in one.truths else []), "synthesized"]
+                worth.append((gain * self._chance(one) / sum(map(self._usual, levels)), -number, levels[0]))
         if worth:
             _, number, level = max(worth)
             return self.found[-number], level

@@ -182,6 +182,26 @@ def test_truths_are_asked_for_and_kept(tmp_path: Path, monkeypatch: pytest.Monke
     assert again.spent == first.spent
 
 
+@TUNED
+def test_what_fits_by_its_memories_is_synthesized_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of choices as good as one another, whose memories nearly fill the device, one is known before the next is looked at."""
+    calls: list[str] = []
+
+    def told(level: str):
+        def tell(choice: Choice, *others: object, **named: object) -> Point:
+            calls.append(level)
+            return point(choice, level, seconds=1.0, cells={"ram": 28} if level == "gates" else {"logic": 5400})
+        return tell
+
+    for level in truth.LEVELS:
+        monkeypatch.setattr(truth, level, told(level))
+    asking = Tuner(asked_of(500_000, 0), tmp_path, STORE, lambda said: None)
+    fast = replace(asking.preset.estimate, ram=(28, 30), time=replace(asking.preset.estimate.time, load_s=0.0, read_s=0.0))
+    asking.found = [tuner.Tuned(replace(fast, choice=replace(fast.choice, words=words))) for words in (64, 128, 256)]
+    asking._ask_tools()
+    assert calls == 3 * ["gates", "synthesized"]
+
+
 def test_a_point_is_of_its_choice() -> None:
     choice = Choice(OWN, 12_000_000, 1_000_000, 32, 256)
     one = point(choice, "synthesized", cells={"logic": 5})
