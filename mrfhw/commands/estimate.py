@@ -159,6 +159,8 @@ def _text(cost: Cost) -> str:
     error = found["logic_error"]
     lines.append("  (logic: fitted to synthesized machines; of others it was wrong by "
                  f"{error['median']:.0%} in the median, at most {error['largest']:.0%})")
+    if config.contexts > 1:
+        lines.append("  (the logic of one context: what the second takes is not in it, see docs/machine.md)")
     lines.append(f"it does not fit: {found['too_much']}" if found["too_much"] is not None else "it fits by count"
                  if found["perhaps_too_much"] is None else f"it may not fit: {found['perhaps_too_much']}")
     mesh, several = found["largest_mesh"], f" in each of {config.clusters} clusters" if config.clusters > 1 else ""

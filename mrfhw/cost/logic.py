@@ -96,7 +96,8 @@ def _coefficients(group: str, family: str) -> tuple[tuple[str, ...], np.ndarray]
 def logic_of(config: Config, family: str) -> Logic:
     """The machine's logic on a family of boards, without link and ports around it.
 
-    Of several clusters: as many times one's. What joins them is less than the model's error.
+    Of several clusters: as many times one's. What joins them is less than the model's error. Of several contexts: one's, as no
+    machine with them is among those that the model was fitted to.
     """
     group, family = group_of(config), ALIKE.get(family, family)
     found = _model()["groups"][group]["families"][family]

@@ -82,6 +82,12 @@ def test_multipliers_are_those_of_the_circuit(name):
     assert found == sum(of[0] for of in Cost.of(config).multipliers.values())
 
 
+def test_logic_is_that_of_one_context_and_said_to_be():
+    given = ["estimate", "--machine", "smallest", "--device", "LFE5U-85F"]
+    said = [CliRunner().invoke(main, [*given, *more]).output for more in ([], ["--set", "contexts=2"])]
+    assert ["the logic of one context" in text for text in said] == [False, True]
+
+
 def test_clusters_take_as_many_times_what_one_takes():
     """Lanes x clock, logic and multipliers; a picture's two chains are sampled side by side."""
     several = MACHINES["clusters"]

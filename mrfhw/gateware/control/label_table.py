@@ -17,7 +17,7 @@ from mrfhw.machine.derived import Derived
 
 __all__ = ["UNUSED", "at_context", "join_label_table", "label_table_ports", "word_memory", "written"]
 
-UNUSED = "the table is written between runs and read during them"
+UNUSED = "a table is written while its problem does not run"
 
 
 def label_table_ports(config: Config) -> dict[str, Member]:

@@ -46,7 +46,7 @@ class LinePacker(wiring.Component):
             m.d.comb += tile.eq(number)
             number, written = Cat(tile, self.context), Cat(written, self.bus_context)
         m.submodules.bases = bases = UnguardedMemory(
-            shape=c.raster_bits, depth=c.tile_bases, unused="the bases are written between runs and read during them")
+            shape=c.raster_bits, depth=c.tile_bases, unused="bases are written while their problem does not run")
         write = bases.write_port()
         read = bases.read_port()
         m.d.comb += [write.addr.eq(written), write.data.eq(self.table_data), write.en.eq(self.table_write)]

@@ -209,7 +209,7 @@ class Prefetch(wiring.Component):
         stages, entering = c.latency, []
         if c.vector_bits:
             m.submodules.vectors = table = UnguardedMemory(
-                shape=vector(c), depth=c.contexts * c.max_labels, unused="the table is written between runs and read during them")
+                shape=vector(c), depth=c.contexts * c.max_labels, unused="a table is written while its problem does not run")
             write = table.write_port()
             address = Cat(self.vector_label, self.bus_context) if c.contexts > 1 else self.vector_label
             m.d.comb += [write.addr.eq(address), write.data.eq(self.vector_data), write.en.eq(self.vector_write)]

@@ -33,7 +33,7 @@ class S1Mem(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.memory = memory = UnguardedMemory(
-            shape=self.shape, depth=self.config.site_rows, unused="the bus writes or reads, and both between runs")
+            shape=self.shape, depth=self.config.site_rows, unused="the bus has a problem's words while it does not run")
         read = memory.read_port()
         write = memory.write_port()
         m.d.comb += [read.addr.eq(self.address), self.word.eq(delayed(m, read.data, self.config.latency.s1_read - 1, "word")),
@@ -65,7 +65,7 @@ class S2Mem(wiring.Component):
             **context_ports(config.contexts),
         })
 
-    UNUSED = "the bus writes or reads, and both between runs"
+    UNUSED = "the bus has a problem's words while it does not run"
 
     def _accessed(self, here: Value, context: int) -> Value:
         """Whether the bus accesses the banks of this context."""

@@ -44,7 +44,7 @@ class DoubletonTable(wiring.Component):
         for name, comes_first in (("after", True), ("before", False)):
             m.submodules[name] = memory = UnguardedMemory(
                 shape=unsigned(c.lanes * c.pairwise_bits), depth=1 << c.label_bits + c.pairwise_slot_bits,
-                unused="the table is written between runs and read during them")
+                unused="a table is written while its problem does not run")
             here = self.write if c.lanes == 1 else self.write & (self.address[-1] == (not comes_first))
             write = memory.write_port(granularity=len(self.data))
             address = Signal(len(write.addr), name=f"address_{name}")
