@@ -70,6 +70,31 @@ def test_tables_of_their_own() -> None:
                               for place, doubleton in zip(chip.places, (first, second), strict=True)])
 
 
+def test_subsets_of_their_own() -> None:
+    """A subset leaves labels out in one context and none in the other, which draws no numbers for it."""
+    one = ONE.changed(lmem_banks=4, subset_slots=2)
+    rng = np.random.default_rng(9)
+
+    def placed(labels: int, sweeps: int) -> Placement:
+        problem = Problem(labels=labels, singleton1=rng.integers(0, 64, (8, 16)), constants=rng.integers(0, 64, labels),
+                          schedule=Schedule.constant(60.0))
+        return Placement(one, problem, Run(sweeps=sweeps, burn_in=0, seed=labels))
+
+    with ChipBackend(CompiledChip(one.changed(contexts=2), quick=True)) as chip:
+        places = [place.driver for place in chip.places]
+        for running, beside in (places, places[::-1]):
+            long, short = placed(8, 400), placed(2, 30)
+            running.load(long)
+            running.start()
+            beside.load(short)
+            assert running.get("sweep") == [0]
+            beside.start()
+            for driver, p in ((running, long), (beside, short)):
+                while driver.busy:
+                    chip.chip.advance(100)
+                assert np.array_equal(driver.lmem(p)[..., 0], solve(one, p.problem, p.run).last)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_random_mixes(seed: int) -> None:
     """Many, of one machine."""
