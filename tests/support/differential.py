@@ -4,9 +4,10 @@
     python -m support.differential --again ../out/differential/17.pickle     # one that differed, as it was reduced
 
 Each machine is compiled, and labels, LMem, histogram or sums, messages, cycles and stalls of its runs compared with the model's;
-some runs stop in the middle and go on in another program's chip, of which labels and counts are compared. What differs is reduced
-to fewer sites, sweeps and labels as long as it differs, and kept with its machine. A file of lines says what was compared, so that
-a run that was ended goes on where it was.
+some runs stop in the middle and go on in another program's chip, of which labels and counts are compared. Every third machine is
+several, clusters or contexts, that are loaded, run and read beside each other, of which stalls are not compared. What differs is
+reduced to fewer runs, sites, sweeps and labels as long as it differs, and kept with its machine. A file of lines says what was
+compared, so that a run that was ended goes on where it was.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.backends.backend import Pauses
+from mrfhw.backends.backend import Pauses, advance_together
 from mrfhw.backends.plan import Plan
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand
@@ -33,7 +34,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.result import first_difference
 from mrfhw.machine.config import Config, ConfigError
 from mrfhw.placement.placement import Placement
-from mrfhw.simulation.chip import CompiledChip, run_placed
+from mrfhw.simulation.chip import ChipBackend, CompiledChip
 from mrfhw.system.files import output_path
 from mrfhw.twin import machine
 from support.begun import begun
@@ -49,6 +50,10 @@ WIDTHS = ("energy_bits", "weight_bits", "data_bits", "data_bits_2", "data_bits_3
           "probability_bits", "exponent_fraction_bits", "address_bits")
 OF_LABELS = ("offsets", "vectors", "pairwise", "constants")  # arrays that have no sites
 PATIENCE = 50_000_000  # cycles
+SEVERAL: tuple[dict[str, int], ...] = ({}, {}, {}, {}, {"clusters": 2}, {"contexts": 2})  # of one machine
+IN_A_ROW = 3  # runs of each of several, so that one is loaded while another runs
+
+Runs = tuple[tuple[Placement, ...], ...]  # at each cluster or context one after the other
 
 
 def drawn_machine(rng: np.random.Generator) -> tuple[str, Config]:
@@ -82,15 +87,44 @@ def drawn_problem(rng: np.random.Generator, kind: str, config: Config) -> Placem
     return None
 
 
-def difference(chip: CompiledChip, placement: Placement) -> str | None:
-    """What the chip has otherwise than the model, of a whole run."""
+def drawn_runs(rng: np.random.Generator, kind: str, config: Config) -> Runs:
+    """Problems that fit: one, or up to IN_A_ROW for each cluster or context."""
+    drawn = [[drawn_problem(rng, kind, config.cluster) for _ in range(IN_A_ROW if config.seats > 1 else 1)]
+             for _ in range(config.seats)]
+    return tuple(tuple(one for one in row if one is not None) for row in drawn)
+
+
+class Row:
+    """Runs of a cluster or context, one after the other, each compared with the model's when it has ended.
+
+    stalls: whether they are compared. What another cluster or context stalls is no difference. what: the first difference.
+    """
+
+    what: str | None = None
+
+    def __init__(self, place: ChipBackend, row: tuple[Placement, ...], stalls: bool):
+        self.runs, self.stalls = [(place.prepare(one.problem, one.run), one) for one in row], stalls
+
+    def steps(self) -> Iterator[None]:
+        for active, one in self.runs:
+            yield from active.steps()
+            found, wanted = active.result(), machine.solve(one.config, one.problem, one.run)
+            if not self.stalls and found.cycles - found.stall_cycles == wanted.cycles - wanted.stall_cycles:
+                found = dataclasses.replace(found, cycles=wanted.cycles, stall_cycles=wanted.stall_cycles)
+            self.what = self.what or first_difference(found, wanted)
+
+
+def difference(chip: CompiledChip, runs: Runs) -> str | None:
+    """What the chip has otherwise than the model, of whole runs."""
+    backend = ChipBackend(chip, PATIENCE)
     try:
-        return first_difference(run_placed(chip, placement, patience=PATIENCE),
-                                machine.solve(placement.config, placement.problem, placement.run))
+        rows = [Row(place, row, len(runs) == 1) for place, row in zip(backend.places, runs, strict=True)]
+        advance_together(rows)  # type: ignore[arg-type]
     except ProblemError:  # of a reduced one that fits no more
         return None
     except Exception as error:  # a chip that does not end, a log that cannot be
         return f"{type(error).__name__}: {error}"
+    return next((row.what for row in rows if row.what is not None), None)
 
 
 def difference_after_a_stop(placement: Placement, stop: int) -> str | None:
@@ -135,50 +169,65 @@ def _placed(placement: Placement, problem: Problem, run: Run) -> Iterator[Placem
         return
 
 
-def reduced(chip: CompiledChip, placement: Placement) -> Placement:
-    """A smaller problem that still differs."""
+def _fewer(runs: Runs) -> Iterator[Runs]:
+    """Runs like them, one less or one of a smaller problem."""
+    for place, row in enumerate(runs):
+        for index, one in enumerate(row):
+            others: list[tuple[Placement, ...]] = [(smaller,) for smaller in _smaller(one)]
+            if sum(map(len, runs)) > 1:
+                others.insert(0, ())
+            for instead in others:
+                yield (*runs[:place], (*row[:index], *instead, *row[index + 1:]), *runs[place + 1:])
+
+
+def reduced(chip: CompiledChip, runs: Runs) -> Runs:
+    """Fewer runs of smaller problems that still differ."""
     while True:
-        smaller = next((one for one in _smaller(placement) if difference(chip, one) is not None), None)
+        smaller = next((one for one in _fewer(runs) if difference(chip, one) is not None), None)
         if smaller is None:
-            return placement
-        placement = smaller
+            return runs
+        runs = smaller
 
 
 def compared(seed: int, number: int, problems: int, folder: Path) -> dict[str, Any]:
     """One machine's outcome: how many problems were compared, and what was unequal."""
     rng, began = np.random.default_rng((seed, number)), time.monotonic()
     kind, config = drawn_machine(rng)
-    found: dict[str, Any] = {"number": number, "seed": seed, "kind": kind, "machine": config.to_dict(), "problems": 0, "stops": 0,
-                             "unequal": []}
+    changes = SEVERAL[int(rng.integers(len(SEVERAL)))]
+    several = "".join(f", {n} {name}" for name, n in changes.items())
+    config = config.changed(**changes)
+    found: dict[str, Any] = {"number": number, "seed": seed, "kind": kind, "several": several, "machine": config.to_dict(),
+                             "problems": 0, "stops": 0, "unequal": []}
     log_ready = (256, 0) if rng.random() < 0.6 else (int(rng.integers(8, 200)), number)
     with CompiledChip(config, log_ready, quick=True) as chip:
-        for _ in range(problems):
-            placement = drawn_problem(rng, kind, config)
-            if placement is None:
-                continue
-            what = difference(chip, placement)
-            stops = rng.random() < 0.1 and placement.run.sweeps > 1
-            if what is None and log_ready[0] == 256 and stops:
+        while found["problems"] < problems:
+            runs = drawn_runs(rng, kind, config)
+            found["problems"] += max(1, sum(map(len, runs)))
+            what = difference(chip, runs)
+            single = runs[0][0] if len(runs) == 1 and runs[0] else None
+            if what is None and single is not None and log_ready[0] == 256 and single.run.sweeps > 1 and rng.random() < 0.1:
                 found["stops"] += 1
-                what = difference_after_a_stop(placement, int(rng.integers(1, placement.run.sweeps)))
-            found["problems"] += 1
+                what = difference_after_a_stop(single, int(rng.integers(1, single.run.sweeps)))
             if what is not None:
-                small = reduced(chip, placement)
+                small = reduced(chip, runs)
                 path = folder / f"{number}.pickle"
-                path.write_bytes(pickle.dumps((config, small.problem, small.run, log_ready)))
-                found["unequal"].append({"what": what, "file": path.name, "shape": small.problem.shape})
+                path.write_bytes(pickle.dumps((config, [[(one.problem, one.run) for one in row] for row in small], log_ready)))
+                found["unequal"].append({"what": what, "file": path.name,
+                                         "shapes": [one.problem.shape for row in small for one in row]})
     return {**found, "seconds": round(time.monotonic() - began, 1)}
 
 
 def again(path: Path) -> bool:
     """Compare a kept problem once more; True where it still differs. Raises ProblemError for what is no kept problem."""
     try:
-        config, problem, run, log_ready = pickle.loads(path.read_bytes())
+        config, kept, log_ready = pickle.loads(path.read_bytes())
     except (OSError, ValueError, pickle.UnpicklingError, EOFError) as error:
         raise ProblemError(f"{path} is no kept problem ({type(error).__name__}): give a file that this command wrote") from None
     with CompiledChip(config, log_ready, quick=True) as chip:
-        what = difference(chip, Placement(config, problem, run))
-    click.echo(f"{problem.shape[0]}x{problem.shape[1]} sites, {problem.labels} labels, {run.sweeps} sweeps: {what or 'equal'}")
+        what = difference(chip, tuple(tuple(Placement(config.cluster, *one) for one in row) for row in kept))
+    for problem, run in (one for row in kept for one in row):
+        click.echo(f"{problem.shape[0]}x{problem.shape[1]} sites, {problem.labels} labels, {run.sweeps} sweeps")
+    click.echo(what or "equal")
     return what is not None
 
 
@@ -204,8 +253,8 @@ def main(machines: int, problems: int, seed: int, jobs: int, kept: Path | None, 
             done.append(one)
             with lines.open("a") as file:
                 print(json.dumps(one), file=file)
-            click.echo(f"{len(done)}/{machines} machine {one['number']}, {one['kind']}: {one['problems']} problems, "
-                       f"{len(one['unequal'])} unequal ({one['seconds']} s)")
+            click.echo(f"{len(done)}/{machines} machine {one['number']}, {one['kind']}{one['several']}: "
+                       f"{one['problems']} problems, {len(one['unequal'])} unequal ({one['seconds']} s)")
     unequal = [(one["number"], bad) for one in done for bad in one["unequal"]]
     compared_problems, stops = (sum(one[name] for one in done) for name in ("problems", "stops"))
     click.echo(f"{len(done)} machines, {compared_problems} problems, {stops} of them with a stop, {len(unequal)} unequal")

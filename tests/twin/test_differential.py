@@ -26,8 +26,11 @@ def run(*words: str) -> Result:
     return CliRunner().invoke(differential.main, words)
 
 
-@pytest.mark.claim("machine", "a model that differs in one label of large fields is found, its problem reduced and kept")
-def test_what_differs_is_found_and_reduced(small, monkeypatch, tmp_path):
+@pytest.mark.claim("machine", "a model that differs in one label of large fields is found, its problem reduced and kept; of "
+                   "several clusters and contexts, too")
+@pytest.mark.parametrize("changes", [{}, {"clusters": 2}, {"contexts": 2}], ids=str)
+def test_what_differs_is_found_and_reduced(small, monkeypatch, tmp_path, changes):
+    monkeypatch.setattr(differential, "SEVERAL", (changes,))
     right = differential.machine.solve
 
     def wrong(config, problem, run):
@@ -40,10 +43,10 @@ def test_what_differs_is_found_and_reduced(small, monkeypatch, tmp_path):
     with monkeypatch.context() as context:
         context.setattr(differential.machine, "solve", wrong)
         found = differential.compared(3, 0, 6, tmp_path)
-        assert found["problems"] == 6
+        assert 6 <= found["problems"] < 6 + 2 * differential.IN_A_ROW
         assert found["unequal"]
         for bad in found["unequal"]:
-            assert bad["shape"] == (3, 2)
+            assert bad["shapes"] == [(3, 2)]
             assert "last" in bad["what"]
         assert run("--again", str(tmp_path / "0.pickle")).exit_code == 1
     assert run("--again", str(tmp_path / "0.pickle")).exit_code == 0
