@@ -12,6 +12,8 @@ from mrfhw.gateware.soc.axi_registers import CHANNEL_DEPTH
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
+from sim.proofs.bridges import requests_proof
+from sim.proofs.credits import credits_proof
 from sim.proofs.engine import Proof
 from sim.proofs.groups import groups_proof
 from sim.proofs.hubs import line_hub_proof, log_hub_proof
@@ -23,6 +25,8 @@ from sim.proofs.turns import turns_proof
 __all__ = ["Entry", "entries"]
 
 _MEMORIES, _TREE, _BRIDGE = "mrfhw.gateware.common.memories", "mrfhw.gateware.mesh.tree", "mrfhw.gateware.link.bridge"
+_WINDOW, _KEPT = "mrfhw.gateware.link.window_bridge", "mrfhw.gateware.link.kept_responses"
+_FRAMES, _DATAGRAMS = "mrfhw.gateware.link.frames", "mrfhw.gateware.link.datagrams"
 _CONTEXTS = "mrfhw.gateware.mesh.contexts"
 _STATES, _BACKS = "mrfhw.gateware.control.group_states", "mrfhw.gateware.control.write_backs"
 
@@ -46,7 +50,7 @@ def machines() -> list[Derived]:
 def entries() -> list[Entry]:
     """Each size once."""
     found = dict[str, Entry]()
-    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns()):
+    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_requests(), *_credits()):
         found.setdefault(entry.proof.name, entry)
     return list(found.values())
 
@@ -116,3 +120,33 @@ def _turns() -> Iterator[Entry]:
               Fault(_CONTEXTS, "begun & stopped | stop & ~waiting", "begun & stopped | stop"))
     for n in (2, 3):
         yield Entry("turns", turns_proof(n), n == 2, faults if n == 2 else ())
+
+
+def _requests() -> Iterator[Entry]:
+    faults = (Fault(_WINDOW, "behind < self.kept.count", "behind <= self.kept.count"),
+              Fault(_WINDOW, "m.d.sync += self.last.eq(r.number)", "m.d.sync += self.last.eq(r.number - 1)"),
+              Fault(_WINDOW, "Mux(acknowledged <= kept.count, acknowledged, 0)", "acknowledged"),
+              Fault(_WINDOW, "(kept.count == self.outstanding) | ", ""),
+              Fault(_WINDOW, "self.kept.restart.eq(1)", "self.kept.restart.eq(0)"),
+              Fault(_KEPT, "self.room.eq(used <= self.words - self.frame)", "self.room.eq(used <= self.words)"),
+              Fault(_KEPT, "oldest.eq(oldest + self.released)", "oldest.eq(oldest + 1)"))
+    # Two of the largest responses do not fit, as in boards with many outstanding.
+    yield Entry("requests", requests_proof(64, 40, 2, False), True, faults)
+    yield Entry("requests", requests_proof(64, 40, 2, True), True)
+    for datagrams in (False, True):
+        for words, frame, outstanding in ((64, 24, 4), (128, 32, 8)):
+            yield Entry("requests", requests_proof(words, frame, outstanding, datagrams), False)
+
+
+def _credits() -> Iterator[Entry]:
+    faults = (Fault(_BRIDGE, "(back > self.held) | ", ""), Fault(_BRIDGE, "m.If(rewind | passed)", "m.If(rewind)"),
+              Fault(_BRIDGE, "m.If(transmitter.idle)", "m.If(1)"))
+    yield Entry("credits", credits_proof(32, 32, False), True, (
+        *faults, Fault(_BRIDGE, "(self.next != self.limit) & ~self.hold", "~self.hold"),
+        Fault(_FRAMES, " | (log & ~in_head & ~self.log_more)", "")))
+    yield Entry("credits", credits_proof(32, 32, True), True, (
+        *faults, Fault(_BRIDGE, "Mux(come < granted, come, granted)", "come"),
+        Fault(_BRIDGE, "come.eq(self.log.reached[:low] - self.next[:low])", "come.eq(self.held)"),
+        Fault(_DATAGRAMS, "(self.log_size != 0)", "1")))
+    for line_bits, size, datagrams in ((32, 256, False), (128, 2048, False), (128, 1 << 12, True)):
+        yield Entry("credits", credits_proof(line_bits, size, datagrams), False)

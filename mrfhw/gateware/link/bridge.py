@@ -220,7 +220,7 @@ class Bridge(wiring.Component):
                          least.eq(Mux(come < granted, come, granted)), transmitter.log_data.eq(self.log.data)]
             m.d.sync += size.eq(Mux(self.hold, 0, Mux(least > DATAGRAM_LOG_CHUNK, DATAGRAM_LOG_CHUNK, least) >> 2))
             # Less than a datagram holds goes alone where nothing more can come, or has come for long.
-            waited = Signal(range(LOG_WAIT + 1))
+            self.waited = waited = Signal(range(LOG_WAIT + 1))
             whole = size == DATAGRAM_LOG_CHUNK // 4
             m.d.comb += transmitter.log_size.eq(
                 Mux(~self.hold & (whole | (waited == LOG_WAIT) | (self.held == self.log.size)), size, 0))
@@ -362,7 +362,7 @@ class Bridge(wiring.Component):
         """A credit: free bytes, set the limit, rewind if asked. The request's value is the position, its body limit and flags."""
         position, back, rewind = r.value, Signal(32, name="back"), Signal(name="rewind")
         malformed, passed = Signal(name="malformed"), Signal(name="passed")  # passed: bytes that have not been sent are freed
-        low = len(self.held)
+        low, self.malformed = len(self.held), malformed
         m.d.sync += back.eq(position - self.freed)
         with m.State("POSITION"):
             m.d.sync += [position.eq(self.request.data), r.at.eq(HEAD_WORDS + 1)]

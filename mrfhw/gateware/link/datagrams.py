@@ -119,6 +119,7 @@ class DatagramTransmitter(wiring.Component):
         index = Signal(range(max(self.words, DATAGRAM_LOG_CHUNK // 4) + HEAD_WORDS + 1))
         size = Signal.like(index)
         position = Signal(32)
+        self.log, self.index, self.size_sent = log, index, size
         # A word is addressed in one cycle and put into the queue in the next.
         addressed, place = Signal(), Signal.like(index)
         word, made = Signal(32), Signal(SentWord())
@@ -138,7 +139,7 @@ class DatagramTransmitter(wiring.Component):
             m.d.comb += [crc.valid.eq(1), queue.w_en.eq(1)]
         m.d.sync += [addressed.eq(0), place.eq(index)]
         room = queue.level <= QUEUE - _ON_THE_WAY
-        with m.FSM():
+        with m.FSM() as self.states:
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(1)
                 m.d.sync += [index.eq(0), log.eq(~self.respond), position.eq(self.log_position),

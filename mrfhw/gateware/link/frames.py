@@ -162,10 +162,11 @@ class FrameTransmitter(wiring.Component):
         special = Signal()
         sent_escape = Signal()
         byte = Signal(8)
+        self.byte, self.log, self.closing, self.in_head = byte, log, closing, in_head
         m.d.comb += [special.eq((byte == FLAG) | (byte == ESCAPE)),
                      crc.byte.eq(Mux(closing, ~byte, byte))]
         last = (index == Mux(log, LOG_CHUNK + 4 * HEAD_WORDS, (self.size + HEAD_WORDS) << 2)) | (log & ~in_head & ~self.log_more)
-        with m.FSM():
+        with m.FSM() as self.states:
             with m.State("IDLE"):
                 m.d.comb += [self.idle.eq(1), crc.start.eq(1)]
                 m.d.sync += [index.eq(0), tail.eq(0), closing.eq(0), sent_escape.eq(0), log.eq(~self.respond)]

@@ -48,6 +48,7 @@ class KeptResponses(wiring.Component):
         head_in, head_out, place_in, place_out = heads.write_port(), heads.read_port(), places.write_port(), places.read_port()
         end, first, oldest, used = Signal(place), Signal(place), Signal(range(self.outstanding)), Signal(place)
         kept, sent = Signal(head), Signal(head)
+        self.end, self.oldest, self.sent = end, oldest, sent
         m.d.comb += [
             into.addr.eq(end + self.stored_at), into.data.eq(self.stored), into.en.eq(self.store),
             Cat(kept.status, kept.value, kept.size, kept.place).eq(Cat(self.status, self.value, self.size, end)),

@@ -72,6 +72,7 @@ class WindowBridge(Bridge):
     def _requests(self, m: Module, receiver: Any, transmitter: Any) -> None:
         """Carries requests out in the order of their numbers; `r.number` is of 16 bits, above the session's or the number's own."""
         r, kept, queue, word = Request.of(self.words, self.response_words, 16), self.kept, self.queue, self.request.data
+        self.under_way = r
         self.told, self.old = Signal(8, name="told"), Signal(name="old")  # a head's third byte; the hello was of an earlier version
         # The number of the last request that was carried out, and whether that is a hello.
         self.last, self.greeted = Signal(16, name="last"), Signal(name="greeted")
@@ -87,7 +88,7 @@ class WindowBridge(Bridge):
         ]
         with m.If(transmitter.responded):
             m.d.sync += r.answered.eq(0)
-        with m.FSM():
+        with m.FSM() as self.states:
             with m.State("IDLE"):
                 m.d.sync += r.at.eq(0)
                 with m.If(queue.held):
