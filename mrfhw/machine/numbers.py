@@ -443,20 +443,20 @@ class Numbers(Fields):
         return cycles // self.interval(slots) + 1
 
     @property
-    def _all_slots(self) -> range:
+    def all_slots(self) -> range:
         """Every number of slots that a site may have."""
         return range(self.min_slots, (self.subset_slots or self.max_labels) + 1)
 
     @cached_property
     def commit_queue_depth(self) -> int:
         """Groups between their first label and their write-back, at most, over all numbers of slots."""
-        return max(self.in_flight(n, self.commit_delay(n) + self.spus) for n in self._all_slots) + 1
+        return max(self.in_flight(n, self.commit_delay(n) + self.spus) for n in self.all_slots) + 1
 
     @cached_property
     def log_reserve(self) -> int:
         """Messages that a tile can still produce after it has asked for a stall."""
         blind = self.latency.stall_blind(self.tree_levels) + self.spus
-        return self.spus * max(self.in_flight(n, self.commit_delay(n) + blind) + 1 for n in self._all_slots)
+        return self.spus * max(self.in_flight(n, self.commit_delay(n) + blind) + 1 for n in self.all_slots)
 
     @property
     def label_contexts(self) -> int:

@@ -20,6 +20,7 @@ from sim.proofs.hubs import line_hub_proof, log_hub_proof
 from sim.proofs.log_buffers import log_buffer_proof
 from sim.proofs.planted import Fault
 from sim.proofs.queues import queue_proof
+from sim.proofs.rows import rows_proof
 from sim.proofs.turns import turns_proof
 
 __all__ = ["Entry", "entries"]
@@ -28,6 +29,7 @@ _MEMORIES, _TREE, _BRIDGE = "mrfhw.gateware.common.memories", "mrfhw.gateware.me
 _WINDOW, _KEPT = "mrfhw.gateware.link.window_bridge", "mrfhw.gateware.link.kept_responses"
 _FRAMES, _DATAGRAMS = "mrfhw.gateware.link.frames", "mrfhw.gateware.link.datagrams"
 _CONTEXTS = "mrfhw.gateware.mesh.contexts"
+_ROWS = "mrfhw.gateware.control.row_pointer"
 _STATES, _BACKS = "mrfhw.gateware.control.group_states", "mrfhw.gateware.control.write_backs"
 
 
@@ -50,7 +52,7 @@ def machines() -> list[Derived]:
 def entries() -> list[Entry]:
     """Each size once."""
     found = dict[str, Entry]()
-    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_requests(), *_credits()):
+    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_rows(), *_requests(), *_credits()):
         found.setdefault(entry.proof.name, entry)
     return list(found.values())
 
@@ -120,6 +122,21 @@ def _turns() -> Iterator[Entry]:
               Fault(_CONTEXTS, "begun & stopped | stop & ~waiting", "begun & stopped | stop"))
     for n in (2, 3):
         yield Entry("turns", turns_proof(n), n == 2, faults if n == 2 else ())
+
+
+def _rows() -> Iterator[Entry]:
+    faults = (Fault(_ROWS, "new.up.eq(row.here)", "new.up.eq(row.up)"),
+              Fault(_ROWS, "prepare.eq(Mux(last_row, 1, 0))", "prepare.eq(0)"),
+              Fault(_ROWS, "new.row.eq(Mux(last, 0, row.row + 1))", "new.row.eq(row.row + 1)"),
+              Fault(_ROWS, "white.eq(~white)", "white.eq(1)"), Fault(_ROWS, "(last_of_run | ~r.overlap)", "~r.overlap"),
+              Fault(_ROWS, "rows_done.eq(Mux(last_row, 0, rows_done + 1))", "rows_done.eq(rows_done + 1)"))
+    yield Entry("order", rows_proof(Config.preset("tang-nano-20k"), 5, 3), True, faults)
+    yield Entry("order", rows_proof(Config.preset("census-subsets"), 6, 3), True, (
+        *faults, Fault(_ROWS, "else ~row.row[0]", "else row.row[0]"),
+        Fault(_ROWS, "new.second.eq(Mux(last, 0, row.second + r.s2_stride))", "new.second.eq(row.second + r.s2_stride)")))
+    for c in machines():
+        for rows in sorted({2, 3, c.tile_rows}):
+            yield Entry("order", rows_proof(c, rows, c.tile_cols // (2 * c.spus)), False)
 
 
 def _requests() -> Iterator[Entry]:

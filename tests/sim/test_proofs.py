@@ -30,6 +30,7 @@ MEMORIES = "mrfhw.gateware.common.memories"
 @pytest.mark.claim("WindowBridge", "requests are carried out in the order of their numbers, each once; nothing is sent that has "
                    "not come or is not granted: proven by induction")
 @pytest.mark.claim("KeptResponses", "a response stays as it was until it is released: proven by induction")
+@pytest.mark.claim("RowPointer", "each group of a colour comes once and in order, with its row's addresses: proven by induction")
 @pytest.mark.claim("GroupStates", "groups begin an interval apart and not while the log is full: proven by induction")
 @pytest.mark.claim("WriteBacks", "each group is written back when it is due, for each there is room: proven by induction")
 @pytest.mark.parametrize("entry", SHORT, ids=[entry.proof.name for entry in SHORT])
@@ -81,8 +82,8 @@ def test_a_missing_tool_is_one_line(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (("cue",), "kind is 'cue'; the parts are queue, log hub, line hub, ring of log, groups, turns, requests, credits: give one of "
-               "them, or --all for their other sizes"),
+    (("cue",), "kind is 'cue'; the parts are queue, log hub, line hub, ring of log, groups, turns, order, requests, credits: give "
+               "one of them, or --all for their other sizes"),
     (("--jobs", "0"), "jobs"),
     (("-o", "/proc/nowhere/proofs.jsonl"), "/proc/nowhere")])
 def test_wrong_arguments_are_one_line(words: tuple[str, ...], said: str):

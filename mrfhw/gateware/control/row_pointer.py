@@ -77,6 +77,7 @@ class RowPointer(wiring.Component):
         ]
         # `ahead` is the row after the next change of row: one below, or two where the colour changes.
         prepare = Signal(2)
+        self.ahead, self.prepare, self.rows_done = ahead, prepare, rows_done
         below = self._next_row(m, data.View(TileRow(c), Mux(prepare == 2, row.as_value(), ahead.as_value())), "below")
         with m.Switch(prepare):
             with m.Case(2):
