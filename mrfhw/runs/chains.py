@@ -348,7 +348,7 @@ class Chains:
             self.recorder.expect(run.sweeps)
         self.watch.going_on(run)
 
-    def extend(self, sweeps: int, every: int = 1, callback: Callback | None = None) -> None:
+    def extend(self, sweeps: int, every: int, callback: Callback | None) -> None:
         """So many sweeps more of every chain, as of a run of all of them. Where the callback ended it, chains may stand at unlike
         sweeps or have not begun. Arguments as of `step`.
 

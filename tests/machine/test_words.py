@@ -9,6 +9,7 @@ from amaranth import Shape
 from mrfhw.gateware.control.ops import parameters
 from mrfhw.gateware.control.run import problem_registers
 from mrfhw.gateware.tile.labels import entry_layout, entry_name
+from mrfhw.machine import link_pace
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.entry_sums import entries_of_sums, sums_of_entries
@@ -63,3 +64,9 @@ def test_the_gateware_has_the_registers(c: Config) -> None:
     assert register_bits(Derived.of(c), *rows) == found
     assert {name for name in held if name in MODE} == {*mode_fields(Derived.of(c))}
     assert max(found.values()) <= 32
+
+
+@pytest.mark.claim("host", "times between looks at a run are positive, and grow")
+def test_times_between_looks() -> None:
+    assert 0 < link_pace.SHORT < link_pace.LONG < 1
+    assert 0 < link_pace.QUIET < link_pace.PAUSE < 1

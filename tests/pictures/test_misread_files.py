@@ -198,6 +198,8 @@ def test_the_first_of_several_pictures(tmp_path):
     two = written(tmp_path / "a.pgm", b"P5 8 6 255\n" + GREY.tobytes() + b"P5 8 6 255\n" + GREY.tobytes())
     assert load_inputs({"image": two}).notes == (f"Note: the first of several pictures in {two} is read",)
     assert not load_inputs({"image": written(tmp_path / "b.pgm", two.read_bytes()[:59] + b"\n")}).notes
+    digits = b"P2 8 6 255\n" + b" ".join(b"%d" % value for value in GREY.ravel()) + b"\n"
+    assert not load_inputs({"image": written(tmp_path / "c.pgm", digits)}).notes
 
 
 @READ_AS_MEANT

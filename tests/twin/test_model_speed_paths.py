@@ -230,3 +230,19 @@ def test_a_command_without_a_field_brings_no_arithmetic():
                "assert CliRunner().invoke(main, ['generate', '--help']).exit_code == 0\nassert 'numba' not in sys.modules")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_tables_are_made_once_where_they_fit() -> None:
+    """Wide ones serve for narrow ones, and none are kept that would take more than the placement's room."""
+    config = Config.preset("smallest")
+    placement = random_placement(np.random.default_rng(2), config)
+    narrow = machine.Tables.of(placement, False)
+    assert machine.Tables.of(placement, False) is narrow
+    wide = machine.Tables.of(placement, True)
+    assert wide is not narrow
+    assert machine.Tables.of(placement, False) is wide
+    assert machine.Tables.of(placement, True) is wide
+    size = sum(array.nbytes for array in (wide.sites, wide.singles, wide.doubles, wide.edges, wide.flags))
+    for room in (size, size - 1):
+        other = random_placement(np.random.default_rng(2), config).with_room(room)
+        assert (machine.Tables.of(other, True) is machine.Tables.of(other, True)) == (room == size)
