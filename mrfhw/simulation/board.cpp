@@ -54,6 +54,9 @@ struct Board {
         cycles++;
     }
 
+    // Its scopes leave the context of this thread, which else is that of the design that was made or evaluated last.
+    ~Board() { Verilated::threadContextp(&context); }
+
     void tick() {
         if (timer) {
             timer--;

@@ -42,6 +42,9 @@ struct Chip {
         top.rst = 0;
     }
 
+    // Its scopes leave the context of this thread, which else is that of the design that was made or evaluated last.
+    ~Chip() { Verilated::threadContextp(&context); }
+
     void tick() {
         before_edge();
         edge();

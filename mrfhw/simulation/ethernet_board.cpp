@@ -41,6 +41,9 @@ struct Board {
         drive_machine(top, machine.high, 0, 0);
     }
 
+    // Its scopes leave the context of this thread, which else is that of the design that was made or evaluated last.
+    ~Board() { Verilated::threadContextp(&context); }
+
     int next_byte() {
         if (to_board.empty() || (at == 0 && gap > 0)) {
             gap -= gap > 0;

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +38,20 @@ def test_registers_after_reset(several: dict[str, int]) -> None:
             at = np.array([AddressMap(config).cluster(cluster) + row["address"] for row in read], np.uint32)
             assert dict(zip((row["name"] for row in read), chip.read(at).tolist(), strict=True)) == {
                 row["name"]: row["reset"] for row in read}
+
+
+@pytest.mark.tools
+@pytest.mark.slow
+@pytest.mark.claim("machine", "compiled designs of one process are ended in any order")
+def test_designs_end_in_any_order() -> None:
+    """Those whose tiles are compiled by themselves, which the simulator knows by name; libc overwrites what is given back."""
+    chips = "CompiledChip(Config.preset('smallest', mesh_rows=3, mesh_cols=3), quick=True) for _ in range(3)"
+    lines = ["from mrfhw.machine.config import Config", "from mrfhw.simulation.chip import CompiledChip"]
+    for order in ("0, 1, 2", "2, 1, 0", "1, 2, 0"):
+        lines += [f"chips = [{chips}]", f"for n in ({order}): chips[n].close()"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], env={**os.environ, "MALLOC_PERTURB_": "165"},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
