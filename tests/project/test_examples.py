@@ -18,7 +18,7 @@ import mrfhw
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
-SCRIPTS = ("stereo", "motion", "segment", "denoise")
+SCRIPTS = ("stereo", "motion", "strokes", "segment", "denoise")
 
 
 def run_block(code: str, names: dict[str, Any]) -> str:
