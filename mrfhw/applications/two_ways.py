@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.backends.first_labels import FirstLabels
 from mrfhw.field.archive import read_npy
 from mrfhw.field.given import array_of
 from mrfhw.field.problem import Problem, Run
@@ -16,7 +17,6 @@ from mrfhw.jobs.job import First
 from mrfhw.jobs.options import Option
 from mrfhw.pictures.images import is_path, name_of
 from mrfhw.pictures.medians import medians
-from mrfhw.samplers.path_start import path_start
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["BEFORE", "NOT_CONFIRMED", "Way", "behind", "filled", "from_before", "hidden_from", "matched_to", "mirrored",
@@ -78,16 +78,16 @@ class Way:
         return mirrored(seen) if self.mirror and seen is not None else seen
 
 
-def stage(there: Way, back: Way, most: int, stiffness: int,
+def stage(there: Way, back: Way, most: int, starts: FirstLabels,
           then: Callable[[np.ndarray, np.ndarray, np.ndarray], dict[str, Any]], run: Run | None = None) -> First:
     """Both ways of matching, before the field that has the answer: what a job does first.
 
-    The labels of each way are those of its paths (`mrfhw.samplers.path_start`) of that stiffness, or where `run` is given those of
-    a run that starts from them. most: as of `unmatched`. then: from the motions there, (H, W, 2), the motions back and the pixels
-    that are not confirmed to what they change of the job. The paths alone say how many pixels are not confirmed (`unconfirmed`).
+    The labels of each way are those of its paths, `starts`, or where `run` is given those of a run that starts from them. most: as
+    of `unmatched`. then: from the motions there, (H, W, 2), the motions back and the pixels that are not confirmed to what they
+    change of the job. The paths alone say how many pixels are not confirmed (`unconfirmed`).
     """
     ways = (there, back)
-    paths = [path_start(way.problem, stiffness) for way in ways]
+    paths = [starts.of(way.problem) for way in ways]
 
     def compared(labels: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         motions, returning = there.found(labels[0]), back.found(labels[1])

@@ -144,6 +144,13 @@ class Backend:
         """What a run by the backend of that name or address has to have in common with its checkpoints."""
         return cls.backend
 
+    @classmethod
+    def path_labels(cls, backend: str, problem: Problem, stiffness: int) -> np.ndarray:
+        """(H, W) uint8, of `mrfhw.samplers.path_start`: first labels of a field for the backend of that name or address."""
+        from mrfhw.samplers.path_start import path_start  # compiled loops, which who drives a board need not load
+
+        return path_start(problem, stiffness)
+
     def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
                 progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:
         """A run of a problem that fits, of which nothing has been sampled. One that is placed already is not placed anew.

@@ -6,10 +6,14 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+import numpy as np
+
 from mrfhw.backends.software import ChainRun, SoftwareBackend
 from mrfhw.field.problem import Problem, Run
-from mrfhw.samplers.gpu.chain import GpuChain
+from mrfhw.samplers.gpu.chain import Choice, GpuChain
+from mrfhw.samplers.gpu.device import of_name
 from mrfhw.samplers.gpu.group import TOGETHER, Group
+from mrfhw.samplers.gpu.paths import device_paths
 
 __all__ = ["GpuBackend"]
 
@@ -44,6 +48,12 @@ class GpuBackend(SoftwareBackend):
     def __init__(self, backend: str):
         super().__init__(backend)
         self._group = Group()
+
+    @classmethod
+    def path_labels(cls, backend: str, problem: Problem, stiffness: int) -> np.ndarray:
+        """On the device, of a field that it holds."""
+        found = device_paths(of_name(Choice.of(backend.partition("?")[2]).device), problem, stiffness)
+        return super().path_labels(backend, problem, stiffness) if found is None else found
 
     @property
     def places(self) -> Sequence[GpuBackend]:

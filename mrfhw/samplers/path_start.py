@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +14,23 @@ from mrfhw.samplers.paths_kernel import add_paths
 from mrfhw.system.progress import working
 from mrfhw.system.threads import ENTRIES_WORTH_A_THREAD, in_shares, threads_of
 
-__all__ = ["path_start"]
+__all__ = ["Paths", "path_start"]
 
 ENTRIES = 1 << 22  # of a block of rows: energies of its sites' labels that are kept at a time
 UP, DOWN, LEFT, RIGHT = range(4)  # as of `edge_weights`
 
 
-class _Paths:
-    """The paths through a problem's field, block by block of rows. stiffness: times an edge's weight in the field."""
+class Paths:
+    """The paths through a problem's field, block by block of rows.
 
-    def __init__(self, problem: Problem, stiffness: int, threads: int):
-        self.problem, self.threads = problem, threads
-        self.kind: type[np.floating] = np.float32 if 8 * stiffness * energy_bound(problem) < 1 << 24 else np.float64  # exact
+    stiffness: times an edge's weight in the field. bound: that no sum of a site's paths exceeds. kind: of energies; None for one
+    whose sums are exact in vector instructions. near: of each of two sides, offsets (K,) and costs (K, L) of label l with the label
+    l + offset at the site before; far: the cost with all other labels. weights: (H, W, 4) of edges to the sites around.
+    """
+
+    def __init__(self, problem: Problem, stiffness: int, threads: int, kind: type[np.number[Any]] | None = None):
+        self.problem, self.threads, self.bound = problem, threads, 8 * stiffness * energy_bound(problem)
+        self.kind = kind or (np.float32 if self.bound < 1 << 24 else np.float64)
         self.weights = stiffness * edge_weights(problem).astype(self.kind)
         table = problem.beta * doubleton_table(problem)
         self.far = self.kind(table.max())
@@ -78,7 +84,7 @@ def path_start(problem: Problem, stiffness: int, threads: int | None = None) -> 
     `mrfhw.system.threads.threads_of`.
     """
     (rows, cols), labels = problem.shape, problem.labels
-    paths = _Paths(problem, stiffness, threads_of(threads))
+    paths = Paths(problem, stiffness, threads_of(threads))
     height = max(1, ENTRIES // (cols * labels))
     blocks = [(first, min(rows, first + height)) for first in range(0, rows, height)]
     none = np.empty((0, labels), paths.kind)

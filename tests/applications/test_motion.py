@@ -179,7 +179,7 @@ def unconfirmed(problem):
 @pytest.mark.parametrize("astray", [0, 1, 2, 3])
 def test_how_far_astray_a_way_back_may_lead(monkeypatch, astray):
     """Of a pair of frames whose paths are given: there by a row, back by a row less `astray` columns."""
-    monkeypatch.setattr("mrfhw.applications.two_ways.path_start", lambda problem, stiffness: np.full(
+    monkeypatch.setattr("mrfhw.samplers.path_start.path_start", lambda problem, stiffness: np.full(
         (12, 20), vectors.index((1, 0) if problem.offsets[0, 0] < 0 else (1, astray)), np.uint8))
     vectors = [tuple(vector) for vector in motion_vectors(3, 7).tolist()]
     frame = np.zeros((12, 20), int)

@@ -11,14 +11,14 @@ from click.testing import CliRunner
 
 import mrfhw
 from mrfhw.applications.stereo.field import stereo_problem
-from mrfhw.backends.plan import solve
+from mrfhw.backends.plan import Plan, solve
 from mrfhw.cli import main
 from mrfhw.field.energy import Energy
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.schedule import Schedule
 from mrfhw.machine.config import Config
 from mrfhw.runs import recorder
-from mrfhw.runs.chains import sample
+from mrfhw.runs.chains import Chains, sample
 from mrfhw.runs.recorder import TRACED_SITES
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.scenes import stereo_scene
@@ -149,3 +149,25 @@ def test_field_energy_is_that_of_the_reference(squared):
 def test_no_chain_is_refused():
     with pytest.raises(ProblemError, match="chains is 0; a run has at least 1: give more"):
         sample("model", CONFIG, PROBLEM, RUN, chains=0)
+
+
+@pytest.mark.claim("runtime", "a callback that raises in a run that goes on leaves it as if it had not gone on")
+@pytest.mark.parametrize("backend", ["cpu", "model"])
+def test_what_goes_on_is_as_before_where_a_callback_raises(backend: str):
+    plan = Plan.of(backend, CONFIG, PROBLEM, None)
+
+    def raises(look: object) -> None:
+        raise KeyError("a mistake of the caller's")
+
+    with Chains(plan, RUN, 2) as chains:
+        chains.extend(10, 5, None)
+        before = chains.solution()
+        with pytest.raises(KeyError, match="a mistake of the caller's"):
+            chains.extend(10, 5, raises)
+        assert np.array_equal(chains.solution().counts, before.counts)
+        chains.extend(10, 5, None)
+        found = chains.solution()
+    with Chains(plan, RUN, 2) as chains:
+        chains.extend(10, 5, None)
+        chains.extend(10, 5, None)
+        assert np.array_equal(found.counts, chains.solution().counts)

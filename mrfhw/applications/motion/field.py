@@ -12,11 +12,11 @@ from mrfhw.applications.matching import MatchingTuned
 from mrfhw.applications.motion.finer import FinerMotion
 from mrfhw.applications.options import Contrast
 from mrfhw.applications.two_ways import Way, stage
+from mrfhw.backends.first_labels import FirstLabels
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, Problem, ProblemError, Run, Schedule, check_one_size
 from mrfhw.jobs.job import Cooling, First
 from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.pictures.flow import end_point_error
-from mrfhw.samplers.path_start import path_start
 
 __all__ = ["DOUBT", "TUNED", "MotionTruth", "both_ways", "motion_problem", "motion_scale", "motion_vectors"]
 
@@ -75,15 +75,18 @@ def motion_problem(
     )
 
 
-def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, finer: FinerMotion | None = None, start: bool = True) -> First:
+def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, finer: FinerMotion | None = None, start: bool = True,
+              backend: str = "cpu") -> First:
     """Which pixels of the first frame the second one does not confirm, by paths alone, from which follows what is sampled: hidden
     pixels, wrong ones, and ones that leave the frame, as far as they have not found another motion that agrees both ways.
 
     problem: of `motion_problem`, whose doubletons are alike in both directions. The motions of both frames to the other one are
     those of this field without its weights of edges, which are the first frame's. Pixels that are not confirmed have no datum.
     `then` gives problem, run, doubt, finer and the map "occluded"; where `start` is True the run begins at the paths of that field.
+    backend: who samples.
     """
     assert problem.offsets is not None
+    starts = FirstLabels(tuned.stiffness, backend)
     there = dataclasses.replace(problem, edges=None)
     known = problem.observed
     returning = dataclasses.replace(there, singleton1=problem.singleton2, singleton2=problem.singleton1, offsets=-problem.offsets,
@@ -91,12 +94,12 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, finer: FinerMoti
 
     def then(motions: np.ndarray, back: np.ndarray, hidden: np.ndarray) -> dict[str, Any]:
         final = dataclasses.replace(problem, observed=~hidden)
-        last = dataclasses.replace(run, initial=path_start(final, tuned.stiffness)) if start else run
+        last = dataclasses.replace(run, initial=starts.of(final)) if start else run
         doubt = DOUBT * hidden if known is None else np.where(known, DOUBT * hidden, DOUBT_UNKNOWN)
         return {"problem": final, "run": last, "doubt": doubt, "maps": {"occluded": hidden},
                 "finer": None if finer is None else dataclasses.replace(finer, hidden=hidden)}
 
-    return stage(Way(there, problem.offsets), Way(returning, -problem.offsets), ASTRAY, tuned.stiffness, then)
+    return stage(Way(there, problem.offsets), Way(returning, -problem.offsets), ASTRAY, starts, then)
 
 
 def motion_scale(rows: int, cols: int, centre: tuple[int, int]) -> LabelScale:

@@ -20,6 +20,7 @@ from mrfhw.applications.motion.window import MotionWindow, find_window
 from mrfhw.applications.options import READING, common_options, component_machine, label_machine, most_components, pair
 from mrfhw.applications.two_ways import BEFORE, NOT_CONFIRMED, from_before
 from mrfhw.applications.unlike import FEW_OF_FRAMES
+from mrfhw.backends.first_labels import FirstLabels
 from mrfhw.field.problem import LABELS_MAX
 from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import START_FOUND, Job
@@ -27,7 +28,6 @@ from mrfhw.jobs.options import Given, Option
 from mrfhw.pictures.flow import flow_bytes, flow_of
 from mrfhw.pictures.images import name_of
 from mrfhw.pictures.numbers import Known
-from mrfhw.samplers.path_start import path_start
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["APPLICATION"]
@@ -76,13 +76,14 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
     starts = found.by_census and "initial" not in given
     one, other = found.greys
     finer = FinerMotion(one, other, None if observed is None else ~observed) if min(problem.shape) > 1 else None
-    both = motion.both_ways(tuned, problem, common.run, finer, starts) if two_ways else None
+    both = motion.both_ways(tuned, problem, common.run, finer, starts, given.backend) if two_ways else None
     both = from_before(both, before, problem)
     by_paths = starts and not two_ways
+    initial = FirstLabels(tuned.stiffness, given.backend).of(problem) if by_paths else None
     return Job(
         application=app, config=common.config, problem=problem, annealing=common.anneal, inputs=found.shown,
         doubt=found.known.doubt,
-        run=dataclasses.replace(common.run, initial=path_start(problem, tuned.stiffness)) if by_paths else common.run,
+        run=common.run if initial is None else dataclasses.replace(common.run, initial=initial),
         most_sweeps=common.most_sweeps,
         scale=motion_scale(window.rows, window.cols, window.centre),
         notes=found.notes(first, second) + (() if known is None else known.notes)

@@ -42,6 +42,7 @@ from mrfhw.applications.segmentation.strokes import (
     strokes_problem,
     with_strokes,
 )
+from mrfhw.backends.first_labels import FirstLabels
 from mrfhw.field.given import short
 from mrfhw.field.problem import LABELS_MAX, LABELS_MIN, ProblemError
 from mrfhw.jobs.application import Application, Measure, SceneWriter
@@ -54,7 +55,6 @@ from mrfhw.pictures.numbers import Known, known_segments, known_strokes
 from mrfhw.placement.fit import check_fits
 from mrfhw.placement.needs import needed_parameters
 from mrfhw.report.exchange import writes_classes
-from mrfhw.samplers.path_start import path_start
 
 __all__ = ["APPLICATION", "means_from_text"]
 
@@ -123,7 +123,7 @@ def job(app: Application, *, image: Any, scribbles: Any, classes: int, means: st
     problem = segmentation_problem(values, constants, schedule=schedule, edges=edges, **common.energy)
     scale = class_scale(constants, bits)
     starts = "initial" not in given
-    run = dataclasses.replace(common.run, initial=path_start(problem, tuned.stiffness)) if starts else common.run
+    run = dataclasses.replace(common.run, initial=FirstLabels(tuned.stiffness, given.backend).of(problem)) if starts else common.run
     return Job(
         application=app, config=common.config, problem=problem, run=run, most_sweeps=common.most_sweeps,
         annealing=common.anneal, inputs={"picture": shown}, scale=scale,
@@ -164,7 +164,7 @@ def job_of_strokes(app: Application, *, image: Any, scribbles: Any, classes: int
     starts = "initial" not in given
     run = common.run if starts else dataclasses.replace(common.run, initial=_initial(common.run.initial, strokes))
     made = partial(strokes_problem, strokes, schedule=schedule, **common.energy)
-    problem, run, first = first_of_strokes(strokes, made, run, starts)
+    problem, run, first = first_of_strokes(strokes, made, run, starts, given.backend)
     config = common.config
     if config is not None:
         if not given.machine_is_fixed:

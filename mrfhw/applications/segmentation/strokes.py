@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from mrfhw.applications.descriptors import graded_weights
+from mrfhw.backends.first_labels import FirstLabels
 from mrfhw.field.problem import LABELS_MAX, Problem, ProblemError, Run, Schedule
 from mrfhw.field.result import Result
 from mrfhw.jobs.job import First
 from mrfhw.pictures.lab import lab
-from mrfhw.samplers.path_start import path_start
 
 __all__ = ["STROKES", "Strokes", "StrokesTuned", "checked_strokes", "first_of_strokes", "strokes_problem"]
 
@@ -200,21 +200,23 @@ def with_strokes(strokes: Strokes, labels: np.ndarray) -> np.ndarray:
 
 
 def first_of_strokes(strokes: Strokes, made: Callable[[np.ndarray], Problem], run: Run,
-                     start: bool) -> tuple[Problem, Run, First | None]:
+                     start: bool, backend: str = "cpu") -> tuple[Problem, Run, First | None]:
     """The field of the strokes' own colours, its run, and what is sampled first: that field, to whose labels colours are fitted.
 
     made: from costs to the field. run: as it is asked for. start: whether it starts from paths.
+    backend: who samples.
     """
     tuned = strokes.tuned
+    starts = FirstLabels(tuned.stiffness, backend)
 
     def started(problem: Problem) -> Run:
-        return dataclasses.replace(run, initial=path_start(problem, tuned.stiffness)) if start else run
+        return dataclasses.replace(run, initial=starts.of(problem)) if start else run
 
     problem = made(strokes.costs())
     if not tuned.first_sweeps:
         return problem, started(problem), None
     short = dataclasses.replace(run, sweeps=tuned.first_sweeps, burn_in=tuned.first_sweeps // 4, estimate="mode",
-                                initial=path_start(problem, tuned.stiffness))
+                                initial=starts.of(problem))
 
     def refitted(results: list[Result]) -> dict[str, Any]:
         (result,) = results

@@ -12,6 +12,7 @@ from mrfhw.applications.matching import MatchingTuned
 from mrfhw.applications.options import Contrast
 from mrfhw.applications.stereo.between import SharedDisparity
 from mrfhw.applications.two_ways import Way, behind, matched_to, mirrored, shown_behind, stage
+from mrfhw.backends.first_labels import FirstLabels
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, check_labels, check_one_size
 from mrfhw.jobs.job import Cooling, First
 from mrfhw.jobs.label_scale import LabelScale
@@ -63,7 +64,8 @@ def stereo_problem(
 
 
 def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: int, edges: np.ndarray | None,
-              start: bool = True, sweeps: int | None = None, shared: SharedDisparity | None = None) -> First:
+              start: bool = True, sweeps: int | None = None, shared: SharedDisparity | None = None,
+              backend: str = "cpu") -> First:
     """Matching from left to right and from right to left, from which follows what `problem`'s final run samples.
 
     problem: of `stereo_problem`, with the weights of the final run. Pixels that the two results do not agree on start from the
@@ -72,7 +74,7 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: i
     pictures, and keep their own. Pixels that `problem` does not observe have no datum, whatever the right picture shows. Where
     `start` is False all pixels start from the labels that `run` says. Both keep what `run` keeps for its estimate. edges: weights
     of the final run's field. sweeps: of each way before; 0 for the paths alone, None for
-    `tuned.first_sweeps`. `then` gives problem, run, doubt, shared and the map "occluded".
+    `tuned.first_sweeps`. backend: who samples. `then` gives problem, run, doubt, shared and the map "occluded".
     """
     singleton1, singleton2, offsets = problem.singleton1, problem.singleton2, problem.offsets
     assert singleton1 is not None
@@ -98,7 +100,7 @@ def both_ways(tuned: MatchingTuned, problem: Problem, run: Run, min_disparity: i
                 "shared": None if shared is None else dataclasses.replace(shared, hidden=occluded)}
 
     sweeps = tuned.first_sweeps if sweeps is None else sweeps
-    return stage(Way(there, offsets), Way(returning, -offsets, mirror=True), 0, tuned.stiffness, then,
+    return stage(Way(there, offsets), Way(returning, -offsets, mirror=True), 0, FirstLabels(tuned.stiffness, backend), then,
                  Run(sweeps=sweeps, burn_in=sweeps // 2, seed=run.seed, estimate=run.estimate) if sweeps else None)
 
 

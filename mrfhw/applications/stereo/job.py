@@ -72,7 +72,7 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
     shared = None if alone or min(problem.shape) < 2 else SharedDisparity(one, other, None if observed is None else ~observed)
     two_ways = found.by_census and not one_way and not common.anneal
     first = None if not two_ways else both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given,
-                                                first_sweeps, shared)
+                                                first_sweeps, shared, given.backend)
     first = from_before(first, before, problem)
     return Job(
         application=app, config=common.config, problem=problem, run=common.run, most_sweeps=common.most_sweeps,

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "Variant", "room", "source"]
+__all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "Variant", "paths_source", "room", "source"]
 
 # Of a field, in int64: its size, where its data begin in the arrays of all fields (-1: it has none), and its generator's key.
 ENTRY = ("rows", "columns", "labels", "sites", "clamped", "singles", "doubles", "sides", "edges", "counts", "sums", "key0", "key1")
@@ -91,7 +91,7 @@ def source(language: str, variant: Variant, most_labels: int, doubles: int, sing
     doubles: the largest number of entries of a field's doubletons.
     single_bits, count_bits: 16 or 32, of a singleton's energy and of a count.
     """
-    numbers = {
+    numbers: dict[str, object] = {
         "MOST_LABELS": room(most_labels) if variant.keep else 0, "KEEP": int(variant.keep),
         "LOCAL_DOUBLES": room(doubles) if variant.local_doubles else 0,
         "LOCAL_LABELS": int(variant.local_labels), "GROUP_X": variant.group[0], "GROUP_Y": variant.group[1],
@@ -99,5 +99,21 @@ def source(language: str, variant: Variant, most_labels: int, doubles: int, sing
         "COUNT": {16: "unsigned short", 32: "unsigned int"}[count_bits],
         **{f"E_{name.upper()}": place for place, name in enumerate(ENTRY)},
         **{f"N_{name.upper()}": place for place, name in enumerate(NOW)}}
-    return "".join((LANGUAGES[language], *(f"#define {name} {value}\n" for name, value in numbers.items()),
-                    files(__package__).joinpath("kernels.cl").read_text()))
+    return _text(language, numbers, "kernels.cl")
+
+
+@cache
+def paths_source(language: str, group: int, most_labels: int, row: int) -> str:
+    """The text of paths.
+
+    language: of LANGUAGES.
+    group: cells that follow a path, a power of two.
+    most_labels: of a field.
+    row: cells of a row of work that is of no picture.
+    """
+    return _text(language, {"GROUP": group, "MOST_LABELS": max(group, room(most_labels)), "ROW": row}, "paths.cl")
+
+
+def _text(language: str, numbers: dict[str, object], name: str) -> str:
+    return "".join((LANGUAGES[language], *(f"#define {macro} {value}\n" for macro, value in numbers.items()),
+                    files(__package__).joinpath(name).read_text()))
