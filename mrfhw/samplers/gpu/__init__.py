@@ -1,1 +1,1 @@
-"""Gibbs sampling and first labels by paths on OpenCL devices, in whole numbers (backend "gpu"). How chains take turns is in backends."""
+"""Gibbs sampling and first labels on OpenCL devices, in whole numbers (backend "gpu"). Chains take turns in backends."""
