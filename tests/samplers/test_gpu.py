@@ -16,6 +16,7 @@ from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.samplers.gpu import device as devices
 from mrfhw.samplers.gpu.chain import Choice, GpuChain
 from mrfhw.samplers.gpu.fields import Fields, Sweep, key_of
+from mrfhw.samplers.gpu.group import Group
 from mrfhw.samplers.gpu.reference import draw, philox
 from mrfhw.samplers.gpu.source import LANGUAGES, Variant, source
 from mrfhw.samplers.gpu.tables import GpuTables, weight_bits, weight_table
@@ -352,3 +353,45 @@ def test_no_language_has_macros_that_the_other_lacks():
              for text in LANGUAGES.values()]
     assert names[0] == names[1]
     assert "__kernel" not in source("cuda", Variant(), 4, 20, 16, 16)
+
+
+@pytest.mark.parametrize("what", ["singletons", "counts"])
+def test_a_group_that_does_not_fit_is_drawn_in_parts(what: str, monkeypatch: pytest.MonkeyPatch):
+    """Of unlike fields, which alone take their bands or their counts, and together more than there is."""
+    problems, run = [a_problem(seed) for seed in range(5)], Run(sweeps=40, burn_in=3, seed=6)
+    alone = [GpuChain(problem, run, choice=Choice(device=DEVICE)) for problem in problems]
+    most = max(chain.tables.singles.nbytes for chain in alone)
+    sizes, zeros = [], devices.Device.zeros
+    if what == "counts":
+        most = 2 * max(problem.sites * problem.labels for problem in problems)
+
+        def limited(self: devices.Device, nbytes: int) -> object:
+            sizes.append(nbytes)
+            if nbytes > most:
+                raise devices.DeviceMemoryError("it has too little memory")
+            return zeros(self, nbytes)
+
+        monkeypatch.setattr(devices.Device, "zeros", limited)
+    made, sweep = [], Fields.sweep
+
+    def counted(self: Fields, steps: object) -> None:
+        made.append(len(self.tables))
+        sweep(self, steps)
+
+    monkeypatch.setattr(Fields, "sweep", counted)
+    group = Group()
+    chains = [GpuChain(problem, run, choice=Choice(device=DEVICE, memory=most if what == "singletons" else None), group=group)
+              for problem in problems]
+    for _ in range(run.sweeps):
+        for chain in chains:
+            chain.sweep()
+    found = [chain.result(0.0) for chain in chains]
+    assert max(made) < len(problems)
+    assert sum(made) >= len(problems)
+    assert what == "singletons" or max(sizes) > most
+    monkeypatch.setattr(devices.Device, "zeros", zeros)
+    for chain, result in zip(alone, found, strict=True):
+        for _ in range(run.sweeps):
+            chain.sweep()
+        assert np.array_equal(chain.result(0.0).counts, result.counts)
+        assert np.array_equal(chain.result(0.0).last, result.last)

@@ -13,7 +13,7 @@ import numpy as np
 from mrfhw.field.given import short
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["Device", "devices", "of_name"]
+__all__ = ["Device", "DeviceMemoryError", "devices", "of_name"]
 
 _LINE = 160  # characters of what a driver says
 _WAY_OUT = "give another device (gpu?device=), go on from a checkpoint, or give backend cpu"
@@ -62,6 +62,10 @@ def _opened(device: Any) -> Device:
     return Device(device)
 
 
+class DeviceMemoryError(ProblemError):
+    """A device has too little memory for what it is to hold at once."""
+
+
 class Device:
     """A device with a queue of its own, which carries out one thing after the other.
 
@@ -88,8 +92,8 @@ class Device:
         try:
             yield
         except cl.MemoryError:
-            raise ProblemError(f"{self.name} has too little memory when it {when}: give gpu?together=1, an estimate without a "
-                               "histogram, or backend cpu") from None
+            raise DeviceMemoryError(f"{self.name} has too little memory when it {when}: give an estimate without a histogram, or "
+                                    "backend cpu") from None
         except cl.Error as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             said = next((line for line in lines if "error:" in line), lines[0])

@@ -9,7 +9,7 @@ import numpy as np
 
 from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import ProblemError, Run
-from mrfhw.samplers.gpu.device import Device
+from mrfhw.samplers.gpu.device import Device, DeviceMemoryError
 from mrfhw.samplers.gpu.source import ENTRY, NOW, PLAIN, Variant, room, source
 from mrfhw.samplers.gpu.tables import GpuTables, weight_table
 
@@ -113,8 +113,8 @@ class Fields:
         row = of.problem.labels * of.half * itemsize
         fields = len(set(self.tables))
         if fields > 1 or row > most:
-            raise ProblemError(f"singletons of {fields} field(s) do not fit {most} bytes of {self.device.name}: give fewer at "
-                               "once, or more memory (gpu?memory=MIB)")
+            raise DeviceMemoryError(f"singletons of {fields} field(s) do not fit {most} bytes of {self.device.name}: give fewer at "
+                                    "once, or more memory (gpu?memory=MIB)")
         return max(1, most // row)
 
     def _placed(self, runs: Sequence[Run], kind: type[np.generic], labels: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
