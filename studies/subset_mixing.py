@@ -8,6 +8,7 @@ doubletons are those of Potts, truncated linear ones or random ones, at a random
 Of each kind of field: the effective samples a visit and site of all slots, the median one of every third site that moves, and how
 many times as many each machine has. Of random fields the median, the least, and how many have half as many or more. A field that
 hardly moves (less than .02 effective samples a visit of all slots) is drawn again: its number would be that of a few steps.
+Last, how far what is predicted before a run (`mrfhw.runs.subset_mixing`) is from that, of all fields and each machine.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.fpga.report import markdown
 from mrfhw.machine.config import Config
 from mrfhw.machine.samplers import Race
+from mrfhw.runs.subset_mixing import predicted_mixing
 from mrfhw.twin.machine import Machine
 from studies.lanes_and_slots import LanesAndSlots
 
@@ -92,9 +94,16 @@ def main(machines: list[tuple[int, int]], fields: int, sweeps: int, seed: int) -
     """Effective samples a visit of subsets of slots, beside those of all slots."""
     rng = np.random.default_rng(seed)
 
+    apart = list[list[float]]()  # what is predicted less what is measured
+
     def compared(problem: Problem) -> tuple[float, list[float]]:
         of_all = effective(machine(1, 0), problem, sweeps, seed)
-        return of_all, [effective(machine(*one), problem, sweeps, seed) / of_all if of_all >= MOVES else 0.0 for one in machines]
+        if of_all < MOVES:
+            return of_all, [0.0] * len(machines)
+        shares = [effective(machine(*one), problem, sweeps, seed) / of_all for one in machines]
+        told = [predicted_mixing(machine(*one), problem, Run(sweeps=sweeps, burn_in=0)) for one in machines]
+        apart.append([(one or 0.0) - share for one, share in zip(told, shares, strict=True)])
+        return of_all, shares
 
     rows = [("field", "all slots", *(f"K = {lanes}, N = {slots}" for lanes, slots in machines))]
     for name, problem in (("Potts", potts(rng)), ("Potts, colder", potts(rng, 16, 8.0)), ("isolated pairs", pairs(rng))):
@@ -112,6 +121,9 @@ def main(machines: list[tuple[int, int]], fields: int, sweeps: int, seed: int) -
              ("least", f"{of_all.min():.2f}", *(f"{one:.2f}" for one in of_machines.min(0))),
              ("half as many or more", "", *(f"{one}" for one in (of_machines >= 0.5).sum(0)))]
     click.echo(markdown(rows))
+    for (lanes, slots), far in zip(machines, np.abs(apart).T, strict=True):
+        click.echo(f"predicted, K = {lanes}, N = {slots}: {np.median(far):.2f} off in the median of {len(far)} fields, "
+                   f"{np.quantile(far, 0.9):.2f} in nine of ten, {far.max():.2f} at most")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from mrfhw.machine.derived import Derived
 from mrfhw.machine.manifest import config_from_options, split_options
 from mrfhw.runs.choice import check_useful, chosen_backend
 from mrfhw.runs.enclosed import Enclosed
+from mrfhw.runs.subset_mixing import mixing_note
 from mrfhw.system.errors import ProblemError
 
 __all__ = ["BESIDE", "Machine", "Request", "counted"]
@@ -104,7 +105,8 @@ class Request(Recorded):
         job: Job = self._app.job_of(self.options | self._of_machine, self.backend, beside)
         chains = job.chains if self.chains is None else self.chains
         settings = {**job.settings, "chains": chains, "visit": self.visit}
-        return dataclasses.replace(job, settings=settings, notes=(*job.notes, *notes))
+        slowly = mixing_note(job.config, job.problem, job.run)
+        return dataclasses.replace(job, settings=settings, notes=(*job.notes, *notes, *([] if slowly is None else [slowly])))
 
     # -- files
 
