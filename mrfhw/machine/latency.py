@@ -32,8 +32,9 @@ def sort_levels(count: int) -> int:
 
 
 def near_most(subset_slots: int) -> int:
-    """Neighbours whose labels' slots are in a subset, at most: half of its slots, as a label moves by way of the others."""
-    return min(NEIGHBOURS, subset_slots // 2)
+    """Neighbours whose labels' slots are in a subset, at most: half of its slots, and two fewer than it has. A label moves by way
+    of the others, of which one is its own: with no more than that one it would move to neighbours' slots alone."""
+    return min(NEIGHBOURS, subset_slots // 2, subset_slots - 2)
 
 
 _SWITCH = ("s2_columns", "s2_rows")  # of a part that tiles do without which hold all words that they read

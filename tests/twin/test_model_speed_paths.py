@@ -246,3 +246,20 @@ def test_tables_are_made_once_where_they_fit() -> None:
     for room in (size, size - 1):
         other = random_placement(np.random.default_rng(2), config).with_room(room)
         assert (machine.Tables.of(other, True) is machine.Tables.of(other, True)) == (room == size)
+
+
+@pytest.mark.parametrize("more", [{}, {"lanes": 2}, {"lanes": 2, "subset_slots": 2}, {"subset_slots": 4}], ids=str)
+def test_energies_beyond_their_width_are_the_largest(more):
+    """The label of no energy is drawn, cold, beside one of little and others of more than a machine's width, by each kind."""
+    config = Config.preset("matching", mesh_rows=1, mesh_cols=1, spus=1, lmem_banks=4, tile_rows=16, tile_cols=16, label_bits=4,
+                           energy_bits=8, doubletons="table", pairwise_bits=4, vector_bits=0, s2_words=1 << 12,
+                           sampler=Race(uniform_bits=12, fraction_bits=6), **more)
+    least, energies = np.random.default_rng(1).integers(0, 16, (16, 16)), np.full(16, 1 << config.data_bits - 1)
+    energies[[0, 8]] = 0, 2
+    problem = Problem(labels=16, unary=np.take(energies, np.arange(16) - least[..., None], mode="wrap"), beta=0, alpha=60,
+                      schedule=Schedule.constant(4.0))
+    assert 60 << config.data_bits - 1 >= 1 << config.energy_bits
+    chain = Machine(config, problem, Run(sweeps=300, burn_in=0, seed=3))
+    for _ in range(300):
+        chain.sweep()
+    assert np.array_equal(chain.image(chain.labels), least)

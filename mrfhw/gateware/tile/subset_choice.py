@@ -216,7 +216,7 @@ class SubsetChoice(wiring.Component):
             slot = passed
             past = [delayed(m, one, 1, f"past_{n}_{k}", reset_less=True) for k, one in enumerate(past[1:])]
         partial, other, first, count = (delayed(m, value, len(near), name, reset_less=True) for value, name in (
-            (all_others != 0, "partial"), (in_window, "other"), (queue[0], "first"), (number, "count")))
+            (all_others != 0, "partial"), (in_window, "other"), (queue[0] if queue else 0, "first"), (number, "count")))
         held_weight = delayed(m, held_weight, len(near), "weight", reset_less=True)
         m.d.sync += [self.slot.eq(Mux(~partial, count, Mux(other, slot, first))),
                      self.weight.eq(Mux(partial & other, held_weight, 0))]
