@@ -149,7 +149,7 @@ def test_fewer_than_a_part_has(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "fewer", "line"), [
-    ("choice", 1, "choice is 9; the choice of a subset has 10 register stages and cannot have fewer: declare 10 or more"),
+    ("choice", 1, "choice is 8; the choice of a subset has 9 register stages and cannot have fewer: declare 9 or more"),
     ("slot_address", 2, "slot_address is 2; a tile's way to singleton-2 addresses has 3 register stages and cannot have fewer: "
                         "declare 3 or more"),
     ("race_weight", 1, "race_weight is 0; the weight of a slot of a subset has 1 register stage and cannot have fewer: declare 1 "
