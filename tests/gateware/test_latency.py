@@ -168,7 +168,7 @@ def test_more_than_the_parts_of_subsets_have_time_for() -> None:
 
 @pytest.mark.tools
 def test_a_later_number_delays_the_choice_of_a_subset() -> None:
-    line = "choice is 10; the choice of a subset has 12 register stages and cannot have fewer: declare 12 or more"
+    line = "choice is 9; the choice of a subset has 11 register stages and cannot have fewer: declare 11 or more"
     assert refusal(machine("race-subset", random=2, energy=2)) == line
     check(machine("race-subset", random=2, energy=2, choice=2))
 
