@@ -97,6 +97,12 @@ class Estimates:
         self._deviations: dict[tuple[object, ...], float] = {}
         self._messages: dict[int, float] = {}
 
+    def with_points(self, points: Iterable[Point]) -> Estimates:
+        """The same with more points; what depends on none is not worked out again."""
+        found = Estimates(self.board, self.job, self.limits, self.delays, points)
+        found._steps, found._deviations, found._messages = self._steps, self._deviations, self._messages
+        return found
+
     @cached_property
     def link_cells(self) -> float:
         """Cells of the board's link beyond the machine's, the median of whole boards of its kind that were tried; of earlier

@@ -28,6 +28,7 @@ RECORD = "tune.json"
 POINTS = "points"  # folder of the truths of a tuning, beside its record
 SHORTLIST = 40  # choices that truths are asked about
 SEARCH_MOST = 10_000  # choices that are looked at
+ASTRAY = 0.01  # of a device's cells that an estimate of the link may be off before choices are searched again
 WORTH = 0.01  # of the best seconds: what a truth must promise to be asked for
 UNSURE = {"ice40": 0.04, "ecp5": 0.06, "gowin": 0.12}  # deviation of estimates of cells, where no truths say more
 
@@ -157,13 +158,35 @@ class Tuner:
         if self.asked.budget_s > 0:
             self._check_budget()
         self.say(f"searching for {self.asked.job.said} on {self.asked.board.name}")
-        found = searched(self.space, self.estimates, SEARCH_MOST, self.say)
-        short = {one.choice: one for one in [*front(found, SHORTLIST), *sorted(found, key=order)[:SHORTLIST]]}
-        self.found = [self._known(one) for one in short.values()]
+        self.found = self._shortlist()
         if self.asked.budget_s > 0:
             self._ask_tools()
         self.write()
         return self.front
+
+    def _shortlist(self) -> list[Tuned]:
+        """The choices that truths are asked about. Raises ProblemError where none keeps the limits."""
+        found = searched(self.space, self.estimates, SEARCH_MOST, self.say)
+        short = {one.choice: one for one in [*front(found, SHORTLIST), *sorted(found, key=order)[:SHORTLIST]]}
+        return [self._known(one) for one in short.values()]
+
+    def _search_again(self) -> None:
+        """Where truths say that the link takes other cells than was estimated: choices that were passed over may fit, and others
+        not. Those that tools have tried stay, with what is estimated now."""
+        estimates = self.estimates.with_points(self.points)
+        before, now = self.estimates.link_cells, estimates.link_cells
+        if abs(now - before) <= ASTRAY * estimates.device.lut:
+            return
+        self.say(f"the link takes about {now:.0f} cells, not {before:.0f}: searching again")
+        self.estimates = estimates
+        tried = [replace(one, estimate=estimates.of(one.choice)) for one in self.found if one.truths]
+        try:
+            new = self._shortlist()
+        except ProblemError as error:
+            self.say(f"{error}")
+            new = []
+        known = {one.choice for one in tried}
+        self.found = [*tried, *(one for one in new if one.choice not in known)]
 
     @property
     def front(self) -> list[Tuned]:
@@ -235,6 +258,7 @@ class Tuner:
             if self._own is not None:
                 add_point(point, self._own)
             self.say(f"  {point.failure or ', '.join(f'{count} {kind}' for kind, count in point.cells.items()) or point.options}")
+            self._search_again()
             self.write()
 
     def measure(self, number: int, store: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -185,6 +186,7 @@ def test_truths_are_asked_for_and_kept(tmp_path: Path, monkeypatch: pytest.Monke
 @TUNED
 def test_what_fits_by_its_memories_is_synthesized_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of choices as good as one another, whose memories nearly fill the device, one is known before the next is looked at."""
+    monkeypatch.setattr(tuner, "ASTRAY", 1.0)
     calls: list[str] = []
 
     def told(level: str):
@@ -337,3 +339,33 @@ def test_points_of_another_store_are_used(tmp_path: Path) -> None:
     assert known.preset.marked == "synthesized"
     assert known.preset.logic == 5111
     assert config_from_options(preset="icebreaker") == known.preset.choice.config
+
+
+@TUNED
+def test_it_searches_again_where_the_link_is_larger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools that find 600 cells more than was estimated: after a few refusals smaller machines are asked about, and one fits."""
+    monkeypatch.setattr(tuner, "SEARCH_MOST", 300)
+    monkeypatch.setattr(truth, "check_tools", lambda board: None)
+    said: list[str] = []
+    asking = Tuner(asked_of(5000, 0), tmp_path, STORE, said.append)
+    before, alone = asking.estimates.link_cells, asking.estimates._alone
+
+    def told(level: str):
+        def tell(choice: Choice, *others: object, **named: object) -> Point:
+            if level == "simulated":
+                made = point(choice, level, seconds=10.0)
+                made.options.update({"job": job().said, "delay": 0.001, "run_s": 0.5})
+                return made
+            cells = {"ram": 20, "dsp": 4} if level == "gates" else {"logic": round(alone(choice.config) + before + 600)}
+            return point(choice, level, seconds=20.0, cells=cells)
+        return tell
+
+    for level in truth.LEVELS:
+        monkeypatch.setattr(truth, level, told(level))
+    found = asking.run()
+    again = [line for line in said if "searching again" in line]
+    assert len(again) == 1
+    assert re.fullmatch(rf"the link takes about 1?\d{{3}} cells, not {before:.0f}: searching again", again[0])
+    assert sum(line.startswith("synthesized") for line in said[:said.index(again[0])]) == 3
+    assert any(one.fits_truly and one.logic <= 5280 for one in found)
+    assert asking.estimates.link_cells == pytest.approx(before + 600, abs=1)
