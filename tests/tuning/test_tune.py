@@ -342,30 +342,27 @@ def test_points_of_another_store_are_used(tmp_path: Path) -> None:
 
 
 @TUNED
-def test_it_searches_again_where_the_link_is_larger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tools that find 600 cells more than was estimated: after a few refusals smaller machines are asked about, and one fits."""
+@pytest.mark.parametrize(("more", "fit"), [(20, True), (100, True), (2000, False)])
+def test_it_searches_again_where_the_link_is_larger(more: int, fit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After three truths that say so, smaller machines are asked about, and what tools have tried stays; not for a few cells."""
     monkeypatch.setattr(tuner, "SEARCH_MOST", 300)
-    monkeypatch.setattr(truth, "check_tools", lambda board: None)
     said: list[str] = []
-    asking = Tuner(asked_of(5000, 0), tmp_path, STORE, said.append)
-    before, alone = asking.estimates.link_cells, asking.estimates._alone
-
-    def told(level: str):
-        def tell(choice: Choice, *others: object, **named: object) -> Point:
-            if level == "simulated":
-                made = point(choice, level, seconds=10.0)
-                made.options.update({"job": job().said, "delay": 0.001, "run_s": 0.5})
-                return made
-            cells = {"ram": 20, "dsp": 4} if level == "gates" else {"logic": round(alone(choice.config) + before + 600)}
-            return point(choice, level, seconds=20.0, cells=cells)
-        return tell
-
-    for level in truth.LEVELS:
-        monkeypatch.setattr(truth, level, told(level))
-    found = asking.run()
+    asking = Tuner(asked_of(5000, 0), None, STORE, said.append)
+    estimates, before = asking.estimates, asking.estimates.link_cells
+    asking.found = asking._shortlist()
+    for number, one in enumerate(asking.found[:3]):
+        cells = {"logic": round(estimates._alone(one.choice.config) + before + more)}
+        one.truths["synthesized"] = point(one.choice, "synthesized", seconds=20.0, cells=cells)
+        asking.points.append(one.truths["synthesized"])
+        asking._search_again()
+        assert (asking.estimates is estimates) == (number < 2 or more < 52)
     again = [line for line in said if "searching again" in line]
-    assert len(again) == 1
-    assert re.fullmatch(rf"the link takes about 1?\d{{3}} cells, not {before:.0f}: searching again", again[0])
-    assert sum(line.startswith("synthesized") for line in said[:said.index(again[0])]) == 3
-    assert any(one.fits_truly and one.logic <= 5280 for one in found)
-    assert asking.estimates.link_cells == pytest.approx(before + 600, abs=1)
+    assert len(again) == (more > 52)
+    for line in again:
+        assert re.fullmatch(rf"the link takes about \d{{4}} cells, not {before:.0f}: searching again", line)
+    assert asking.estimates.link_cells == pytest.approx(before + more * (more > 52), abs=1)
+    assert sum(one.fits_truly for one in asking.found) == 3
+    untried = [one for one in asking.found if not one.truths]
+    assert bool(untried) == fit
+    assert all(one.logic <= 5280 for one in untried)
+    assert any("no machine of icebreaker does the job" in line for line in said) == (not fit)
