@@ -2,7 +2,8 @@
 
     python -m support.digests FILE     # from tests/: write the digests of the code at hand
 
-The recorded ones were made at 655b77a, when modules had other names, by this file with the names of then.
+The recorded ones were made at 655b77a, when modules had other names, by this file with the names of then; those of KINDS at the
+commit that the file names.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.scenes import denoising_scene, motion_scene, segmentation_scene, stereo_scene
 from mrfhw.twin import machine
+from support.random_fields import random_field, random_field_machine
+from support.random_lanes import lane_placement, random_lane_machine, random_subset_machine
 from support.random_problems import random_config, random_placement
 
-__all__ = ["MACHINES", "PROBLEMS", "RECORDED", "machine_digests", "result_digest", "scene_digests"]
+__all__ = ["KINDS", "MACHINES", "PROBLEMS", "RECORDED", "kind_digests", "machine_digests", "result_digest", "scene_digests"]
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "digests.json"
 MACHINES, PROBLEMS = 110, 20  # random machines, and random problems on each
+KINDS, OF_A_KIND = ("fields", "lanes", "subsets"), 8  # of which so many machines, with as many problems each
 
 
 def result_digest(result: Result) -> str:
@@ -55,6 +59,21 @@ def machine_digests(number: int, problems: int = PROBLEMS) -> list[str]:
         placement = random_placement(rng, config)
         digests.append(result_digest(machine.solve(config, placement.problem, placement.run)))
     return digests
+
+
+def kind_digests(kind: str) -> list[list[str]]:
+    """Of random machines for any field, with lanes that share a site, or with subsets of slots; each with its random problems."""
+    found = []
+    for number in range(OF_A_KIND):
+        rng = np.random.default_rng([number, KINDS.index(kind), 7])
+        lanes = int(rng.choice([2, 4, 8]))
+        if kind == "fields":
+            config = random_field_machine(rng)
+        else:
+            config = random_lane_machine(rng, lanes) if kind == "lanes" else random_subset_machine(rng, lanes if number % 3 else 1)
+        placements = [(random_field if kind == "fields" else lane_placement)(rng, config) for _ in range(OF_A_KIND)]
+        found.append([result_digest(machine.solve(config, one.problem, one.run)) for one in placements])
+    return found
 
 
 def _scenes() -> Iterator[tuple[str, Problem]]:
@@ -93,7 +112,9 @@ def main(path: Path) -> None:
     scenes = ",\n".join(f"   {json.dumps(name)}: {json.dumps(digest)}" for name, digest in scene_digests().items())
     machines = ",\n".join(f"  {json.dumps(machine_digests(number))}" for number in range(MACHINES))
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    path.write_text(f'{{\n "recorded at": "{commit}",\n "scenes": {{\n{scenes}\n }},\n "machines": [\n{machines}\n ]\n}}\n')
+    kinds = ",\n".join(f"  {json.dumps(kind)}: {json.dumps(kind_digests(kind))}" for kind in KINDS)
+    path.write_text(f'{{\n "recorded at": "{commit}",\n "scenes": {{\n{scenes}\n }},\n "machines": [\n{machines}\n ],\n'
+                    f' "kinds recorded at": "{commit}",\n "kinds": {{\n{kinds}\n }}\n}}\n')
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """The model gives the bits that were recorded: labels, histogram, LMem, messages and cycles of 2,200 random problems and of
-built-in scenes, whole and in windows. That the RTL gives the model's is the business of other tests.
+built-in scenes, whole and in windows, and of machines for any field, with lanes and with subsets. That the RTL gives the model's is the business of other tests.
 
 A change that is meant to change results records them anew: python -m support.digests recorded/digests.json (from tests/).
 """
@@ -10,7 +10,7 @@ import json
 
 import pytest
 
-from support.digests import MACHINES, PROBLEMS, RECORDED, machine_digests, scene_digests
+from support.digests import KINDS, MACHINES, PROBLEMS, RECORDED, kind_digests, machine_digests, scene_digests
 
 pytestmark = pytest.mark.claim("model",
     "labels, histogram, LMem, messages and cycles of 2,200 random problems and of built-in scenes are those that were recorded")
@@ -31,3 +31,8 @@ def test_random_machines_give_the_recorded_bits(first: int) -> None:
 @pytest.mark.slow
 def test_scenes_give_the_recorded_bits() -> None:
     assert scene_digests() == json.loads(RECORDED.read_text())["scenes"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_machines_of_other_kinds_give_the_recorded_bits(kind: str) -> None:
+    assert kind_digests(kind) == json.loads(RECORDED.read_text())["kinds"][kind]
