@@ -1,5 +1,6 @@
 """The model gives the bits that were recorded: labels, histogram, LMem, messages and cycles of 2,200 random problems and of
-built-in scenes, whole and in windows, and of machines for any field, with lanes and with subsets. That the RTL gives the model's is the business of other tests.
+built-in scenes, whole and in windows, and of machines for any field, with lanes and with subsets. That the RTL gives the model's is
+the business of other tests.
 
 A change that is meant to change results records them anew: python -m support.digests recorded/digests.json (from tests/).
 """
