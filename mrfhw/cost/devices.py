@@ -45,7 +45,7 @@ def _modes(*widths_at_most: tuple[int, int], narrowest: int = 1) -> tuple[tuple[
 
 FAMILIES: dict[str, Blocks] = {
     "ecp5": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 1536, (18, 18), 9),
-    "ice40": Blocks(_modes((16, 256), narrowest=2), 64, (16, 16), 11, two_reads=False),
+    "ice40": Blocks(_modes((16, 256), narrowest=2), 65, (16, 16), 11, two_reads=False),
     "gowin": Blocks(_modes((36, 512), (18, 1024), (9, 2048)), 192, (18, 18), 9),
     "cyclone5": Blocks(_modes((40, 256), (20, 512), (10, 1024)), 640, (18, 18), 9, "ALMs"),
     "arria10": Blocks(_modes((40, 512), (20, 1024), (10, 2048)), 640, (18, 18), 9, "ALMs"),
@@ -133,6 +133,7 @@ class Needs:
     ram_least: without the memories of which some may become logic.
     dsp: multipliers.
     logic: of the machine alone.
+    small_bits: of memories that are too small for a block, and are made of logic.
     """
 
     device: Device
@@ -140,6 +141,7 @@ class Needs:
     ram_least: int
     dsp: int
     logic: Logic
+    small_bits: int
 
     @classmethod
     def of(cls, device: Device, memories: Iterable[Memory], factors: Multipliers, logic: Logic) -> Needs:
@@ -147,7 +149,8 @@ class Needs:
         blocks, memories = FAMILIES[device.family], tuple(memories)
         ram, least = (sum(_blocks(memory, blocks, limit) for memory in memories)
                       for limit in (blocks.least_bits, 4 * blocks.least_bits))
-        return cls(device, ram, least, _multipliers(factors, blocks), logic)
+        small = sum(one.count * one.depth * one.width for one in memories if not _blocks(one, blocks, blocks.least_bits))
+        return cls(device, ram, least, _multipliers(factors, blocks), logic, small)
 
     @property
     def shares(self) -> dict[str, tuple[int, int]]:

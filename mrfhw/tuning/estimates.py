@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from mrfhw.cost.asked import Steps
 from mrfhw.cost.cost import Cost
@@ -33,6 +35,9 @@ __all__ = ["Estimate", "Estimates", "Limits"]
 CLOCK_MARGIN = 0.97  # of the slowest clock that machines of the device were placed at
 NO_LINK = {"ice40": 1000, "ecp5": 1500, "gowin": 1500}  # cells of a serial link where nothing was measured
 WINDOW_CELLS = {"ecp5": 530, "gowin": 330}  # that Yosys makes of several requests outstanding, beside those of one
+# Cells that the model of logic does not know of, measured with an iCEBreaker's machines of 3, 4 and 5 label bits and links of 32 to
+# 512 words: of a bit of a memory that is too small for a block, and of each doubling of a link's words.
+SMALL_BIT_CELLS, WORDS_CELLS = {"ice40": 1.4}, {"ice40": 35}
 LEAST_OWN = 3  # points of the present interface from which the link's cells are taken
 
 
@@ -108,7 +113,7 @@ class Estimates:
         """Cells of the board's link beyond the machine's, the median of whole boards of its kind that were tried; of earlier
         circuits where there are too few of the present one."""
         link = self.board.link()
-        own = [one.cells["logic"] - self._alone(one.config) for one in self._tried
+        own = [one.cells["logic"] - self.logic_of(one.config, one.options.get("words"), 0) for one in self._tried
                if one.board and "logic" in one.cells and not one.failure and of_present(one, self.board.at_once)]
         if len(own) >= LEAST_OWN:
             return statistics.median(own)
@@ -117,7 +122,7 @@ class Estimates:
             device, cell = device_of(record["device"]), cell_of(record, "logic")
             alike = record["board"] in BOARDS and BOARDS[record["board"]].link().kind == link.kind
             if device and device.family == self.device.family and alike and cell:
-                kept.append(cell[1] - self._alone(Config.from_dict(record["config"])))
+                kept.append(cell[1] - self.logic_of(Config.from_dict(record["config"]), None, 0))
         more = WINDOW_CELLS.get(self.device.family, 400) if link.outstanding > 1 else 0
         return more + (statistics.median(kept) if kept else NO_LINK.get(self.device.family, 1500))
 
@@ -125,12 +130,19 @@ class Estimates:
     def looked_at(self) -> Collection[Choice]:
         return self._kept.keys()
 
-    def logic_of(self, config: Config) -> float:
-        """Cells of a machine with the board's link."""
-        return self._alone(config) + self.link_cells
+    def logic_of(self, config: Config, words: Any = None, link_cells: float | None = None) -> float:
+        """Cells of a machine with a link of so many words, or as many as the board has; link_cells: those of its link, if known."""
+        family, usual = self.device.family, self.board.words
+        needs = Cost.of(config, device=self.device).needs
+        cells = needs.shares["lut"][0] + SMALL_BIT_CELLS.get(family, 0.0) * (needs.small_bits - self._usual_small_bits)
+        if words and usual:
+            cells += WORDS_CELLS.get(family, 0) * math.log2(int(words) / usual)
+        return cells + (self.link_cells if link_cells is None else link_cells)
 
-    def _alone(self, config: Config) -> float:
-        return float(Cost.of(config, device=self.device).needs.shares["lut"][0])
+    @cached_property
+    def _usual_small_bits(self) -> int:
+        """Of the board's own machine, whose link is known."""
+        return Cost.of(Config.preset(self.board.preset), device=self.device).needs.small_bits
 
     @cached_property
     def fastest_hz(self) -> float:
@@ -156,7 +168,7 @@ class Estimates:
             if used > there:
                 broken[kind] = (used / max(there, 1e-9) - 1, said)
 
-        logic = round(needs.shares["lut"][0] + self.link_cells)
+        logic = round(self.logic_of(config, choice.words))
         name = FAMILIES[self.device.family].logic
         device, ffs = self.device, needs.shares["ff"][0]
         keep("logic", logic, device.lut, f"about {logic:,} {name} with the link, and {device.name} has {device.lut:,}")

@@ -207,7 +207,7 @@ class Tuner:
         if tuned.fits_truly:
             return 1.0
         used, there = tuned.estimate.logic
-        errors = [one.cells["logic"] / self.estimates.logic_of(one.config) - 1 for one in self.points
+        errors = [one.cells["logic"] / self.estimates.logic_of(one.config, one.options.get("words")) - 1 for one in self.points
                   if one.board == self.asked.board.name and "logic" in one.cells and truth.of_present(one)]
         deviation = (statistics.pstdev(errors) if len(errors) > 3 else 0.0) or UNSURE.get(self.asked.board.family, 0.1)
         return 0.5 * (1 + math.erf((there / used - 1) / (deviation * math.sqrt(2))))
