@@ -261,6 +261,25 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
 
 
 @PROBLEMS_RUNS_RESULTS
+def test_a_directory_that_says_more_than_is_packed(tmp_path):
+    """Header and directory agree on an array of which the end is missing: nothing that memory happens to hold is taken for it."""
+    path = npz(tmp_path / "field.npz")
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (4, 2)})
+    short = header.getvalue() + bytes(24)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("offsets.npy", short)
+    data = bytearray(path.read_bytes())
+    entry = data.rindex(b"PK\x01\x02")  # the last member's in the directory: its size without packing is at 24
+    assert int.from_bytes(data[entry + 24:entry + 28], "little") == len(short)
+    data[entry + 24:entry + 28] = (len(short) + 40).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(ProblemError, match="it ends too soon") as error:
+        load_problem(path)
+    one_line(error, path)
+
+
+@PROBLEMS_RUNS_RESULTS
 def test_saving_is_all_or_nothing(tmp_path, monkeypatch):
     path = tmp_path / "field.npz"
     some().save(path)
