@@ -331,3 +331,47 @@ def test_silence_is_given_up_whatever_its_end_is_rounded_to() -> None:
         with pytest.raises(LinkError, match="has not answered within 10 s"):
             requests.request(Operation.READ, 0, READ)
         assert len(board.asked) < 60
+
+
+PACED = pytest.mark.claim("link", "answers are waited for as long as they took, in the mean and with four deviations, and longer "
+                          "after each repetition")
+
+
+@PACED
+def test_waits_are_of_the_mean_and_the_deviation() -> None:
+    """As RFC 6298 has them of a whole way, of the time that a byte takes: a shift of 1/8 and 1/4, from half a mean on."""
+    requests, limits, rng = Requests(Board(), Limits(least=0.01, most=3.0)), Limits(least=0.01, most=3.0), np.random.default_rng(1)
+    assert requests.wait(10) == requests.wait(10_000) == limits.first
+    mean = deviation = None
+    for _ in range(200):
+        size = int(rng.integers(10, 5000))
+        seconds = float(rng.uniform(1e-6, 3e-5)) * (size + 200)
+        requests.measure(seconds, size, alone=True)
+        taken = seconds / (size + 200)
+        if mean is None or deviation is None:
+            mean, deviation = taken, taken / 2
+        else:
+            deviation = 3 / 4 * deviation + abs(taken - mean) / 4
+            mean = 7 / 8 * mean + taken / 8
+        asked = int(rng.integers(1, 40_000))
+        assert requests.wait(asked) == pytest.approx(min(3.0, 0.01 + (asked + 200) * (mean + 4 * deviation)))
+    assert requests.wait(1 << 30) == 3.0
+
+
+@PACED
+def test_each_repetition_waits_longer() -> None:
+    """Half as long again up to four times, from what it is at first; and as at first once there is an answer."""
+    board = Board()
+    requests = greeted(board)
+    requests.limits = Limits(most=1000.0, silence=30.0)
+    first, times = requests.wait(0), list[float]()
+    board.changed["read"] = lambda frame: times.append(board.now) or b""
+    with pytest.raises(LinkError, match="has not answered"):
+        requests.request(Operation.READ, 0, READ)
+    waits = np.diff(times) / np.diff(times)[0]
+    assert waits == pytest.approx([min(4.0, 1.5 ** n) for n in range(len(waits))], rel=0.02)
+    assert len(waits) > 5
+    assert requests.wait(0) == pytest.approx(4 * first)
+    del board.changed["read"]
+    requests.measure(first / 100, 1000, alone=True)
+    assert requests.wait(0) < 4 * first
