@@ -44,7 +44,7 @@ def run(request: Sequence[Request], *, callback: Callback | None = None, every: 
 
 
 def run(request: Request | Sequence[Request], *, callback: Callback | None = None, every: int = EVERY) -> Answer | list[Answer]:
-    """The answer of a request, or those of a list of requests, one after the other.
+    """The answer of a request, or those of a list of requests, one after the other; on "gpu" several in the same launches.
 
         answer = mrfhw.run(mrfhw.Request("stereo", left=left, right=right))
 

@@ -15,7 +15,7 @@ from mrfhw.field.state import RunState
 from mrfhw.placement.placement import Placement
 from mrfhw.samplers.chain import Observe
 
-__all__ = ["ActiveRun", "Backend", "Fresh", "Observe", "Pauses", "Progress", "Steps", "advance_together", "at_once"]
+__all__ = ["ActiveRun", "Backend", "Fresh", "Observe", "Pauses", "Progress", "Steps", "advance_together", "at_once", "together"]
 
 T = TypeVar("T")
 
@@ -91,9 +91,14 @@ class ActiveRun(Protocol):
 
 def advance_together(runs: Iterable[ActiveRun]) -> None:
     """Each run to its next pause or end, side by side as far as their machines are beside each other (`Backend.places`)."""
-    under_way = [run.steps() for run in runs]
-    while under_way:
-        under_way = [steps for steps in under_way if next(steps, under_way) is not under_way]
+    at_once(together([run.steps() for run in runs]))
+
+
+def together(steps: Iterable[Iterator[None]]) -> Steps[None]:
+    """All of them, a step of each in turn; after each turn others may have theirs."""
+    under_way = list(steps)
+    while under_way := [one for one in under_way if next(one, under_way) is not under_way]:
+        yield
 
 
 class Backend:
@@ -123,6 +128,10 @@ class Backend:
     def places(self) -> Sequence[Backend]:
         """Sessions with the machine's clusters, each of which holds a run of its own: this one first. They end with this one."""
         return [self]
+
+    def beside(self) -> Self | None:
+        """Another one, whose runs are sampled together with those of this one; None where there is no such thing."""
+        return None
 
     @classmethod
     def open(cls, backend: str, config: Any, cycles: int) -> Self:

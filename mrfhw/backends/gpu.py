@@ -47,7 +47,7 @@ class GpuBackend(SoftwareBackend):
 
     def __init__(self, backend: str):
         super().__init__(backend)
-        self._group = Group()
+        self._name, self._group = backend, Group()
 
     @classmethod
     def path_labels(cls, backend: str, problem: Problem, stiffness: int) -> np.ndarray:
@@ -58,6 +58,11 @@ class GpuBackend(SoftwareBackend):
     @property
     def places(self) -> Sequence[GpuBackend]:
         return [self] * self._options["choice"].together
+
+    def beside(self) -> GpuBackend:
+        found = GpuBackend(self._name)
+        found._group = self._group
+        return found
 
     def _chain(self, problem: Problem, run: Run) -> GpuChain:
         return GpuChain(problem, run, tables=self._tables, group=self._group, **self._options)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mrfhw.analysis.convergence import energy_rhat, least_looks, more_helps
 from mrfhw.analysis.solution import Solution, histograms_apart
-from mrfhw.backends.backend import ActiveRun, Backend, Pauses, advance_together
+from mrfhw.backends.backend import ActiveRun, Backend, Pauses, Steps, at_once, together
 from mrfhw.backends.plan import VISIT, Plan
 from mrfhw.field.given import short
 from mrfhw.field.problem import Problem, ProblemError, Run
@@ -182,6 +182,7 @@ class Chains:
     judge: who says whether chains do not agree, and more sweeps help.
     watch: who is told how it gets on.
     keeping: the checkpoint files to write and to go on from.
+    beside: whose runs these chains are sampled together with (`Backend.beside`).
 
     sweeps: asked for so far.
     stopped: whether a callback has ended it.
@@ -189,12 +190,14 @@ class Chains:
     """
 
     def __init__(self, plan: Plan, run: Run, chains: int = 1, *, most: int = 0, traced: bool = True, add_up: bool = False,
-                 judge: Judge = more_helps, watch: Watch | None = None, keeping: Keeping | None = None):
+                 judge: Judge = more_helps, watch: Watch | None = None, keeping: Keeping | None = None,
+                 beside: Backend | None = None):
         if chains < 1:
             raise ProblemError(f"chains is {chains}; a run has at least 1: give more")
         threads_of(None)  # what is wrong with it is said before the run, not by what is made of its answer
         self.plan, self.run, self.asked, self.most, self.sweeps = plan, run, run, most, 0
         self.keeping, self.watch, self._judge = keeping or Keeping(), watch or Watch(), judge
+        self._beside = beside
         self._add_up = add_up and self.keeping.path is None and self.keeping.resume is None
         self._extended = False
         self.recorder = Recorder(plan.problem, run.seed, run.sweeps) if traced else None
@@ -285,7 +288,11 @@ class Chains:
 
     def finish(self, every: int = 1, callback: Callback | None = None) -> None:
         """The whole run, and where the chains do not agree then, longer ones; see `step`."""
-        while not self.step(None, every, callback):
+        at_once(self.rounds(every, callback))
+
+    def rounds(self, every: int = 1, callback: Callback | None = None) -> Steps[None]:
+        """`finish`, which gives others their turns whose chains are sampled with these."""
+        while not (yield from self._stepping(None, every, callback)):
             pass
 
     def step(self, sweeps: int | None, every: int = 1, callback: Callback | None = None) -> bool:
@@ -297,12 +304,17 @@ class Chains:
         callback: looks at a chain between two sweeps; what it returns may end the run. Of a longer run that it ends, what there is
         is the run before.
         """
+        return at_once(self._stepping(sweeps, every, callback))
+
+    def _stepping(self, sweeps: int | None, every: int, callback: Callback | None) -> Steps[bool]:
         if self._turns is None:
             _check_every(every)
             self._turns = self._in_turns(self.run, every, callback)
         self._left = sweeps
         for advanced in self._turns:
-            if self._left is not None:
+            if not advanced:
+                yield
+            elif self._left is not None:
                 self._left -= advanced
                 if self._left <= 0:
                     return False
@@ -392,7 +404,7 @@ class Chains:
                 for chains in [[chain] for chain in group] if side_by_side else [group]:
                     left = [chain for chain in chains if chain.done < total]
                     if left and not self.stopped:
-                        self._pieces(left, run, every, callback, side_by_side)
+                        yield from self._pieces(left, run, every, callback, side_by_side)
                 yield max(chain.done - one for chain, one in zip(group, before, strict=True))
             for chain in group:
                 self._end(chain, run)
@@ -408,13 +420,15 @@ class Chains:
         several = self.plan.kind.software or (self.plan.config is not None and self.plan.config.seats > 1)
         return len(self._opened(run).places) if several else 1
 
-    def _pieces(self, chains: list[_Chain], run: Run, every: int, callback: Callback | None, side_by_side: bool) -> None:
-        """Chains on to their next pauses, each at a place of its own; these are kept or looked at."""
+    def _pieces(self, chains: list[_Chain], run: Run, every: int, callback: Callback | None, side_by_side: bool) -> Iterator[int]:
+        """Chains on to their next pauses, each at a place of its own; these are kept or looked at. Gives 0 where others that are
+        sampled with them may go on."""
         for chain in chains:
             if chain.active is None:
                 self._prepare(chain, run, every, callback)
             chain.stops.target = None if self._left is None else chain.done + self._left
-        advance_together([chain.active for chain in chains if chain.active is not None])
+        for _ in together([chain.active.steps() for chain in chains if chain.active is not None]):
+            yield 0
         for chain in chains:
             assert chain.active is not None
             chain.done = chain.active.sweeps
@@ -488,7 +502,8 @@ class Chains:
 
     def _opened(self, run: Run) -> Backend:
         if self._backend is None:
-            self._backend = self.plan.open(run.sweeps * len(self._chains))
+            beside = None if self._beside is None else self._beside.beside()
+            self._backend = beside or self.plan.open(run.sweeps * len(self._chains))
         return self._backend
 
     def _cut(self, chain: _Chain) -> None:

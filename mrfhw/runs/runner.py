@@ -13,7 +13,9 @@ from typing import Any, Self
 from mrfhw.analysis.convergence import more_helps
 from mrfhw.analysis.solution import Solution
 from mrfhw.analysis.trace import Trace
+from mrfhw.backends.backend import Backend, Steps, at_once, together
 from mrfhw.backends.plan import Plan
+from mrfhw.backends.registry import backend_type
 from mrfhw.field.given import short
 from mrfhw.field.problem import Run
 from mrfhw.jobs.job import Job
@@ -75,8 +77,26 @@ class _Share(Watch):
         self._whole.going_on(run)
 
 
+class _Sum(Watch):
+    """Tells another of several requests at once as of one."""
+
+    def __init__(self, whole: Watch, requests: int):
+        self._whole, self._done = whole, [(0, 0)] * requests
+
+    def of(self, number: int) -> Watch:
+        watch = Watch()
+        watch.sweeps = lambda done, total: self._told(number, done, total)  # type: ignore[method-assign]
+        watch.going_on = self._whole.going_on  # type: ignore[method-assign]
+        return watch
+
+    def _told(self, number: int, done: int, total: int) -> None:
+        self._done[number] = done, total
+        self._whole.sweeps(sum(one for one, _ in self._done), sum(of_one or total for _, of_one in self._done))
+
+
 class Runner:
-    """Requests, one after the other; a context manager. Nothing is read, opened or sampled before `prepare` or `step`.
+    """Requests, one after the other; a context manager. Where a backend draws those of several together, `result` has as many at
+    once as it has places for their chains. Nothing is read, opened or sampled before `prepare` or `step`.
 
         with Runner(requests) as runner:
             while runner.step(100):
@@ -90,13 +110,16 @@ class Runner:
     of which diagnostics are made and chains go on.
     watch: who is told how it gets on. judge: who says whether chains do not agree, and more sweeps help.
     turn: within which a backend is opened, samples and is closed, where a request is done whole.
+    beside: whose runs these are sampled together with.
 
     number: of the request under way, from 0; how many there are when all have ended.
     """
 
     def __init__(self, requests: Request | Sequence[Request], *, callback: Callback | None = None, every: int = EVERY,
                  keeping: Keeping | Callable[[int], Keeping] | None = None, add_up: bool = False, watch: Watch | None = None,
-                 judge: Judge = more_helps, traced: bool = True, turn: Turn = contextlib.nullcontext):
+                 judge: Judge = more_helps, traced: bool = True, turn: Turn = contextlib.nullcontext,
+                 beside: Backend | None = None):
+        self._beside = beside
         self.requests = [requests] if isinstance(requests, Request) else list(requests)
         self._every = counted("every", every)
         check_callback(callback)
@@ -161,7 +184,8 @@ class Runner:
                 run, most = next(((up_to(run, min(run.sweeps, one.run.sweeps)), 0) for one in self._done if one.solution.asked),
                                  (run, most))
             self._chains = Chains(self._plans[number], run, chains, most=most, traced=self._traced, add_up=self._add_up,
-                                  judge=lambda trace, times: self._judge(trace, times, scale), watch=watch, keeping=keeping)
+                                  judge=lambda trace, times: self._judge(trace, times, scale), watch=watch, keeping=keeping,
+                                  beside=self._beside)
         return self._chains
 
     def _check_fits(self, path: object, whole: Checkpoint) -> None:
@@ -225,12 +249,56 @@ class Runner:
         self._solved.append(Solved(request=self.requests[self.number], job=job, solution=solution))
         self._job, self._plans, self._done, self._whole = None, [], [], None
 
+    # -- several at once
+
+    def rounds(self) -> Steps[None]:
+        """All of the request under way; gives others their turns that are sampled together with it."""
+        self.ready()
+        number = self.number
+        with contextlib.ExitStack() as held:
+            held.callback(self.close)
+            while self.number == number:
+                chains = self._begun()
+                yield from chains.rounds(self._every)
+                self._end(chains)
+
+    def _together(self) -> None:
+        """Those that are left, as many at once as the backend has places for their chains, where it draws several together."""
+        left = self.requests[self.number:]
+        name = left[0].backend if left else ""
+        alike = self._callback is None and self._keeping is None and len({one.backend for one in left}) == 1 and len(left) > 1
+        if not alike or not (kind := backend_type(name)).software:
+            return
+        with kind.open(name, None, 0) as shared:
+            if shared.beside() is None:
+                return
+            while self.number < len(self.requests):
+                self._some_at_once(self.requests[self.number:], shared)
+
+    def _some_at_once(self, left: Sequence[Request], shared: Backend) -> None:
+        """As many of them as there are places, from the first on."""
+        places, runners = len(shared.places), list[Runner]()
+        watch = _Sum(self._watch, min(places, len(left)))
+        with contextlib.ExitStack() as held:
+            for number, one in enumerate(left[:places]):
+                runner = Runner(one, every=self._every, add_up=self._add_up, watch=watch.of(number), judge=self._judge,
+                                traced=self._traced, turn=self._turn, beside=shared)
+                places -= int(runner.prepare().settings["chains"])
+                if runners and places < 0:
+                    break
+                runners.append(held.enter_context(runner))
+            at_once(together([runner.rounds() for runner in runners]))
+        for runner in runners:
+            self._solved += runner._solved
+
     def state(self) -> Checkpoint:
         """Where the chains of the request under way stand, as it can be saved and gone on from."""
         return self._begun().state()
 
     def result(self) -> list[Solved]:
         """What all requests have come to; does what is left to do."""
+        if self._job is None:
+            self._together()
         while self.step():
             pass
         return self._solved

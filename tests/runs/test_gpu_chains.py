@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,15 @@ import mrfhw
 from mrfhw.backends.backend import Pauses
 from mrfhw.backends.plan import Plan
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
-from mrfhw.runs.chains import Chains, sample
+from mrfhw.runs.chains import Chains, Watch, sample
 from mrfhw.runs.checkpoint import Keeping
+from mrfhw.runs.request import Request
+from mrfhw.runs.runner import Runner
 from mrfhw.samplers.gpu.fields import Fields
+from mrfhw.scenes import stereo_scene
 
-pytestmark = pytest.mark.claim("gpu", "chains side by side in a device's launches have the bits of each alone, whole, kept, "
-                                      "resumed and looked at")
+pytestmark = pytest.mark.claim("gpu", "chains side by side in a device's launches, of one request or of a list, have the bits of "
+                                      "each alone, whole, kept, resumed and looked at")
 RNG = np.random.default_rng(3)
 PROBLEM = Problem(labels=6, unary=RNG.integers(0, 40, (9, 8, 6)), beta=6, tau=2, clamped=RNG.random((9, 8)) < 0.1,
                   schedule=Schedule.geometric(20.0, 0.9, 4.0))
@@ -73,10 +77,58 @@ def test_looked_at_side_by_side():
     assert [result.counts.tolist() for result in found.results] == [result.counts.tolist() for result in whole.results]
 
 
-def test_a_list_of_requests():
-    answers = [mrfhw.solve(PROBLEM, sweeps=20, chains=2, seed=seed, backend=TOGETHER) for seed in (1, 2)]
-    for seed, answer in zip((1, 2), answers, strict=True):
-        assert np.array_equal(answer.counts, mrfhw.solve(PROBLEM, sweeps=20, chains=2, seed=seed, backend=ALONE).counts)
+def a_list(backend: str) -> list[Request]:
+    """Unlike ones: fields of unlike sizes and sweeps, one of them matched both ways, with what comes first."""
+    scene = stereo_scene(rows=24, cols=32, labels=6)
+    other = Problem(labels=4, unary=RNG_OF_LIST.integers(0, 30, (6, 11, 4)), beta=5, tau=1, schedule=Schedule.constant(9.0))
+    return [Request("problem", file=PROBLEM, sweeps=40, chains=2, seed=1, backend=backend),
+            Request("stereo", left=scene.left, right=scene.right, labels=6, sweeps=30, first_sweeps=4, chains=2, backend=backend),
+            Request("problem", file=other, sweeps=25, chains=1, seed=2, backend=backend, estimate="mean"),
+            Request("problem", file=PROBLEM, sweeps=40, chains=3, seed=5, backend=backend)]
+
+
+RNG_OF_LIST = np.random.default_rng(8)
+
+
+def test_a_list_of_requests(monkeypatch):
+    """Several at once, as many as there are places for: each as alone, in fewer launches."""
+    seen, draws = [], Fields.sweep
+
+    def counted(self, steps):
+        seen.append(len(steps[0]))
+        draws(self, steps)
+
+    monkeypatch.setattr(Fields, "sweep", counted)
+    requests = a_list("gpu?device=0&together=6")
+    answers = mrfhw.run(requests)
+    assert max(seen) >= 5  # chains of the first three
+    launches = len(seen)
+    seen.clear()
+    alone = [mrfhw.run(request) for request in requests]
+    assert max(seen) <= 3
+    assert launches < 0.8 * len(seen)
+    for number, (one, other) in enumerate(zip(answers, alone, strict=True)):
+        assert np.array_equal(one.labels, other.labels)
+        assert np.array_equal(one.mean, other.mean) if number == 2 else np.array_equal(one.counts, other.counts)
+        assert one.converged == other.converged
+
+
+def test_progress_of_several_is_one_sum():
+    told = []
+    watch = Watch()
+    watch.sweeps = lambda done, total: told.append((done, total))
+    with Runner(a_list("gpu?device=0&together=6")[::2], watch=watch) as runner:
+        assert [one.job.run.sweeps for one in runner.result()] == [40, 25]
+    assert {total for _, total in told[1:]} <= {2 * 40 + 25, 2 * 2 * 40}  # until the second is known as many as of the first
+    assert all(before[0] <= after[0] for before, after in itertools.pairwise(told))
+
+
+def test_one_that_fails_ends_the_list():
+    requests = a_list("gpu?device=0&together=6")
+    requests.insert(1, Request("problem", file=Problem(labels=2, unary=np.full((2, 2, 2), 1 << 30), alpha=9), sweeps=5,
+                               backend="gpu?device=0&together=6"))
+    with pytest.raises(ProblemError, match=r"energies go up to .*; backend gpu takes them below 2\^31"):
+        mrfhw.run(requests)
 
 
 def test_a_device_that_is_lost_is_one_line_and_the_checkpoint_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
