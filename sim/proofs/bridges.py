@@ -35,7 +35,7 @@ def requests_proof(words: int, frame: int, outstanding: int, datagrams: bool) ->
                  f"words in {words}",
                  "a session's requests are carried out in the order of their numbers, each once; the response of each stays as it "
                  "was until the host has it, and is what is sent when it is asked for again",
-                 partial(_requests, words, frame, outstanding, datagrams), cycles=4)
+                 partial(_requests, words, frame, outstanding, datagrams), cycles=3)
 
 
 class _Alone(WindowBridge):

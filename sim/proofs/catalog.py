@@ -162,7 +162,7 @@ def _credits() -> Iterator[Entry]:
         *faults, Fault(_BRIDGE, "(self.next != self.limit) & ~self.hold", "~self.hold"),
         Fault(_FRAMES, " | (log & ~in_head & ~self.log_more)", "")))
     yield Entry("credits", credits_proof(32, 32, True), True, (
-        *faults, Fault(_BRIDGE, "Mux(come < granted, come, granted)", "come"),
+        Fault(_BRIDGE, "Mux(come < granted, come, granted)", "come"),
         Fault(_BRIDGE, "come.eq(self.log.reached[:low] - self.next[:low])", "come.eq(self.held)"),
         Fault(_DATAGRAMS, "(self.log_size != 0)", "1")))
     for line_bits, size, datagrams in ((32, 256, False), (128, 2048, False), (128, 1 << 12, True)):

@@ -23,7 +23,7 @@ def credits_proof(line_bits: int, log_bytes: int, datagrams: bool) -> Proof:
     """A host frees whole units. Its credits may be any otherwise, and come and be answered at any time."""
     return Proof(f"credits in {'datagrams' if datagrams else 'bytes'}, ring of {log_bytes} bytes, lines of {line_bits} bits",
                  "what is freed had come and is freed once; what is sent had come, is granted and not freed, and is what the ring "
-                 "has at its position", partial(_credits, line_bits, log_bytes, datagrams), cycles=4)
+                 "has at its position", partial(_credits, line_bits, log_bytes, datagrams), cycles=3)
 
 
 class _Log(Bridge):
