@@ -218,8 +218,8 @@ def run_command(app: Application) -> click.Command:
                                    "holds one: give a grey picture, or leave save-problem out")
             check_records({option: (path, kind) for option, (path, kind) in records.items() if path is not None}, output, names,
                           [path for path in sources if path not in (checkpoint, resume)])
-            for doubt in job.doubts:
-                click.echo(doubt, err=True)
+            for said in (*job.doubts, *job.warnings):
+                click.echo(said, err=True)
             found = solved(runner)
         job = found.job
         report = outputs.write_outputs(output, job, found.solution, command=_command_line(), clock_hz=hz, page=not no_report,
@@ -314,7 +314,8 @@ def verify_command(app: Application) -> click.Command:
 def _say_notes(job: Job) -> None:
     """What is to be said of the inputs, on stderr; after the answer, because a mistake is one line alone."""
     for note in job.notes:
-        click.echo(note, err=True)
+        if note not in job.warnings:  # which were said before
+            click.echo(note, err=True)
 
 
 def _say_equal(job: Job, rtl: Result, by: str) -> None:

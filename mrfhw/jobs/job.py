@@ -146,6 +146,7 @@ class Job:
     drawn_from: further maps made of the estimate, (H, W) uint8.
     notes: what is to be said of the inputs, one line each.
     doubts: what of the inputs makes any answer doubtful, one line each; to be said before anything is sampled, and afterwards.
+    warnings: those of the notes that are to be said before anything is sampled.
     labels_found: which labels were found from the inputs, in words; "" where they were given.
     restoring: of denoising, from its answer to the picture in its own type and depth.
     finer: to values between those of labels.
@@ -173,6 +174,7 @@ class Job:
     drawn_from: Callable[[np.ndarray], dict[str, np.ndarray]] | None = None
     notes: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     labels_found: str = ""
     restoring: Restoring | None = None
     finer: Finer | None = None

@@ -106,7 +106,8 @@ class Request(Recorded):
         chains = job.chains if self.chains is None else self.chains
         settings = {**job.settings, "chains": chains, "visit": self.visit}
         slowly = mixing_note(job.config, job.problem, job.run)
-        return dataclasses.replace(job, settings=settings, notes=(*job.notes, *notes, *([] if slowly is None else [slowly])))
+        warnings = () if slowly is None else (slowly,)
+        return dataclasses.replace(job, settings=settings, notes=(*job.notes, *notes, *warnings), warnings=warnings)
 
     # -- files
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from mrfhw.cli import main
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.placement.label_groups import LabelGroups
@@ -71,3 +74,16 @@ def test_a_scene_and_what_cannot_move_are_not() -> None:
     assert predicted_mixing(machine(2, 4), one, RUN) is not None
     cooling = dataclasses.replace(potts(np.random.default_rng(1)), schedule=Schedule.geometric(40.0, 0.9, 1.0))
     assert predicted_mixing(machine(2, 4), cooling, RUN) != predicted_mixing(machine(2, 4), potts(np.random.default_rng(1)), RUN)
+
+
+def test_the_command_says_it_before_it_samples(tmp_path: Path) -> None:
+    potts(np.random.default_rng(1)).save(tmp_path / "hot.npz")
+    words = ["run", "problem", str(tmp_path / "hot.npz"), "--mesh", "1x1", "--lanes", "2", "--spus", "1", "--sweeps", "5",
+             "--no-report", "-o", str(tmp_path / "out")]
+    for name in ("subset_slots=4", "lmem_banks=4", "tile_rows=32", "tile_cols=32", "vector_bits=0", "doubletons=table",
+                 "pairwise_bits=4"):
+        words += ["--set", name]
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code == 0, found.output
+    assert found.stderr.count("chains of this field mix about") == 1
+    assert found.output.index("chains of this field mix about") < found.output.index("label evaluations")
