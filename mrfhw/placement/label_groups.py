@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+
+from mrfhw.field.problem import Problem
+from mrfhw.machine.config import Config
 
 __all__ = ["LabelGroups"]
 
@@ -24,6 +27,13 @@ class LabelGroups:
     firsts: tuple[int, ...]
     mirrored: bool = False
     subset: int = 0
+
+    @classmethod
+    def of(cls, config: Config, problem: Problem) -> LabelGroups:
+        """Of a problem's labels on a machine."""
+        groups = (cls.filled(problem.labels, config.lanes) if problem.offsets is None
+                  else cls.of_offsets(np.asarray(problem.offsets), config.lanes))
+        return replace(groups, subset=config.subset_slots)
 
     @classmethod
     def filled(cls, labels: int, lanes: int = 1) -> LabelGroups:

@@ -9,7 +9,6 @@ a site, a tile holds all words that its sites reach (`mrfhw.placement.reach`).
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -174,9 +173,7 @@ class Placement:
     @cached_property
     def label_groups(self) -> LabelGroups:
         """Which labels of a site are evaluated together."""
-        groups = (LabelGroups.filled(self.problem.labels, self.config.lanes) if self.problem.offsets is None
-                  else LabelGroups.of_offsets(np.asarray(self.problem.offsets), self.config.lanes))
-        return dataclasses.replace(groups, subset=self.config.subset_slots)
+        return LabelGroups.of(self.config, self.problem)
 
     @property
     def slots(self) -> int:

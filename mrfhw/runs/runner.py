@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -77,21 +78,22 @@ class _Share(Watch):
         self._whole.going_on(run)
 
 
-class _Sum(Watch):
-    """Tells another of several requests at once as of one."""
+class _OneOfSeveral(Watch):
+    """Tells another of one of several requests that are done at once, as of their sum.
 
-    def __init__(self, whole: Watch, requests: int):
-        self._whole, self._done = whole, [(0, 0)] * requests
+    told: what each of them has told last, finished sweeps and all, to which it adds itself.
+    """
 
-    def of(self, number: int) -> Watch:
-        watch = Watch()
-        watch.sweeps = lambda done, total: self._told(number, done, total)  # type: ignore[method-assign]
-        watch.going_on = self._whole.going_on  # type: ignore[method-assign]
-        return watch
+    def __init__(self, whole: Watch, told: list[tuple[int, int]]):
+        self._whole, self._told, self._place = whole, told, len(told)
+        told.append((0, 0))
 
-    def _told(self, number: int, done: int, total: int) -> None:
-        self._done[number] = done, total
-        self._whole.sweeps(sum(one for one, _ in self._done), sum(of_one or total for _, of_one in self._done))
+    def sweeps(self, done: int, total: int) -> None:
+        self._told[self._place] = done, total
+        self._whole.sweeps(sum(one for one, _ in self._told), sum(of_one or total for _, of_one in self._told))
+
+    def going_on(self, run: Run) -> None:
+        self._whole.going_on(run)
 
 
 class Runner:
@@ -272,21 +274,24 @@ class Runner:
         with kind.open(name, None, 0) as shared:
             if shared.beside() is None:
                 return
-            while self.number < len(self.requests):
-                self._some_at_once(self.requests[self.number:], shared)
+            waiting = deque(self._beside_others(one, shared) for one in left)
+            while waiting:
+                self._some_at_once(waiting, len(shared.places))
 
-    def _some_at_once(self, left: Sequence[Request], shared: Backend) -> None:
-        """As many of them as there are places, from the first on."""
-        places, runners = len(shared.places), list[Runner]()
-        watch = _Sum(self._watch, min(places, len(left)))
+    def _beside_others(self, request: Request, shared: Backend) -> Runner:
+        """Of one of the requests, sampled together with others."""
+        return Runner(request, every=self._every, add_up=self._add_up, judge=self._judge, traced=self._traced, turn=self._turn,
+                      beside=shared)
+
+    def _some_at_once(self, waiting: deque[Runner], places: int) -> None:
+        """As many of them as there are places for their chains, from the first on, which always is."""
+        told, runners = list[tuple[int, int]](), list[Runner]()
         with contextlib.ExitStack() as held:
-            for number, one in enumerate(left[:places]):
-                runner = Runner(one, every=self._every, add_up=self._add_up, watch=watch.of(number), judge=self._judge,
-                                traced=self._traced, turn=self._turn, beside=shared)
+            while waiting and (not runners or waiting[0].prepare().settings["chains"] <= places):
+                runner = held.enter_context(waiting.popleft())
                 places -= int(runner.prepare().settings["chains"])
-                if runners and places < 0:
-                    break
-                runners.append(held.enter_context(runner))
+                runner._watch = _OneOfSeveral(self._watch, told)
+                runners.append(runner)
             at_once(together([runner.rounds() for runner in runners]))
         for runner in runners:
             self._solved += runner._solved

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import islice
 
 import numpy as np
@@ -31,7 +30,7 @@ def mixing_note(config: Config | None, problem: Problem, run: Run) -> str | None
     share = predicted_mixing(config, problem, run)
     if share is None or share >= ENOUGH:
         return None
-    slots = _groups(config, problem).slots
+    slots = LabelGroups.of(config, problem).slots
     return (f"Note: a visit of this machine evaluates {config.subset_slots} of a site's {slots} slots of labels; chains of this "
             f"field mix about {share:.2f} times as fast as with all of them, by a trial of some sites: give more sweeps, or a "
             "machine with more slots (--set subset_slots=N)")
@@ -44,7 +43,7 @@ def predicted_mixing(config: Config, problem: Problem, run: Run) -> float | None
     config: with `subset_slots`. The temperature is that of the middle of the sweeps that `run` counts. Sites lie in PATCHES
     patches, whose labels are likely ones. The same arguments give the same number.
     """
-    subsets = Subsets.of(config, _groups(config, problem))
+    subsets = Subsets.of(config, LabelGroups.of(config, problem))
     if not subsets.others.any():
         return 1.0
     rng = np.random.default_rng(0)
@@ -58,12 +57,6 @@ def predicted_mixing(config: Config, problem: Problem, run: Run) -> float | None
     looks = _visits(chances, np.where(around < 0, -1, subsets.slot[around]), subsets, rng)
     moving = looks[np.ptp(looks, axis=1) > 0]
     return float(np.median(effective_sizes(moving[:, None], (0.05, 0.95))[0])) / STEPS if len(moving) else None
-
-
-def _groups(config: Config, problem: Problem) -> LabelGroups:
-    groups = (LabelGroups.filled(problem.labels, config.lanes) if problem.offsets is None
-              else LabelGroups.of_offsets(np.asarray(problem.offsets), config.lanes))
-    return dataclasses.replace(groups, subset=config.subset_slots)
 
 
 def _patch(problem: Problem, temperature: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
