@@ -131,11 +131,11 @@ def _rows() -> Iterator[Entry]:
               Fault(_ROWS, "white.eq(~white)", "white.eq(1)"), Fault(_ROWS, "(last_of_run | ~r.overlap)", "~r.overlap"),
               Fault(_ROWS, "rows_done.eq(Mux(last_row, 0, rows_done + 1))", "rows_done.eq(rows_done + 1)"))
     yield Entry("order", rows_proof(Config.preset("tang-nano-20k"), 5, 3), True, faults)
-    yield Entry("order", rows_proof(Config.preset("census-subsets"), 6, 3), True, (
+    yield Entry("order", rows_proof(Config.preset("census-subsets"), 8, 3), True, (
         *faults, Fault(_ROWS, "else ~row.row[0]", "else row.row[0]"),
         Fault(_ROWS, "new.second.eq(Mux(last, 0, row.second + r.s2_stride))", "new.second.eq(row.second + r.s2_stride)")))
     for c in machines():
-        for rows in sorted({2, 3, c.tile_rows}):
+        for rows in sorted({max(2, c.row_step), 2 * c.row_step, c.tile_rows} - {1}):
             yield Entry("order", rows_proof(c, rows, c.tile_cols // (2 * c.spus)), False)
 
 
