@@ -17,8 +17,8 @@ __all__ = ["rows_proof"]
 
 
 def rows_proof(config: Config, tile_rows: int, tile_groups: int) -> Proof:
-    """Of a field's rows, a multiple of `Derived.row_step`, and groups in a tile. Groups are issued as far apart as a machine's least
-    interval."""
+    """Of a field's rows, a multiple of `Derived.row_step`, and groups in a tile. Groups are issued as far apart as a machine's
+    least interval."""
     c = Derived.of(config)
     return Proof(f"order of {tile_rows} rows of {tile_groups} groups, {c.spus} sites and {c.lmem_banks} banks",
                  "each colour has each group of each row once, row after row, from one row below the colour before; a row's "
