@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,13 @@ def choice(default: Any, choices: Sequence[Any], text: str, *, option: str = "",
 
 def parameters(of: Any) -> list[Parameter]:
     """The parameters of a dataclass or of an object of it, in order."""
-    return [dataclasses.replace(field.metadata[_KEY], field=field.name, name=field.metadata[_KEY].name or field.name)
-            for field in dataclasses.fields(of) if _KEY in field.metadata]
+    return list(_of_class(of if isinstance(of, type) else type(of)))
+
+
+@cache  # a search makes ten thousands of machines
+def _of_class(cls: Any) -> tuple[Parameter, ...]:
+    return tuple(dataclasses.replace(field.metadata[_KEY], field=field.name, name=field.metadata[_KEY].name or field.name)
+                 for field in dataclasses.fields(cls) if _KEY in field.metadata)
 
 
 def check(values: Any) -> None:

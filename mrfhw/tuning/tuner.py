@@ -190,10 +190,12 @@ class Tuner:
 
     @property
     def front(self) -> list[Tuned]:
-        """Of what no truth refuses."""
+        """Of what no truth refuses. An estimate of a few cells less hides none whose cells are known."""
         kept = {one.choice: one for one in self.found if one.refused is None}
         as_known = [replace(one.estimate, logic=(one.logic, one.estimate.logic[1])) for one in kept.values()]
-        return sorted((kept[one.choice] for one in front(as_known)), key=lambda one: one.seconds)
+        sure = [one for one in as_known if kept[one.choice].fits_truly]
+        shown = {one.choice: kept[one.choice] for one in [*front(sure), *front(as_known)]}
+        return sorted(shown.values(), key=lambda one: one.seconds)
 
     # -- truths
 

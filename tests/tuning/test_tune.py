@@ -356,11 +356,11 @@ def test_points_of_another_store_are_used(tmp_path: Path) -> None:
 
 @TUNED
 @pytest.mark.parametrize(("more", "fit"), [(20, True), (100, True), (2000, False)])
-def test_it_searches_again_where_the_link_is_larger(more: int, fit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_searches_again_where_the_link_is_larger(more: int, fit: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After three truths that say so, smaller machines are asked about, and what tools have tried stays; not for a few cells."""
     monkeypatch.setattr(tuner, "SEARCH_MOST", 300)
     said: list[str] = []
-    asking = Tuner(asked_of(5000, 0), None, STORE, said.append)
+    asking = Tuner(asked_of(5000, 0), None, tmp_path, said.append)
     estimates, before = asking.estimates, asking.estimates.link_cells
     asking.found = asking._shortlist()
     for number, one in enumerate(asking.found[:3]):
@@ -379,3 +379,19 @@ def test_it_searches_again_where_the_link_is_larger(more: int, fit: bool, monkey
     assert bool(untried) == fit
     assert all(one.logic <= 5280 for one in untried)
     assert any("no machine of icebreaker does the job" in line for line in said) == (not fit)
+
+
+@TUNED
+def test_an_estimate_hides_no_choice_whose_cells_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fastest one that is synthesized stays on the front where it takes a few cells more than others of about its seconds."""
+    monkeypatch.setattr(tuner, "SEARCH_MOST", 300)
+    asking = Tuner(asked_of(5000, 0), None, tmp_path, lambda said: None)
+    asking.found = asking._shortlist()
+    first = asking.front[0]
+    first.truths["synthesized"] = point(first.choice, "synthesized", cells={"logic": first.logic + 80, "ram": 25, "dsp": 4})
+    others = [one for one in asking.found if one is not first and one.seconds < 1.01 * first.seconds]
+    assert any(one.logic < 0.99 * first.logic for one in others)
+    assert first in asking.front
+    slower = next(one for one in reversed(asking.found) if one.seconds > 1.1 * first.seconds)
+    slower.truths["synthesized"] = point(slower.choice, "synthesized", cells={"logic": first.logic + 50, "ram": 25, "dsp": 4})
+    assert slower not in asking.front  # as it is slower, and no smaller
