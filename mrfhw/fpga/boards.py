@@ -55,12 +55,12 @@ _LIST = (
           ethernet=Ethernet(rx_delay=0.0, tx_delay=2e-9),  # its PHY delays what it sends, and not what it takes
           options=_ECP5_OPTIONS),
     Board(name="icebreaker", title="iCEBreaker with an iCE40 UP5K", family="ice40", device="iCE40UP5K",
-          platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=12_000_000,
-          baud=1_000_000, words=32, log_bytes=256, short_elements=False,
+          platform=("amaranth_boards.icebreaker", "ICEBreakerPlatform"), oscillator_hz=12_000_000, clock_hz=24_000_000,
+          baud=3_000_000, words=64, log_bytes=512, short_elements=False,
           preset="icebreaker", mapping="flow2", options=_ICE40_OPTIONS),
     Board(name="tang-nano-9k", title="Tang Nano 9K with a GW1NR-9C", family="gowin", device="GW1NR-9C",
-          platform=("amaranth_boards.tang_nano_9k", "TangNano9kPlatform"), oscillator_hz=27_000_000, clock_hz=27_000_000,
-          baud=3_000_000, words=64, log_bytes=512,
+          platform=("amaranth_boards.tang_nano_9k", "TangNano9kPlatform"), oscillator_hz=27_000_000, clock_hz=54_000_000,
+          baud=3_000_000, words=512, log_bytes=2048,  # as many as take no more blocks than 64 and 512
           preset="tang-nano-9k",
           options={"synth_opts": f"-family gw1n {_GOWIN_OPTIONS}"}),
     Board(name="tang-nano-20k", title="Tang Nano 20K with a GW2AR-18C", family="gowin", device="GW2AR-18C",

@@ -124,3 +124,16 @@ module MULT18X18(
 );
   assign DOUT = $signed({ASIGN & A[17], A}) * $signed({BSIGN & B[17], B});
 endmodule
+
+// Always locked; what frequency it makes is not simulated.
+module rPLL(
+  input CLKIN, CLKFB, RESET, RESET_P, input [5:0] FBDSEL, IDSEL, ODSEL, input [3:0] PSDA, DUTYDA, FDLY,
+  output CLKOUT, LOCK
+);
+  parameter FCLKIN = "27", DEVICE = "GW1NR-9C", IDIV_SEL = 0, FBDIV_SEL = 0, ODIV_SEL = 8, DYN_SDIV_SEL = 2;
+  parameter DYN_IDIV_SEL = "false", DYN_FBDIV_SEL = "false", DYN_ODIV_SEL = "false", DYN_DA_EN = "false";
+  parameter PSDA_SEL = "0000", DUTYDA_SEL = "1000", CLKFB_SEL = "internal", CLKOUTD_SRC = "CLKOUT", CLKOUTD3_SRC = "CLKOUT";
+  parameter CLKOUT_BYPASS = "false", CLKOUTP_BYPASS = "false", CLKOUTD_BYPASS = "false";
+  assign CLKOUT = CLKIN;
+  assign LOCK = 1;
+endmodule

@@ -71,12 +71,14 @@ _GOWIN_CELLS = {
                    "WRITE_MODE0": (1,), "WRITE_MODE1": (1,)}, low=(*_TWO_LOW, "WREB"), low_if=_READER_RESET),
     "MULT9X9": Cell(low=("ASEL", "BSEL")),
     "MULT18X18": Cell(low=("ASEL", "BSEL")),
+    "rPLL": Cell(anything=".*", low=("RESET", "RESET_P")),
 }
 
 FAMILIES = {
     # Inputs' defaults are left out, as all are connected but the pins' own; the pins' cells are no registers here.
     "ice40": Family(("ice40/cells_sim.v",), before="`define NO_ICE40_DEFAULT_ASSIGNMENTS\n",
-                    instead={" || CLOCK_ENABLE === 1'bz": ""}, own=("ice40.v",)),
+                    instead={" || CLOCK_ENABLE === 1'bz": ""}, own=("ice40.v",),
+                    cells={"SB_PLL40_PAD": Cell(anything=".*", low=("BYPASS",))}),
     # An input left open is zero here, and never z.
     "ecp5": Family(("ecp5/common_sim.vh", "ecp5/ccu2c_sim.vh"), before="`define NO_INCLUDES\n",
                    instead={"if (T === 1'bz) T_pd = 1'b0; else ": ""}, own=("block_ram.v", "ecp5.v"),

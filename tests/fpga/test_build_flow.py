@@ -226,19 +226,19 @@ def test_equal_cells_of_tiles_become_one_where_the_link_s_clock_is_theirs(name, 
     (["--board", "ulx3s-85f", "--clock", "0"], "clock is 0 MHz; a machine has 1 to 1000"),
     (["--board", "ulx3s-85f", "--clock", "44.1"], "clock is 44.1 MHz; this board's PLL makes no such clock from 25 MHz"),
     (["--board", "icebreaker", "--clock", "1000"],  # its PLL makes 270, which the part does not reach
-     "clock is 1000 MHz; this board's PLL makes no such clock from 12 MHz: give another, such as 12\n"),
+     "clock is 1000 MHz; this board's PLL makes no such clock from 12 MHz: give another, such as 24\n"),
     (["--board", "ulx3s-85f", "--baud", "20000000"], "baud is 20000000; a clock of 45000000 Hz has no divisor within 2 % of it"),
     (["--board", "ulx3s-85f", "--baud", "0"], "baud is 0; a clock of 45000000 Hz has no divisor within 2 % of it"),
     (["--board", "icebreaker", "--baud", "5"],
-     "baud is 5; a clock of 12000000 Hz makes 184 to 3000000: give a rate between them, or another clock"),
-    (["--board", "icebreaker", "--baud", "4000000"], "baud is 4000000; a clock of 12000000 Hz makes 184 to 3000000: give"),
+     "baud is 5; a clock of 24000000 Hz makes 367 to 6000000: give a rate between them, or another clock"),
+    (["--board", "icebreaker", "--baud", "8000000"], "baud is 8000000; a clock of 24000000 Hz makes 367 to 6000000: give"),
     (["--board", "ulx3s-85f-usb", "--baud", "3000000"], "baud is 3000000; ulx3s-85f-usb has USB, which is as fast as it"),
     (["--board", "ulx3s-85f-usb", "--ip", "10.0.0.2"], "ip is 10.0.0.2; ulx3s-85f-usb has USB and no Ethernet: leave it out"),
     (["--board", "ulx3s-85f-usb", "--clock", "50"],
      "clock is 50 MHz; this board's PLL makes no such clock from 25 MHz beside USB's 48 MHz: give another, such as 45"),
     (["--board", "ecpix5-85f", "--log-bytes", "20000"], "log_bytes is 20000; a log buffer has 16 to 65536 bytes, a power of two"),
     (["--board", "tang-nano-9k", "--log-bytes", "65536"],
-     "machine and link take 49 memory blocks, and GW1NR-9C has 26; no tile of these parameters fits: give fewer SPEs, smaller "
+     "machine and link take 47 memory blocks, and GW1NR-9C has 26; no tile of these parameters fits: give fewer SPEs, smaller "
      "tiles or fewer --log-bytes, or --force to try"),
     (["--board", "icebreaker", "--outstanding", "8"],
      "outstanding is 8; icebreaker has one request outstanding with these memories: give 1, or take a board of short elements"),
@@ -262,7 +262,7 @@ def test_the_log_waits_in_as_many_bytes_as_are_asked_for(tmp_path):
         assert invoke("--board", "icebreaker", "--no-build", *arguments, "-o", str(tmp_path)).exit_code == 0
         return re.findall(r"reg \[7:0\] ring \[(\d+):0\]", (tmp_path / "mrfhw_top.v").read_text())
 
-    assert rings() == ["255"]
+    assert rings() == ["511"]
     assert rings("--log-bytes", "1024") == ["1023"]
 
 
@@ -346,11 +346,11 @@ def test_a_seed_that_does_not_end_is_given_up(tmp_path, monkeypatch):
     "a bitstream is that of the first seed that meets the clock, whether the other seeds are tried for their range or not")
 @pytest.mark.parametrize(("options", "tried"), [((), [1, 2]), (("--every-seed",), [1, 2, 3])])
 def test_the_bitstream_is_that_of_the_first_seed_that_meets_the_clock(options, tried, tmp_path, monkeypatch):
-    """Of three seeds the second meets 12 MHz; with --every-seed the third, which is faster, is tried and said, and no more."""
+    """Of three seeds the second meets 24 MHz; with --every-seed the third, which is faster, is tried and said, and no more."""
     path = [{"type": "logic", "from": {"cell": "a.b_SB_DFF_Q"}, "to": {"cell": "a.c_SB_DFF_Q"}, "delay": 80}]
-    for seed, mhz in ((1, 11), (2, 13), (3, 15)):
+    for seed, mhz in ((1, 23), (2, 25), (3, 27)):
         (tmp_path / f"{seed}.json").write_text(json.dumps({
-            "fmax": {"clk": {"achieved": mhz, "constraint": 12}}, "utilization": {"ICESTORM_LC": {"used": seed, "available": 5280}},
+            "fmax": {"clk": {"achieved": mhz, "constraint": 24}}, "utilization": {"ICESTORM_LC": {"used": seed, "available": 5280}},
             "critical_paths": [{"from": "posedge clk", "to": "posedge clk", "path": path}]}))
     _program(tmp_path, "nextpnr-ice40", 'case "$*" in --version) echo nextpnr 1; exit;; esac\nfor seed; do :; done\n'
              f'cp {tmp_path}/$seed.json top.report.json; echo $seed > top.asc')
@@ -360,11 +360,12 @@ def test_the_bitstream_is_that_of_the_first_seed_that_meets_the_clock(options, t
     result = invoke("--board", "icebreaker", "--preset", "smallest", "-o", str(tmp_path / "out"), *options)
     assert result.exit_code == 0, result.output
     record = json.loads((tmp_path / "out" / RECORD).read_text())
-    assert [(seed["seed"], seed["machine_fmax_hz"]) for seed in record["seeds"]] == [(seed, (9 + 2 * seed) * 1e6) for seed in tried]
-    assert (record["seed"], record["machine_fmax_hz"], record["resources"]["ICESTORM_LC"]["used"]) == (2, 13e6, 2)
+    seeds = [(seed["seed"], seed["machine_fmax_hz"]) for seed in record["seeds"]]
+    assert seeds == [(seed, (21 + 2 * seed) * 1e6) for seed in tried]
+    assert (record["seed"], record["machine_fmax_hz"], record["resources"]["ICESTORM_LC"]["used"]) == (2, 25e6, 2)
     assert (tmp_path / "out" / "top.bin").read_text() == "2\n"
-    assert "machine clock 13.0 MHz: from a.b to a.c, 80.0 ns, of which routing 0.0; 1 logic steps\n" in result.output
-    assert f"machine clock with {len(tried)} seeds: lowest 11.0, median " in result.output
+    assert "machine clock 25.0 MHz: from a.b to a.c, 80.0 ns, of which routing 0.0; 1 logic steps\n" in result.output
+    assert f"machine clock with {len(tried)} seeds: lowest 23.0, median " in result.output
 
 
 def test_a_board_has_as_many_requests_at_once_as_its_memories_hold():
