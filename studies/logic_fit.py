@@ -17,7 +17,7 @@ from typing import Any
 import click
 import numpy as np
 
-from mrfhw.cost.logic import GROUPS, MODEL, group_of
+from mrfhw.cost.logic import GROUPS, MEMORIES, MODEL, group_of, link_terms, made_of_logic
 from mrfhw.fpga.tools import find_tool
 from mrfhw.generation.identity import circuit_digest
 from mrfhw.machine.config import Config, ConfigError
@@ -27,9 +27,11 @@ from mrfhw.system.progress import working
 from mrfhw.tuning.points import Point, add_point, points_of
 from studies.synthesis import COUNTED, PACKERS, SCRIPTS, packed, synthesized
 
-__all__ = ["EXAMPLES", "fit", "machines"]
+__all__ = ["EXAMPLES", "fit", "machines", "whole_boards"]
 
 KINDS = ("lut", "ff", "carry")
+PACKED = (*KINDS, "memories")  # of which a device's units of logic are made
+WHOLE_WEIGHT = 4.0  # of a whole board, by the errors of those left out; machines alone were synthesized of earlier circuits
 LEAST_MACHINES = 12  # of a family and group, from which a model is made
 EXAMPLES = {"plain": Config(), "lanes": Config.preset("census")}
 
@@ -96,32 +98,39 @@ def _measure(number: int, seed: int, families: tuple[str, ...], lanes: bool) -> 
             click.echo(f"{n + 1}/{number} {family} {config.mesh_rows * config.mesh_cols}x{config.spus}x{config.lanes}: {cells}")
 
 
-def _fitted(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
-    """Coefficients of at least 0 with the least sum of squared relative errors."""
+def _fitted(samples: list[_Sample], rows: np.ndarray, kind: str) -> np.ndarray:
+    """Coefficients of at least 0 with the least sum of squared relative errors of a kind of cells. rows: what it is linear in."""
     from scipy.optimize import nnls
 
-    scale = rows.max(0).clip(1e-9)
-    found, _ = nnls(rows / scale / cells[:, None], np.ones(len(cells)))
+    scale, cells = rows.max(0).clip(1e-9), np.array([one.cells[kind] for one in samples], float)
+    weights = np.array([one.weight for one in samples])
+    found, _ = nnls(rows / scale / cells[:, None] * weights[:, None], weights)
     return np.asarray(found / scale)
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """A machine that was synthesized for a family."""
+    """A machine that was synthesized for a family, alone or with a board's link around it."""
 
     family: str
     group: str
-    row: np.ndarray  # of the features of its group
+    row: np.ndarray  # the features of each group, zero but for those of its own; what is made of logic; the link around it
     cells: dict[str, int]
+    weight: float
 
     @classmethod
     def of(cls, one: Point) -> _Sample:
         config = one.config
         group = group_of(config)
-        return cls(one.family, group, np.array(list(GROUPS[group](config).values()), float), one.cells)
+        row = [value for name, of in GROUPS.items() for value in (of(config).values() if name == group else [0] * _places(name))]
+        small = made_of_logic(config, one.family)
+        cells = one.cells | {"memories": round(small[MEMORIES])} | ({} if one.logic is None else {"logic": one.logic})
+        row += [*small.values(), *link_terms(one.options if one.board else None).values()]
+        return cls(one.family, group, np.array(row, float), cells, WHOLE_WEIGHT if one.board else 1.0)
 
-    def kinds(self, names: tuple[str, ...] = KINDS) -> np.ndarray:
-        return np.array([self.cells[kind] for kind in names], float)
+
+def _places(group: str) -> int:
+    return len(GROUPS[group](EXAMPLES[group]))
 
 
 def _errors(found: np.ndarray, true: np.ndarray) -> dict[str, float]:
@@ -130,57 +139,74 @@ def _errors(found: np.ndarray, true: np.ndarray) -> dict[str, float]:
 
 
 def _packing(samples: list[_Sample]) -> np.ndarray:
-    """Coefficients of the KINDS whose sum is what a device has."""
-    return _fitted(np.array([one.kinds() for one in samples]), np.array([one.cells["logic"] for one in samples], float))
+    """Coefficients of PACKED whose sum is what a device has."""
+    return _fitted(samples, np.array([[one.cells[kind] for kind in PACKED] for one in samples], float), "logic")
 
 
 def _without(samples: list[_Sample], n: int, kind: str) -> float:
     """The number of cells of a kind of sample n by a model that was fitted to the others."""
     others = samples[:n] + samples[n + 1:]
-    coefficients = _fitted(np.array([one.row for one in others]), np.array([one.cells[kind] for one in others], float))
-    return float(coefficients @ samples[n].row)
+    return float(_fitted(others, np.array([one.row for one in others]), kind) @ samples[n].row)
 
 
-def _fit_group(samples: list[_Sample], packed_ones: list[_Sample]) -> dict[str, Any]:
-    """The model of one family's machines of one group. packed_ones: of the family, whose logic is known as the device has it."""
+def _fit_family(samples: list[_Sample]) -> dict[str, Any]:
+    """The model of one family's machines: how kinds are packed, the cells of a link, and by group those of a machine."""
     rows = np.array([one.row for one in samples])
     kinds = [kind for kind in KINDS if all(one.cells[kind] for one in samples)]
-    model: dict[str, Any] = {"machines": len(samples), "kinds": {}}
+    packed_ones = [one for one in samples if "logic" in one.cells]
     alone = {kind: np.array([_without(samples, n, kind) for n in range(len(samples))]) for kind in kinds}
-    for kind in kinds:
-        cells = np.array([one.cells[kind] for one in samples], float)
-        model["kinds"][kind] = {"coefficients": [round(float(c), 3) for c in _fitted(rows, cells)], **_errors(alone[kind], cells)}
-    # Of machines that neither of the two models was fitted to.
-    tried = [n for n, one in enumerate(samples) if "logic" in one.cells]
-    if tried:
-        found = [_packing([other for other in packed_ones if other is not samples[n]]) @ [alone[kind][n] for kind in KINDS]
-                 for n in tried]
-        model["logic"] = {"machines": len(tried),
-                          **_errors(np.array(found), np.array([samples[n].cells["logic"] for n in tried], float))}
+    found = {kind: _fitted(samples, rows, kind) for kind in kinds}
+    end = sum(map(_places, GROUPS))
+    made = end + len(made_of_logic(EXAMPLES["plain"], "ecp5"))
+    model: dict[str, Any] = {"packing": None, "made of logic": {kind: _rounded(found[kind][end:made]) for kind in kinds},
+                             "link": {kind: _rounded(found[kind][made:]) for kind in kinds}, "groups": {}}
+    if packed_ones:
+        model["packing"] = dict(zip(PACKED, _rounded(_packing(packed_ones)), strict=True))
+    place = 0
+    for group in GROUPS:
+        own = [n for n, one in enumerate(samples) if one.group == group]
+        cells = {kind: np.array([samples[n].cells[kind] for n in own], float) for kind in kinds}
+        if len(own) >= LEAST_MACHINES:
+            of_group = model["groups"][group] = {"machines": len(own), "kinds": {kind: {
+                "coefficients": _rounded(found[kind][place:place + _places(group)]), **_errors(alone[kind][own], cells[kind])}
+                for kind in kinds}}
+            # Of machines that neither of the two models was fitted to.
+            tried = [n for n in own if "logic" in samples[n].cells]
+            if tried:
+                others = [[other for other in packed_ones if other is not samples[n]] for n in tried]
+                guessed = np.array([_packing(of) @ [*(alone[kind][n] for kind in KINDS), samples[n].cells["memories"]]
+                                    for of, n in zip(others, tried, strict=True)])
+                true = np.array([samples[n].cells["logic"] for n in tried], float)
+                of_group["logic"] = {"machines": len(tried), **_errors(guessed, true)}
+        place += _places(group)
     return model
+
+
+def _rounded(coefficients: np.ndarray) -> list[float]:
+    return [round(float(c), 3) for c in coefficients]
 
 
 def machines() -> list[Point]:
     """The machines that were synthesized alone, of the families that are fitted."""
-    return [one for family in SCRIPTS for one in points_of(families=[family])
-            if one.truth == "synthesized" and one.board is None and not one.failure]
+    return [one for one in _points() if one.board is None]
+
+
+def whole_boards() -> list[Point]:
+    """Those with a link around them, but for what is held back to judge estimates and searches by."""
+    return [one for one in _points() if one.board is not None and one.fitted]
+
+
+def _points() -> list[Point]:
+    return [one for family in SCRIPTS for one in points_of(families=[family]) if one.truth == "synthesized" and not one.failure]
 
 
 def fit(held: list[Point]) -> dict[str, Any]:
-    """The model of machines that were synthesized: by group and family, of each kind the coefficients of the features and the
-    errors; and by family how the kinds are packed."""
+    """The model of machines that were synthesized: by group the features, and by family of each kind the coefficients and their
+    errors, those of what is made of logic, the cells of a link, and how the kinds are packed."""
     samples = [_Sample.of(one) for one in held]
-    model: dict[str, Any] = {"packing": {}, "groups": {}}
-    for family in SCRIPTS:
-        packed_ones = [one for one in samples if one.family == family and "logic" in one.cells]
-        if packed_ones:
-            model["packing"][family] = dict(zip(KINDS, (round(float(c), 3) for c in _packing(packed_ones)), strict=True))
-    for group, of in GROUPS.items():
-        found = {family: [one for one in samples if (one.family, one.group) == (family, group)] for family in SCRIPTS}
-        model["groups"][group] = {"features": list(of(EXAMPLES[group])), "families": {
-            family: _fit_group(own, [one for one in samples if one.family == family and "logic" in one.cells])
-            for family, own in found.items() if len(own) >= LEAST_MACHINES}}
-    return model
+    return {"features": {group: list(of(EXAMPLES[group])) for group, of in GROUPS.items()},
+            "families": {family: _fit_family(own) for family in SCRIPTS
+                         if (own := [one for one in samples if one.family == family])}}
 
 
 @click.command()
@@ -193,10 +219,10 @@ def main(number: int, lanes: bool, seed: int, families: tuple[str, ...]) -> None
     if number:
         _measure(number, seed, families, lanes)
     with working("fitting"):
-        model = fit(machines())
+        model = fit([*machines(), *whole_boards()])
     MODEL.write_text(json.dumps(model, indent=1) + "\n")
-    for group, of_group in model["groups"].items():
-        for family, found in of_group["families"].items():
+    for family, of_family in model["families"].items():
+        for group, found in of_family["groups"].items():
             for kind, of in {**found["kinds"], **({"logic": found["logic"]} if "logic" in found else {})}.items():
                 number = of.get("machines", found["machines"])
                 click.echo(f"{group} {family} {kind}: {number} machines, left out one by one: median error "

@@ -8,7 +8,7 @@ from functools import cached_property
 from mrfhw.cost.devices import Device, Needs
 from mrfhw.cost.estimate import Cycles, Memory, Multipliers, memories, multipliers
 from mrfhw.cost.links import BoardLink
-from mrfhw.cost.logic import logic_of
+from mrfhw.cost.logic import link_cells, logic_of
 from mrfhw.cost.rates import Rate, Workload
 from mrfhw.field.problem import Problem, Run
 from mrfhw.machine.config import Config, ConfigError, mesh_shape
@@ -76,8 +76,12 @@ class Cost:
         """What machine and link take of the device: blocks, multipliers, and the machine's logic with its error."""
         if self.device is None:
             raise ValueError("blocks and logic are those of a device: give one")
-        link = self.link.memories if self.link else ()
-        return Needs.of(self.device, (*self.memories, *link), self.multipliers, logic_of(self.config, self.device.family))
+        family, link, memories, cells = self.device.family, self.link, self.memories, 0.0
+        if link is not None:
+            memories = (*memories, *link.memories)
+            if link.kind == "serial":
+                cells = link_cells(family, link.words, link.outstanding) or 0.0
+        return Needs.of(self.device, memories, self.multipliers, logic_of(self.config, family), cells)
 
     @property
     def too_much(self) -> str | None:

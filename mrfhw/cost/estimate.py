@@ -106,6 +106,8 @@ class Memory:
     depth: words of each.
     width: bits of a word.
     reads: at a time, beside writes.
+    second: bits of a word that readers beyond the first take; None: all.
+    constant: nothing writes it.
     """
 
     use: str
@@ -113,6 +115,8 @@ class Memory:
     depth: int
     width: int
     reads: int = 1
+    second: int | None = None
+    constant: bool = False
 
     @property
     def bits(self) -> int:
@@ -130,8 +134,9 @@ def _of_cluster(config: Config) -> list[Memory]:
     found = [
         Memory("lmem", c.contexts * c.spes * c.lmem_banks, c.lmem_rows, c.label_bits + 2 + c.sum_bits),
         Memory("s1", c.contexts * c.spes, c.site_rows, datum),
-        Memory("s2", c.contexts * c.spes * c.spus, c.s2_bank_depth, c.lanes * datum, reads=min(2, c.lanes)),
-        *([Memory("vectors", c.spes, c.contexts * c.max_labels, vector)] if vector else [])]
+        Memory("s2", c.contexts * c.spes * c.spus, c.s2_bank_depth, c.lanes * datum, reads=min(2, c.lanes),
+               second=(c.lanes - 1) * datum or None),
+        *([Memory("vectors", c.spes, c.contexts * c.max_labels, vector, reads=c.lmem_banks)] if vector else [])]
     if c.edge_bits:
         found.append(Memory("edges", c.contexts * c.spes, c.site_rows, NEIGHBOURS * c.edge_bits))
     if c.pairwise_bits:
@@ -139,7 +144,7 @@ def _of_cluster(config: Config) -> list[Memory]:
                             c.lanes * c.pairwise_bits, reads=2))
     if isinstance(c.sampler, Race):
         found.append(Memory("gumbel tables", c.units * c.lane_generators, len(c.sampler.gumbel_entries), c.sampler.gumbel_bits,
-                            reads=c.lanes // c.lane_generators))
+                            reads=c.lanes // c.lane_generators, constant=True))
     else:
         found += [Memory("energies and sums", c.units, 2 * c.max_labels, width)
                   for width in (c.energy_bits, c.sampler.total_bits(c.label_bits))]

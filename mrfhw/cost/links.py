@@ -36,10 +36,19 @@ class LogMemory:
 
     bytes: that it holds.
     bytes_per_s: that it takes, at its clock.
+    beats: of a burst; two bursts wait on the FPGA each way. data_bits: of a beat.
     """
 
     bytes: int
     bytes_per_s: float
+    beats: int = 0
+    data_bits: int = 0
+
+    @property
+    def buffers(self) -> tuple[Memory, ...]:
+        """On the FPGA."""
+        held = 2 * self.beats + 1
+        return (Memory("log to memory", 1, held, self.data_bits + 1), Memory("log from memory", 1, held, self.data_bits))
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ class BoardLink:
         """Its frames', and the ring of log. Those of Ethernet's or USB's own core are not among them."""
         unit = log_unit(self.kind == "ethernet")
         return (Memory("requests", 1, self.words, 32), Memory("responses", 1, self.response_memory, 32), *self._heads,
-                Memory("log ring", 1, self.log_bytes // unit, 8 * unit))
+                Memory("log ring", 1, self.log_bytes // unit, 8 * unit), *(self.memory.buffers if self.memory else ()))
 
     @property
     def _heads(self) -> tuple[Memory, ...]:

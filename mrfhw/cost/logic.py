@@ -8,6 +8,8 @@ function of the three, fitted to machines that were (`python -m studies.logic_fi
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,11 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from mrfhw.cost.estimate import memories, multipliers
+from mrfhw.cost.families import FAMILIES
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Race
 
-__all__ = ["GROUPS", "MODEL", "Logic", "features", "group_of", "lane_features", "logic_of"]
+__all__ = ["GROUPS", "MEMORIES", "MODEL", "Logic", "features", "group_of", "lane_features", "link_cells",
+           "link_terms", "logic_of", "made_of_logic"]
 
 MODEL = Path(__file__).with_name("logic.json")
 ALIKE = {"arria10": "cyclone5"}  # families with the logic of another, which Yosys does not synthesize
@@ -66,6 +71,28 @@ def group_of(config: Config) -> str:
     return "lanes" if Derived.of(config).holds_reach else "plain"
 
 
+MEMORIES = "bits of small memories"
+
+
+def made_of_logic(config: Config, family: str) -> dict[str, float]:
+    """Bits of memories and of products that are too small for the family's blocks, by name, of one cluster; of memories as
+    `Blocks.logic_cost` has them."""
+    blocks = FAMILIES[family]
+    small = [one for one in memories(config) if not blocks.count(one)]
+    memory = sum(one.count * blocks.logic_cost(one) for one in small)
+    read = sum(one.count * one.reads * blocks.logic_cost(one) for one in small)
+    products = sum(count * a * b for count, a, b in multipliers(config).values() if min(a, b) > 1 and not blocks.multiplies(a, b))
+    return {MEMORIES: memory / config.clusters, "bits of small memories, each time they are read":
+            read / config.clusters, "bits of small products": products / config.clusters}
+
+
+def link_terms(options: Mapping[str, Any] | None) -> dict[str, float]:
+    """What the cells of a board's serial link are linear in, by name: one, doublings of its memories' words, and whether it has
+    several requests outstanding. options: words and outstanding, as points have them; None: there is no link."""
+    found = (1, math.log2(options["words"]), options["outstanding"] > 1) if options else (0, 0, 0)
+    return dict(zip(("link", "doublings of its words", "several outstanding"), found, strict=True))
+
+
 @dataclass(frozen=True)
 class Logic:
     """Logic that a machine is estimated to take.
@@ -83,14 +110,15 @@ class Logic:
 
 @cache
 def _model() -> dict[str, Any]:
-    return dict(json.loads(MODEL.read_text()))
+    return dict(json.loads(MODEL.read_text())["families"])
 
 
 @cache
 def _coefficients(group: str, family: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """Kinds of cells, and of each the coefficients of the features."""
-    kinds = _model()["groups"][group]["families"][family]["kinds"]
-    return tuple(kinds), np.array([kinds[kind]["coefficients"] for kind in kinds])
+    """Kinds of cells, and of each the coefficients of the group's features and of what is made of logic."""
+    of_family = _model()[family]
+    kinds = of_family["groups"][group]["kinds"]
+    return tuple(kinds), np.array([[*kinds[kind]["coefficients"], *of_family["made of logic"][kind]] for kind in kinds])
 
 
 def logic_of(config: Config, family: str) -> Logic:
@@ -100,12 +128,27 @@ def logic_of(config: Config, family: str) -> Logic:
     machine with them is among those that the model was fitted to.
     """
     group, family = group_of(config), ALIKE.get(family, family)
-    found = _model()["groups"][group]["families"][family]
+    found = _model()[family]["groups"][group]
     kinds, coefficients = _coefficients(group, family)
-    cells = dict(zip(kinds, map(float, coefficients @ np.array(list(GROUPS[group](config).values()), float)), strict=True))
+    small = made_of_logic(config, family)
+    row = np.array([*GROUPS[group](config).values(), *small.values()], float)
+    cells = dict(zip(kinds, map(float, coefficients @ row), strict=True))
     errors = found["kinds"]["lut"]
-    if "logic" in found:
-        cells["logic"] = sum(of * cells[kind] for kind, of in _model()["packing"][family].items())
-        errors = found["logic"]
+    if _model()[family]["packing"]:
+        cells["logic"] = _packed(cells | {"memories": small[MEMORIES]}, family)
+        errors = found.get("logic", errors)
     of_all = {kind: round(config.clusters * number) for kind, number in cells.items()}
     return Logic(of_all, errors["median_error"], errors["largest_error"])
+
+
+def _packed(cells: Mapping[str, float], family: str) -> float:
+    """Units of the family's logic, which look-up tables that are memories take as well. cells: those known by kind."""
+    return sum(float(of) * cells[kind] for kind, of in _model()[family]["packing"].items() if kind in cells)
+
+
+def link_cells(family: str, words: int, outstanding: int) -> float | None:
+    """Units of logic of a serial link, None of a family of which no board with one was synthesized."""
+    family = ALIKE.get(family, family)
+    of = list(link_terms({"words": words, "outstanding": outstanding}).values())
+    kinds = {kind: float(np.dot(coefficients, of)) for kind, coefficients in _model()[family]["link"].items()}
+    return _packed(kinds, family) if _model()[family]["packing"] and any(kinds.values()) else None

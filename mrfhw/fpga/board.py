@@ -13,8 +13,9 @@ from mrfhw.gateware.board.sdram import DATA_BITS, SdramTiming
 from mrfhw.generation.ethernet_core import Ethernet
 from mrfhw.machine.link_protocol import BAUD, LOG_BYTES, MEMORY_WORDS, OUTSTANDING, WORDS
 
-__all__ = ["FLOW_OPTION", "Board"]
+__all__ = ["BURST_BEATS", "FLOW_OPTION", "Board"]
 
+BURST_BEATS = 64  # of the log on its way to and from an SDRAM
 FLOW_OPTION = "script_after_synth"  # of a platform with open tools: the flow's own, which asks for statistics there
 
 
@@ -92,7 +93,8 @@ class Board:
         """
         timing, memory = SdramTiming(), None
         if self.sdram and memory_hz is not None:
-            memory = LogMemory(1 << timing.address_bits, timing.beats_per_cycle(round(memory_hz)) * memory_hz * DATA_BITS / 8)
+            memory = LogMemory(1 << timing.address_bits, timing.beats_per_cycle(round(memory_hz)) * memory_hz * DATA_BITS / 8,
+                               BURST_BEATS, DATA_BITS)
         kind = "ethernet" if self.ethernet else "usb" if self.usb else "serial"
         return BoardLink(kind, self.baud if baud is None else baud, self.words, self.response_words, self.log_bytes, memory,
                          self.at_once)

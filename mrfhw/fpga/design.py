@@ -7,7 +7,7 @@ from typing import Any
 from amaranth import ClockDomain, Elaboratable, Module
 from amaranth.lib import io, wiring
 
-from mrfhw.fpga.board import Board
+from mrfhw.fpga.board import BURST_BEATS, Board
 from mrfhw.fpga.clocks import LATE, MachineClock, Rates
 from mrfhw.fpga.ethernet_pins import EthernetPins
 from mrfhw.fpga.sdram_pins import ADDED_REGISTERS, SdramPins
@@ -26,9 +26,8 @@ from mrfhw.generation.modules import component_verilog
 from mrfhw.generation.verilog import TOP
 from mrfhw.machine.config import Config
 
-__all__ = ["BURST_BEATS", "BoardDesign"]
+__all__ = ["BoardDesign"]
 
-BURST_BEATS = 64  # of the log on its way to and from an SDRAM
 
 
 class BoardDesign(Elaboratable):

@@ -15,10 +15,12 @@ from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import check_writable
 from mrfhw.system.input_files import read_plain
 
-__all__ = ["STORE", "TRUTHS", "Point", "add_point", "points_of", "read_points"]
+__all__ = ["HELD_BACK", "SLICE", "STORE", "TRUTHS", "Point", "add_point", "points_of", "read_points"]
 
 STORE = Path(__file__).parent / "points"  # a file of each family
 TRUTHS = ("gates", "synthesized", "placed", "simulated")  # what a point is true by
+HELD_BACK = "2/"  # how those begin that `python -m studies.whole_boards` drew to judge estimates by
+SLICE = "slice"  # those of `python -m studies.slice`, on which searches are replayed
 STORE_BYTES = 1 << 28
 WAY_OUT = "restore the file, or take the line out"
 
@@ -57,6 +59,24 @@ class Point:
     @property
     def config(self) -> Config:
         return Config.from_dict(self.parameters)
+
+    @property
+    def logic(self) -> int | None:
+        """Units of the device's logic as synthesis and packing have them, None where they are not known. Place and route of a Gowin
+        takes some more, through which wires go."""
+        if self.family == "gowin":
+            return self.cells["lut"] + self.cells["carry"] if "lut" in self.cells else None
+        return self.cells.get("logic")
+
+    @property
+    def held_back(self) -> bool:
+        """It is among those by which estimates are judged, and no model or estimate is made from it."""
+        return str(self.options.get("drawn", "")).startswith(HELD_BACK)
+
+    @property
+    def fitted(self) -> bool:
+        """A model may be fitted to it: no search and no estimate is judged by it."""
+        return not self.held_back and self.options.get("drawn") != SLICE
 
     @property
     def line(self) -> str:
