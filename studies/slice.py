@@ -32,7 +32,7 @@ from mrfhw.machine.config import Config
 from mrfhw.system.errors import ProblemError
 from mrfhw.tuning.estimates import Estimates, Limits
 from mrfhw.tuning.job import Job
-from mrfhw.tuning.points import STORE, Point, add_point, points_of
+from mrfhw.tuning.points import SLICE, STORE, Point, add_point, points_of
 from mrfhw.tuning.search import front, order
 from mrfhw.tuning.space import Choice, Space, changed
 from mrfhw.tuning.truth import matches, synthesized
@@ -70,7 +70,9 @@ def measure(number: int, store: Path, part: tuple[int, int]) -> None:
     lacking = [choice for place, (_, choice) in enumerate(choices(job()))
                if place % part[1] == part[0] and known(points, choice) is None]
     for choice in tqdm(lacking[:number], unit="synthesis"):
-        add_point(synthesized(choice, BOARD), store)
+        point = synthesized(choice, BOARD)
+        point.options["drawn"] = SLICE
+        add_point(point, store)
 
 
 
@@ -197,17 +199,20 @@ class _Replayed(Tuner):
         return self.asked_for, short
 
 
-def replays(of: Slice, boards: list[Point], seed: int) -> dict[str, int | None]:
+def replays(of: Slice, boards: list[Point], seed: int, optuna: bool = True) -> dict[str, int | None]:
     """Of each search: syntheses until its best is within WITHIN of the slice's; None where it ends before.
 
-    boards: that tune may know, of which it gets BEGUN.
+    boards: that tune may know, of which it gets BEGUN. optuna: its searches, too.
     """
     with tempfile.TemporaryDirectory() as folder:
         for point in random.Random(seed).sample(boards, min(BEGUN, len(boards))):
             add_point(point, Path(folder))
         asked, short = _Replayed(of, Path(folder)).replay()
     found = {"tune": _until(of, iter(asked))}
-    for name, search in (("random", at_random), ("hill climbing", climbing), ("TPE", tpe), ("NSGA-II", nsga)):
+    searches: dict[str, Search] = {"random": at_random, "hill climbing": climbing}
+    if optuna:
+        searches |= {"TPE": tpe, "NSGA-II": nsga}
+    for name, search in searches.items():
         for where, allowed in (("whole", list(of.choices)), ("shortlist", short)):
             found[f"{name}, {where}"] = _until(of, search(of, allowed, seed))
     return found

@@ -18,6 +18,7 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.cost.cost import Cost
+from mrfhw.cost.devices import Needs, device_named
 from mrfhw.cost.seconds import Delays
 from mrfhw.fpga.board import Board
 from mrfhw.fpga.boards import BOARDS
@@ -25,20 +26,18 @@ from mrfhw.machine.config import Config
 from mrfhw.system.errors import ProblemError
 from mrfhw.tuning.estimates import Estimates, Limits
 from mrfhw.tuning.job import Job, takes
-from mrfhw.tuning.points import STORE, Point, add_point, points_of
+from mrfhw.tuning.points import HELD_BACK, SLICE, STORE, Point, add_point, points_of
 from mrfhw.tuning.space import Choice, Space
 from mrfhw.tuning.truth import synthesized
 
-HELD_BACK = 2
 ULX3S_12F = replace(BOARDS["ulx3s-85f"], name="ulx3s-12f", title="ULX3S with an ECP5-12F", device="LFE5U-12F",
                     platform=("amaranth_boards.ulx3s", "ULX3S_12F_Platform"))
 FAMILIES = {"ecp5": (ULX3S_12F,), "ice40": (BOARDS["icebreaker"],),
             "gowin": (BOARDS["tang-nano-9k"], BOARDS["tang-nano-9k"], BOARDS["tang-nano-20k"])}
 BY_NAME = {board.name: board for boards in FAMILIES.values() for board in boards}
 CELLS_MOST = 26_000  # of a machine, so that its synthesis takes minutes
-FULL, ANY = (0.92, 1.08), {"ecp5": (0.3, 1.15), "gowin": (0.4, 1.15), "ice40": (0.97, 1.15)}  # of the device's logic, by estimate
+FULL, ANY = (0.92, 1.08), (0.3, 1.15)  # of the device's logic, by estimate
 CHANGED = 0.4  # of the parameters have another value than the board's own machine
-NEAR = 0.03  # of the device's logic: how near a machine is to what was drawn for it
 RIM = 0.1  # of a limit, within which it is asked whether a machine fits
 
 
@@ -57,7 +56,7 @@ def _space(rng: random.Random, board: Board) -> Space:
 def _drawn(family: str, seed: int, number: int) -> tuple[Board, Choice]:
     """Number `number` of a seed, a machine with some parameters changed; each third one is nearly full."""
     rng = random.Random(f"{family} {seed} {number}")
-    share = rng.uniform(*(FULL if number % 3 == 2 else ANY[family]))
+    low, high = FULL if number % 3 == 2 else ANY
     while True:
         board = rng.choice(FAMILIES[family])
         space = _space(rng, board)
@@ -67,10 +66,15 @@ def _drawn(family: str, seed: int, number: int) -> tuple[Board, Choice]:
             for name, values in space.values.items():
                 if rng.random() < CHANGED:
                     choice = space.with_value(choice, name, rng.choice(values)) or choice
-            used = estimates.logic_of(choice.config, choice.words)
-            if (abs(used / estimates.device.lut - share) < NEAR and used <= CELLS_MOST
+            used, device = estimates.logic_of(choice.config, choice.words), estimates.device
+            if (low * device.lut <= used <= min(CELLS_MOST, high * device.lut) and _needs(choice, board).ram <= device.ram
                     and takes(choice.config, space.job.problem) is None):
                 return board, choice
+
+
+def _needs(choice: Choice, board: Board) -> Needs:
+    link = choice.on(board).link(choice.baud, float(choice.clock_hz) if board.sdram else None)
+    return Cost.of(choice.config, device=device_named(board.device), link=link).needs
 
 
 def measure(family: str, seed: int, number: int, store: Path) -> None:
@@ -103,8 +107,8 @@ class Compared:
         choice = Choice(point.config, **options)
         job = Job.of("stereo", (16, 32), 4, 100, "mean", Config.preset(board.preset))
         estimates = Estimates(board, job, Limits(), Delays(), others)
-        needs = Cost.of(choice.config, device=estimates.device, link=choice.on(board).link(choice.baud)).needs
-        return cls(point.family, estimates.device.lut, (estimates.logic_of(choice.config, choice.words), point.cells["logic"]),
+        needs = _needs(choice, board)
+        return cls(point.family, estimates.device.lut, (estimates.logic_of(choice.config, choice.words), point.logic or 0),
                    (needs.ram, point.cells["ram"]), (needs.dsp, point.cells["dsp"]))
 
     @property
@@ -123,8 +127,8 @@ class Compared:
 
 def compared(points: list[Point], held_back: bool) -> list[Compared]:
     """Those of the held-back seed, or each other one by those that are neither it nor held back."""
-    drawn = [one for one in points if "drawn" in one.options and not one.failure]
-    of_others = [one for one in points if not str(one.options.get("drawn", "")).startswith(f"{HELD_BACK}/")]
+    drawn = [one for one in points if one.options.get("drawn", SLICE) != SLICE and not one.failure]
+    of_others = [one for one in points if not one.held_back]
     asked = [one for one in drawn if (one in of_others) != held_back]
     return [Compared.of(one, [other for other in of_others if other is not one]) for one in asked]
 
@@ -142,7 +146,7 @@ def _line(name: str, found: list[Compared]) -> str:
 
 @click.command(cls=OneLineCommand)
 @click.option("--measure", "number", type=click.IntRange(1), help="Synthesize so many of a seed, those not kept.")
-@click.option("--seed", type=click.IntRange(1), default=1, show_default=True, help=f"Of the machines; {HELD_BACK} is held back.")
+@click.option("--seed", type=click.IntRange(1), default=1, show_default=True, help=f"Of the machines; {HELD_BACK[0]} is held back.")
 @click.option("--family", "families", multiple=True, type=click.Choice(list(FAMILIES)), default=tuple(FAMILIES))
 @click.option("--store", type=click.Path(path_type=Path, file_okay=False), default=STORE, help="Folder of the points.")
 def main(number: int | None, seed: int, families: tuple[str, ...], store: Path) -> None:

@@ -94,7 +94,7 @@ def command(name: str, delay: str, quality: float | None, budget: str, fix: tupl
         tuner.measure(measure, store)
         found = tuner.front
     if not found:
-        first = next(one.refused for one in tuner.found if one.refused)
+        first = next((one.refused for one in tuner.found if one.refused), "by estimate it takes more cells than there are")
         raise ProblemError(f"no machine of {board.name} is left, as tools refuse each of {len(tuner.found)}, the first one: "
                            f"{first}: give a smaller job, a wider bound, or fewer --fix")
     click.echo(json.dumps(tuner.record, indent=1) if as_json else _answer(tuner, found))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,13 +12,14 @@ from mrfhw.cost.asked import Steps
 from mrfhw.cost.cost import Cost
 from mrfhw.cost.devices import FAMILIES, Device, device_named, device_of
 from mrfhw.cost.estimate import Cycles
+from mrfhw.cost.logic import link_cells
 from mrfhw.cost.picture import Visits
 from mrfhw.cost.seconds import Delays, RunTime
 from mrfhw.cost.traffic import messages
 from mrfhw.fpga.board import Board
 from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.clocks import rates_for
-from mrfhw.fpga.report import cell_of, kept_records
+from mrfhw.fpga.report import cell_of, kept_records, link_of
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.placement.placement import Placement
@@ -27,18 +27,14 @@ from mrfhw.placement.windows import VISIT, WindowPlan
 from mrfhw.system.errors import ProblemError
 from mrfhw.tuning.job import Job, takes
 from mrfhw.tuning.points import Point
+from mrfhw.tuning.residuals import Residuals
 from mrfhw.tuning.space import Choice
 from mrfhw.tuning.truth import of_present
 
 __all__ = ["Estimate", "Estimates", "Limits"]
 
 CLOCK_MARGIN = 0.97  # of the slowest clock that machines of the device were placed at
-NO_LINK = {"ice40": 1000, "ecp5": 1500, "gowin": 1500}  # cells of a serial link where nothing was measured
-WINDOW_CELLS = {"ecp5": 530, "gowin": 330}  # that Yosys makes of several requests outstanding, beside those of one
-# Cells that the model of logic does not know of, measured with an iCEBreaker's machines of 3, 4 and 5 label bits and links of 32 to
-# 512 words: of a bit of a memory that is too small for a block, and of each doubling of a link's words.
-SMALL_BIT_CELLS, WORDS_CELLS = {"ice40": 1.4}, {"ice40": 35}
-LEAST_OWN = 3  # points of the present interface from which the link's cells are taken
+NO_LINK = 1500  # cells of a link where nothing was measured
 
 
 @dataclass(frozen=True)
@@ -87,13 +83,20 @@ class Estimate:
         return "; ".join(filter(None, (full, "" if self.time is None else f"most time: {self.time.binds}")))
 
 
+def _kind(board: str) -> str:
+    """Of a board's link."""
+    return BOARDS[board].link().kind if board in BOARDS else "serial"
+
+
 class Estimates:
     """Estimates of choices for a job on a board, each worked out once.
 
-    points: of machines that tools have tried, from which the link's cells and the clocks are taken.
+    points: of machines that tools have tried, from which the link's cells and the clocks are taken. over: share of the device's
+    logic that a choice may be over by estimate, where tools are asked for the truth.
     """
 
-    def __init__(self, board: Board, job: Job, limits: Limits, delays: Delays, points: Iterable[Point]):
+    def __init__(self, board: Board, job: Job, limits: Limits, delays: Delays, points: Iterable[Point], over: float = 0.0):
+        self.over = over
         self.board, self.job, self.limits, self.delays = board, job, limits, delays
         self.device: Device = device_named(board.device)
         self._tried = [one for one in points if one.family == self.device.family]
@@ -104,45 +107,59 @@ class Estimates:
 
     def with_points(self, points: Iterable[Point]) -> Estimates:
         """The same with more points; what depends on none is not worked out again."""
-        found = Estimates(self.board, self.job, self.limits, self.delays, points)
+        found = Estimates(self.board, self.job, self.limits, self.delays, points, self.over)
         found._steps, found._deviations, found._messages = self._steps, self._deviations, self._messages
         return found
 
-    @cached_property
+    @property
     def link_cells(self) -> float:
-        """Cells of the board's link beyond the machine's, the median of whole boards of its kind that were tried; of earlier
-        circuits where there are too few of the present one."""
-        link = self.board.link()
-        own = [one.cells["logic"] - self.logic_of(one.config, one.options.get("words"), 0) for one in self._tried
-               if one.board and "logic" in one.cells and not one.failure and of_present(one, self.board.at_once)]
-        if len(own) >= LEAST_OWN:
-            return statistics.median(own)
+        """Cells of the board's link beyond its own machine's."""
+        return self._link(self.board.words) + self._astray.of_machine(Config.preset(self.board.preset), self.board.words)
+
+    @cached_property
+    def _astray(self) -> Residuals:
+        """What whole boards of its kind that were tried have more than the models of machine and link say; of earlier circuits,
+        wherever they were tried, where there is none of the present one and no model of such a link."""
+        found = []
+        for one in self._tried:
+            known = one.board and one.logic is not None and not one.failure and not one.held_back
+            if known and _kind(str(one.board)) == self.board.link().kind and of_present(one, one.options.get("outstanding", 1)):
+                words = int(one.options["words"])
+                found.append((one.config, words, (one.logic or 0) - self.logic_of(one.config, words, 0)))
+        return Residuals.of(found, 0.0 if self._known_link else self._of_kept())
+
+    @property
+    def _known_link(self) -> bool:
+        return self.board.serial and link_cells(self.device.family, self.board.words, self.board.at_once) is not None
+
+    def _of_kept(self) -> float:
+        """The same of the builds that were kept, in the median; none where there are none."""
         kept = []
         for record in kept_records():
             device, cell = device_of(record["device"]), cell_of(record, "logic")
-            alike = record["board"] in BOARDS and BOARDS[record["board"]].link().kind == link.kind
-            if device and device.family == self.device.family and alike and cell:
-                kept.append(cell[1] - self.logic_of(Config.from_dict(record["config"]), None, 0))
-        more = WINDOW_CELLS.get(self.device.family, 400) if link.outstanding > 1 else 0
-        return more + (statistics.median(kept) if kept else NO_LINK.get(self.device.family, 1500))
+            alike = record["board"] in BOARDS and BOARDS[record["board"]].link().kind == self.board.link().kind
+            link = link_of(record)
+            if device and device.family == self.device.family and alike and cell and link:
+                machine = Cost.of(Config.from_dict(record["config"]), device=self.device).needs.shares["lut"][0]
+                kept.append(cell[1] - machine - self._link(link.words, link.outstanding))
+        return statistics.median(kept) if kept else 0.0
+
+    def _link(self, words: int, outstanding: int | None = None) -> float:
+        """Cells of a serial link with memories of so many words, and as many requests outstanding as the board has then."""
+        if outstanding is None:
+            outstanding = replace(self.board, words=words, response_words=None).at_once
+        found = link_cells(self.device.family, words, outstanding)
+        return NO_LINK if found is None else found
 
     @property
     def looked_at(self) -> Collection[Choice]:
         return self._kept.keys()
 
-    def logic_of(self, config: Config, words: Any = None, link_cells: float | None = None) -> float:
-        """Cells of a machine with a link of so many words, or as many as the board has; link_cells: those of its link, if known."""
-        family, usual = self.device.family, self.board.words
-        needs = Cost.of(config, device=self.device).needs
-        cells = needs.shares["lut"][0] + SMALL_BIT_CELLS.get(family, 0.0) * (needs.small_bits - self._usual_small_bits)
-        if words and usual:
-            cells += WORDS_CELLS.get(family, 0) * math.log2(int(words) / usual)
-        return cells + (self.link_cells if link_cells is None else link_cells)
-
-    @cached_property
-    def _usual_small_bits(self) -> int:
-        """Of the board's own machine, whose link is known."""
-        return Cost.of(Config.preset(self.board.preset), device=self.device).needs.small_bits
+    def logic_of(self, config: Config, words: Any = None, astray: float | None = None) -> float:
+        """Cells of a machine with a link of so many words, or as many as the board has; astray: beyond those of the models."""
+        words = int(words or self.board.words)
+        cells = Cost.of(config, device=self.device).needs.shares["lut"][0] + self._link(words)
+        return cells + (self._astray.of_machine(config, words) if astray is None else astray)
 
     @cached_property
     def fastest_hz(self) -> float:
@@ -161,7 +178,9 @@ class Estimates:
 
     def _made(self, choice: Choice) -> Estimate:
         config, board = Derived.of(choice.config), choice.on(self.board)
-        needs = Cost.of(config, device=self.device, link=board.link(choice.baud)).needs
+        rates = rates_for(board, choice.clock_hz, choice.baud)
+        link = board.link(choice.baud, rates.link_hz if board.sdram else None)
+        needs = Cost.of(config, device=self.device, link=link).needs
         broken: dict[str, tuple[float, str]] = {}
 
         def keep(kind: str, used: float, there: float, said: str) -> None:
@@ -171,11 +190,11 @@ class Estimates:
         logic = round(self.logic_of(config, choice.words))
         name = FAMILIES[self.device.family].logic
         device, ffs = self.device, needs.shares["ff"][0]
-        keep("logic", logic, device.lut, f"about {logic:,} {name} with the link, and {device.name} has {device.lut:,}")
+        keep("logic", logic, (1 + self.over) * device.lut,
+             f"about {logic:,} {name} with the link, and {device.name} has {device.lut:,}")
         keep("ff", ffs, device.ff, f"about {ffs:,} flip-flops, and {device.name} has {device.ff:,}")
         keep("ram", needs.ram, device.ram, f"{needs.ram} memory blocks, and {device.name} has {device.ram}")
         keep("dsp", needs.dsp, device.dsp_most, f"{needs.dsp} multipliers, and {device.name} has {device.dsp}")
-        rates = rates_for(board, choice.clock_hz, choice.baud)
         keep("clock", rates.hz, max(self.fastest_hz, self.board.clock_hz),
              f"{rates.hz / 1e6:g} MHz, and machines of this device were placed at {self.fastest_hz / 1e6:.4g} MHz and more")
         if (why := takes(config, self.job.problem)) is not None:

@@ -45,14 +45,15 @@ LOGIC = ("TRELLIS_COMB", "ICESTORM_LC", "LUT4")
 PACK = {"ecp5": ("nextpnr-ecp5", "TRELLIS_COMB"), "ice40": ("nextpnr-ice40", "ICESTORM_LC")}
 
 
-def check_tools(board: Board) -> None:
-    """Raise BuildError in one line where the tools of a board's family are missing, or there are none."""
+def check_tools(board: Board, placed: bool = False) -> None:
+    """Raise BuildError in one line where the tools of a board's family are missing, or there are none. placed: those of place and
+    route as well."""
     if not board.open_flow:
         raise BuildError(f"board is {board.name}; open tools make no bitstream for its {board.device}, so that there are estimates "
                          "alone: give --budget 0h")
     find_tool("yosys")
-    if board.family in PACK:
-        find_tool(PACK[board.family][0])
+    if placed or board.family in PACK:
+        find_tool(f"nextpnr-{board.family}")
 
 
 @cache
@@ -80,7 +81,8 @@ def matches(point: Point, choice: Choice, board: Board, truth: str) -> bool:
 
 
 def _point(truth: str, choice: Choice, board: Board, **values: object) -> Point:
-    options = {**choice.options, "link": link_digest(choice.on(board).at_once)}
+    outstanding = choice.on(board).at_once
+    options = {**choice.options, "outstanding": outstanding, "link": link_digest(outstanding)}
     return Point(truth, board.family, choice.config.to_dict(), board.name, options,
                  circuit_digest(choice.config), INTERFACE_VERSION, **values)  # type: ignore[arg-type]
 
@@ -192,4 +194,5 @@ def _since(began: float) -> float:
 
 
 def _line(error: Exception) -> str:
-    return json.dumps(str(error).split("\n")[0][:300])[1:-1]
+    """In one line, without the name of a log that is not kept."""
+    return json.dumps(re.sub(r" \(all of it in [^)]*\)$", "", str(error).split("\n")[0])[:300])[1:-1]

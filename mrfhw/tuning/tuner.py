@@ -28,8 +28,9 @@ RECORD = "tune.json"
 POINTS = "points"  # folder of the truths of a tuning, beside its record
 SHORTLIST = 40  # choices that truths are asked about
 SEARCH_MOST = 10_000  # choices that are looked at
-ASTRAY = 0.01  # of a device's cells that an estimate of the link may be off before choices are searched again
+ASTRAY = 0.01  # of a device's cells that an estimate may be off before choices are searched again
 WORTH = 0.01  # of the best seconds: what a truth must promise to be asked for
+PLACED_TRIES = 4  # choices that are placed and routed for each that is asked for, where some do not meet their clocks or fail
 UNSURE = {"ice40": 0.04, "ecp5": 0.06, "gowin": 0.12}  # deviation of estimates of cells, where no truths say more
 
 
@@ -129,7 +130,8 @@ class Tuner:
         self.points = [*points_of(store, [asked.board.family]), *own]
         self.spent = sum(one.seconds or 0.0 for one in own)
         self.space = Space(asked.board, asked.job, asked.fixed)
-        self.estimates = Estimates(asked.board, asked.job, asked.limits, asked.delays, self.points)
+        self.estimates = Estimates(asked.board, asked.job, asked.limits, asked.delays, self.points,
+                                   ASTRAY if asked.budget_s > 0 else 0.0)
         self.found: list[Tuned] = []
         self.preset = self._known(self._of_preset())
 
@@ -170,15 +172,15 @@ class Tuner:
         short = {one.choice: one for one in [*front(found, SHORTLIST), *sorted(found, key=order)[:SHORTLIST]]}
         return [self._known(one) for one in short.values()]
 
-    def _search_again(self) -> None:
-        """Where truths say that the link takes other cells than was estimated: choices that were passed over may fit, and others
-        not. Those that tools have tried stay, with what is estimated now."""
-        estimates = self.estimates.with_points(self.points)
-        before, now = self.estimates.link_cells, estimates.link_cells
-        if abs(now - before) <= ASTRAY * estimates.device.lut:
+    def _search_again(self, one: Tuned) -> None:
+        """Where the truth of a choice says that it takes other cells than was estimated: choices that were passed over may fit, and
+        others not. Those that tools have tried stay, with what is estimated now."""
+        before, now, device = one.estimate.logic[0], one.logic, self.estimates.device
+        if abs(now - before) <= ASTRAY * device.lut:
             return
-        self.say(f"the link takes about {now:.0f} cells, not {before:.0f}: searching again")
-        self.estimates = estimates
+        self.say(f"it takes {now:,} cells, not about {before:,}: searching again")
+        self.estimates = self.estimates.with_points(self.points)
+        estimates = self.estimates
         tried = [replace(one, estimate=estimates.of(one.choice)) for one in self.found if one.truths]
         try:
             new = self._shortlist()
@@ -194,7 +196,8 @@ class Tuner:
         kept = {one.choice: one for one in self.found if one.refused is None}
         as_known = [replace(one.estimate, logic=(one.logic, one.estimate.logic[1])) for one in kept.values()]
         sure = [one for one in as_known if kept[one.choice].fits_truly]
-        shown = {one.choice: kept[one.choice] for one in [*front(sure), *front(as_known)]}
+        fit = [one for one in as_known if one.logic[0] <= one.logic[1]]
+        shown = {one.choice: kept[one.choice] for one in [*front(sure), *front(fit)]}
         return sorted(shown.values(), key=lambda one: one.seconds)
 
     # -- truths
@@ -209,8 +212,9 @@ class Tuner:
         if tuned.fits_truly:
             return 1.0
         used, there = tuned.estimate.logic
-        errors = [one.cells["logic"] / self.estimates.logic_of(one.config, one.options.get("words")) - 1 for one in self.points
-                  if one.board == self.asked.board.name and "logic" in one.cells and truth.of_present(one)]
+        board = self.asked.board
+        errors = [one.logic / self.estimates.logic_of(one.config, one.options.get("words"), 0) - 1 for one in self.points
+                  if one.board == board.name and one.logic is not None and truth.of_present(one, board.at_once)]
         deviation = (statistics.pstdev(errors) if len(errors) > 3 else 0.0) or UNSURE.get(self.asked.board.family, 0.1)
         return 0.5 * (1 + math.erf((there / used - 1) / (deviation * math.sqrt(2))))
 
@@ -220,27 +224,30 @@ class Tuner:
         true = [one.seconds for one in self.found if one.refused is None and one.fits_truly]
         if self.preset.estimate.fits:
             true.append(self.preset.seconds)
-        best = min(true, default=math.inf)
+        best = min(true, default=max((one.estimate.seconds for one in self.found), default=math.inf))
         worth: list[tuple[float, int, str]] = []
         for number, one in enumerate(self.found):
-            gain = 1.0 if math.isinf(best) else (best - one.estimate.seconds) / best
-            if one.refused is None and not one.fits_truly and gain > WORTH:
+            gain = (best - one.estimate.seconds) / best
+            if one.refused is None and not one.fits_truly and (gain > WORTH or not true):
+                gain = max(gain, WORTH)
                 tight = one.estimate.ram[0] > 0.9 * one.estimate.ram[1]
                 levels = [*(["gates"] if tight and "gates" not in one.truths else []), "synthesized"]
                 worth.append((gain * self._chance(one) / sum(map(self._usual, levels)), -number, levels[0]))
         if worth:
             _, number, level = max(worth)
             return self.found[-number], level
+        tried = [one.truths["placed"].failure for one in self.found if "placed" in one.truths]
+        wanted = tried.count(None) < self.asked.placed and len(tried) < PLACED_TRIES * self.asked.placed
         for one in self.front:
             if one.fits_truly:
-                if "placed" not in one.truths and sum("placed" in other.truths for other in self.found) < self.asked.placed:
+                if wanted and "placed" not in one.truths:
                     return one, "placed"
                 if "simulated" not in one.truths:
                     return one, "simulated"
         return None
 
     def _check_budget(self) -> None:
-        truth.check_tools(self.asked.board)
+        truth.check_tools(self.asked.board, self.asked.placed > 0)
         least = min(self._usual(level) for level in truth.LEVELS)
         if self.asked.budget_s < least:
             raise ProblemError(f"budget is {self.asked.budget_s:.0f} s; the cheapest truth takes {least:.0f} s: give more, or "
@@ -260,7 +267,7 @@ class Tuner:
             if self._own is not None:
                 add_point(point, self._own)
             self.say(f"  {point.failure or ', '.join(f'{count} {kind}' for kind, count in point.cells.items()) or point.options}")
-            self._search_again()
+            self._search_again(one)
             self.write()
 
     def measure(self, number: int, store: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,8 +28,12 @@ SIZED = pytest.mark.claim("tuning", "queues of a link have what blocks leave, an
 REPLAYED = pytest.mark.claim("tuning", "networks of hubs are replayed to the cycle, and the smallest that does not wait is named")
 
 
+SMALL = {"icebreaker": {"words": 32, "log_bytes": 256}, "tang-nano-9k": {"words": 64, "log_bytes": 512}}
+
+
 def queues(board_name: str, shape: tuple[int, int], labels: int, messages: float, delay: float = 0.001) -> LinkQueues:
-    board = BOARDS[board_name]
+    """Of a board with small memories."""
+    board = replace(BOARDS[board_name], **SMALL[board_name])
     config = Config.preset(board.preset)
     job = Job.of("stereo", shape, labels, 60, "mode", config)
     cycles = Cycles.of(config, job.problem, job.run)
@@ -38,7 +43,7 @@ def queues(board_name: str, shape: tuple[int, int], labels: int, messages: float
 
 @SIZED
 def test_blocks_leave_room() -> None:
-    """256 words and 512 bytes take no block more than the iCEBreaker's 32 and 256, 512 and 2,048 none more than the Tang Nano's."""
+    """256 words and 512 bytes take no more blocks than 32 and 256 of an iCE40, 512 and 2,048 than 64 and 512 of a Gowin."""
     ice, tang = queues("icebreaker", (16, 32), 8, 1000), queues("tang-nano-9k", (32, 32), 16, 1000)
     assert ice.blocks(256, 256, 512) == ice.blocks(32, 32, 256) < ice.blocks(256, 256, 1024)
     assert tang.blocks(512, 512, 2048) == tang.blocks(64, 64, 512) < tang.blocks(512, 512, 4096)
@@ -78,8 +83,8 @@ def test_the_command_says_both(tmp_path) -> None:
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].endswith("on icebreaker; 10 memory blocks for the link")
-    assert lines[1].startswith("now: 32 words of requests, 32 of responses, 256 bytes of log, 5 blocks: 0.")
-    assert any(line.startswith("link: 256 words of requests, 256 of responses") for line in lines)
+    assert lines[1].startswith("now: 64 words of requests, 64 of responses, 512 bytes of log, 5 blocks: 0.")
+    assert any(line.startswith("link: 256 words of requests, 512 of responses") for line in lines)
     assert lines[-1].startswith("hubs: nothing to size (line_levels=0")
     found = json.loads(CliRunner().invoke(main, [*words, "--estimate", "mean", "--json"]).stdout)
     assert found["hubs"] is None
