@@ -145,24 +145,20 @@ def _optuna(of: Slice, allowed: Sequence[tuple[int, ...]], sampler: Any, goals: 
         else:
             one = allowed[trial.suggest_int("rank", 0, len(allowed) - 1)]
         yield one
-        trial.set_user_attr("over", of.points[one].cells["logic"] - of.there)
+        trial.set_constraint("cells that are too many", of.points[one].cells["logic"] - of.there)
         study.tell(trial, [of.score(one), of.points[one].cells["logic"]][:goals])
-
-
-def _over(trial: Any) -> tuple[float]:
-    return (trial.user_attrs["over"],)
 
 
 def tpe(of: Slice, allowed: Sequence[tuple[int, ...]], seed: int) -> Iterator[tuple[int, ...]]:
     import optuna
 
-    yield from _optuna(of, allowed, optuna.samplers.TPESampler(seed=seed, constraints_func=_over), 1)
+    yield from _optuna(of, allowed, optuna.samplers.TPESampler(seed=seed), 1)
 
 
 def nsga(of: Slice, allowed: Sequence[tuple[int, ...]], seed: int) -> Iterator[tuple[int, ...]]:
     import optuna
 
-    yield from _optuna(of, allowed, optuna.samplers.NSGAIISampler(population_size=10, seed=seed, constraints_func=_over), 2)
+    yield from _optuna(of, allowed, optuna.samplers.NSGAIISampler(population_size=10, seed=seed), 2)
 
 
 class _Replayed(Tuner):
