@@ -330,7 +330,7 @@ def test_a_seed_that_does_not_end_is_given_up(tmp_path, monkeypatch):
     _program(tmp_path, "nextpnr-ice40", 'case "$*" in --version) echo nextpnr 1;; *) exec sleep 100;; esac')
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(Flow, "synthesize", lambda self: Step("yosys", 0, 0))
-    result = invoke("--board", "icebreaker", "--preset", "smallest", "-o", str(tmp_path / "out"), "--minutes", "0.01",
+    result = invoke("--board", "icebreaker", "--preset", "smallest", "--force", "-o", str(tmp_path / "out"), "--minutes", "0.01",
                     "--seeds", "2")
     assert result.exit_code == 2
     *_, first, second, last = (line for line in result.output.splitlines() if not line.startswith("place and route, seed"))
@@ -357,7 +357,7 @@ def test_the_bitstream_is_that_of_the_first_seed_that_meets_the_clock(options, t
     _program(tmp_path, "icepack", "cp top.asc top.bin")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(Flow, "synthesize", lambda self: Step("yosys", 0, 0))
-    result = invoke("--board", "icebreaker", "--preset", "smallest", "-o", str(tmp_path / "out"), *options)
+    result = invoke("--board", "icebreaker", "--preset", "smallest", "--force", "-o", str(tmp_path / "out"), *options)
     assert result.exit_code == 0, result.output
     record = json.loads((tmp_path / "out" / RECORD).read_text())
     seeds = [(seed["seed"], seed["machine_fmax_hz"]) for seed in record["seeds"]]
