@@ -364,7 +364,7 @@ def test_tools_are_asked_only_where_there_are_some(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(truth, "find_tool", found)
     monkeypatch.setattr(truth, "check_tools", lambda board, placed: None)
     few = Tuner(asked_of(5), None, STORE, lambda said: None)
-    with pytest.raises(ProblemError, match="budget is 5 s; the cheapest truth takes 60 s: give more, or --budget 0h"):
+    with pytest.raises(ProblemError, match=r"budget is 5 s; the cheapest truth takes \d+ s: give more, or --budget 0h"):
         few.run()
 
 
