@@ -155,6 +155,8 @@ def main(number: int | None, seed: int, families: tuple[str, ...], store: Path) 
         for family in families:
             measure(family, seed, number, store)
     points = list(points_of(store, families))
+    if not any(one.options.get("drawn", SLICE) != SLICE for one in points):
+        raise ProblemError(f"{store} has no whole boards of {', '.join(families)}: give --measure, or another --store")
     for held_back in (False, True):
         found = compared(points, held_back)
         said = "held back" if held_back else "known, each left out"

@@ -21,7 +21,10 @@ from mrfhw.fpga.report import link_of
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.samplers import Cdf
+from mrfhw.tuning.points import points_of
 from studies.logic_fit import EXAMPLES, fit, machines, whole_boards
+from studies.whole_boards import FAMILIES as FAMILIES_OF_BOARDS
+from studies.whole_boards import Compared
 
 DOES_FIT_FPGA = pytest.mark.claim("boards",
     "what does not fit an FPGA by count is refused before anything is written; the estimate's errors are those of synthesized "
@@ -51,6 +54,18 @@ def test_blocks_are_near_to_those_of_synthesis(family: str) -> None:
     for kind in ("ram", "dsp"):
         errors = [abs(getattr(need, kind) - one.cells[kind]) for need, one in zip(found, own, strict=True)]
         assert np.mean(errors) < limit, (kind, errors)
+
+
+@DOES_FIT_FPGA
+@pytest.mark.parametrize("family", FAMILIES_OF_BOARDS)
+def test_blocks_of_whole_boards_are_those_of_synthesis(family: str) -> None:
+    """With their links, as Yosys maps them: multipliers of all, memories of most, and of the others within two."""
+    own = [one for one in points_of(families=[family]) if one.board and one.truth == "synthesized" and not one.failure]
+    found = [Compared.of(one, []) for one in own]
+    assert len({str(one.parameters) for one in own}) >= 15
+    assert all(one.multipliers[0] == one.multipliers[1] for one in found)
+    assert sum(one.blocks[0] == one.blocks[1] for one in found) >= 0.85 * len(found)
+    assert all(abs(one.blocks[0] - one.blocks[1]) <= 2 for one in found)
 
 
 @DOES_FIT_FPGA
