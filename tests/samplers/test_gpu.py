@@ -4,6 +4,7 @@ beside; its law is the enumerated one."""
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from mrfhw.field.problem import Problem, ProblemError, Run, Schedule
 from mrfhw.samplers.chain import chain_type
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.samplers.gpu import device as devices
+from mrfhw.samplers.gpu import opencl
 from mrfhw.samplers.gpu.chain import Choice, GpuChain
 from mrfhw.samplers.gpu.fields import Fields, Sweep, key_of
 from mrfhw.samplers.gpu.group import Group
@@ -22,41 +24,13 @@ from mrfhw.samplers.gpu.source import LANGUAGES, Variant, source
 from mrfhw.samplers.gpu.tables import GpuTables, weight_bits, weight_table
 from mrfhw.samplers.gpu.tuning import GROUPS, tried
 from support.enumerated import chi_square_tail, enumerated, random_problem
+from support.gpu_fields import VARIANTS, a_problem, twin
 
 pytestmark = pytest.mark.claim(
     "gpu", "on an OpenCL device the sampler gives the bits of its twin in NumPy, whatever the variant, the work-group and the "
            "fields beside, and the enumerated distribution at a false-failure rate of 1e-6")
 DEVICE = "0"  # of OpenCL, any
-VARIANTS = [Variant(), Variant(group=(3, 2), keep=False), Variant(group=(8, 4), local_labels=True),
-            Variant(group=(16, 1), keep=False, local_doubles=True), Variant(group=(5, 3), local_doubles=True, local_labels=True)]
 FALSE_FAILURE = 1e-6
-
-
-def twin(problem: Problem, run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Last labels and histogram by NumPy."""
-    tables, labels = GpuTables(problem), np.array(initial_labels(problem, run), np.uint8)
-    counts, free = np.zeros((*problem.shape, problem.labels), int), np.nonzero(tables.clamped == 0)
-    for sweep, temperature in zip(range(run.sweeps), problem.schedule.temperatures(), strict=False):
-        for colour in COLOURS:
-            draw(tables, labels, colour, sweep, temperature, key_of(run.seed))
-        if sweep >= run.counts_from:
-            counts[(*free, labels[free])] += 1
-    return labels, counts
-
-
-def a_problem(seed: int) -> Problem:
-    """A random field; some with weights of edges, without clamped sites, or with doubletons that are not symmetric."""
-    rng, problem = np.random.default_rng(seed), random_problem(np.random.default_rng(seed))
-    if seed % 3 == 0:
-        problem = dataclasses.replace(problem, clamped=None)
-    if seed % 2 == 0:
-        problem = dataclasses.replace(problem, edges=rng.integers(0, 4, (*problem.shape, 2)))
-    if seed % 5 == 0:
-        problem = dataclasses.replace(problem, schedule=Schedule.constant(3.5))
-    if seed % 4 < 2:
-        table = rng.integers(0, 9, (problem.labels, problem.labels))
-        problem = dataclasses.replace(problem, doubleton="table", pairwise=table, vectors=None)
-    return problem
 
 
 def chain(problem: Problem, run: Run, variant: Variant | None = None, memory: int | None = None) -> GpuChain:
@@ -297,20 +271,21 @@ PROBLEM = Problem(labels=4, unary=np.random.default_rng(2).integers(0, 40, (6, 7
 
 
 def test_no_such_device_is_one_line():
-    with pytest.raises(ProblemError, match=r"^device is 'abacus'; OpenCL has these: 0: .*: give the number of one, or a part of"):
+    with pytest.raises(ProblemError, match=r"^device is 'abacus'; there are these: 0: .*: give the number of one, or a part of"):
         GpuChain(PROBLEM, Run(sweeps=3), choice=Choice("abacus"))
 
 
 def test_no_gpu_is_one_line(monkeypatch):
-    monkeypatch.setattr(devices, "devices", list)
-    with pytest.raises(ProblemError, match=r"^backend gpu finds no GPU; OpenCL has these devices: none: install its driver, or"):
+    monkeypatch.setattr(opencl, "devices", list)
+    with pytest.raises(ProblemError, match=r"^backend gpu finds no GPU; there are these devices: none: install its driver, or"):
         GpuChain(PROBLEM, Run(sweeps=3))
 
 
 def test_no_opencl_is_one_line(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pyopencl", None)
-    with pytest.raises(ProblemError, match=r"^backend gpu needs PyOpenCL: pip install 'mrfhw\[gpu\]', or give backend cpu$"):
-        devices.devices()
+    monkeypatch.setitem(sys.modules, "mrfhw.samplers.gpu.opencl", None)
+    with pytest.raises(ProblemError, match=r"^backend gpu needs PyOpenCL, or CuPy and an NVIDIA GPU: pip install 'mrfhw\[gpu\]', "
+                                           r"or give backend cpu$"):
+        devices.of_name("")
 
 
 def test_groups_beyond_the_device_are_one_line():
@@ -361,7 +336,7 @@ def test_a_group_that_does_not_fit_is_drawn_in_parts(what: str, monkeypatch: pyt
     problems, run = [a_problem(seed) for seed in range(5)], Run(sweeps=40, burn_in=3, seed=6)
     alone = [GpuChain(problem, run, choice=Choice(device=DEVICE)) for problem in problems]
     most = max(chain.tables.singles.nbytes for chain in alone)
-    sizes, zeros = [], devices.Device.zeros
+    sizes, zeros = [], opencl.OpenClDevice.zeros
     if what == "counts":
         most = 2 * max(problem.sites * problem.labels for problem in problems)
 
@@ -371,7 +346,7 @@ def test_a_group_that_does_not_fit_is_drawn_in_parts(what: str, monkeypatch: pyt
                 raise devices.DeviceMemoryError("it has too little memory")
             return zeros(self, nbytes)
 
-        monkeypatch.setattr(devices.Device, "zeros", limited)
+        monkeypatch.setattr(opencl.OpenClDevice, "zeros", limited)
     made, sweep = [], Fields.sweep
 
     def counted(self: Fields, steps: object) -> None:
@@ -389,7 +364,7 @@ def test_a_group_that_does_not_fit_is_drawn_in_parts(what: str, monkeypatch: pyt
     assert max(made) < len(problems)
     assert sum(made) >= len(problems)
     assert what == "singletons" or max(sizes) > most
-    monkeypatch.setattr(devices.Device, "zeros", zeros)
+    monkeypatch.setattr(opencl.OpenClDevice, "zeros", zeros)
     for chain, result in zip(alone, found, strict=True):
         for _ in range(run.sweeps):
             chain.sweep()

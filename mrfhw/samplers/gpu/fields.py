@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import ProblemError, Run
-from mrfhw.samplers.gpu.device import Device, DeviceMemoryError
+from mrfhw.samplers.gpu.device import Device, DeviceMemoryError, Launch, Work
 from mrfhw.samplers.gpu.source import ENTRY, NOW, PLAIN, Variant, room, source
 from mrfhw.samplers.gpu.tables import GpuTables, weight_table
 
@@ -101,12 +102,13 @@ class Fields:
         self._band = 0 if bytes_of <= most else self._rows_of_a_band(most, np.dtype(kind).itemsize)
         self._entries, doubles = self._placed(runs, kind, labels)
         largest = max(of.doubles.size for of in tables)
-        text = source("opencl", variant, max(of.problem.labels for of in tables), largest, 8 * np.dtype(kind).itemsize,
+        text = source(device.language, variant, max(of.problem.labels for of in tables), largest, 8 * np.dtype(kind).itemsize,
                       8 * np.dtype(self._counted).itemsize)
         self._draw, self._energy = device.kernel(text, "draw"), device.kernel(text, "energy")
         self._doubles, self._weights = device.array(doubles), device.array(np.empty(0))
         self._held: tuple[tuple[float, int], ...] = ()
         self._where: dict[tuple[float, int], tuple[int, int]] = {}
+        self._works: dict[int, tuple[object, Work]] = {}  # by the number of steps: where they are said, and what they come to
 
     def _rows_of_a_band(self, most: int, itemsize: int) -> int:
         of = self.tables[0]
@@ -155,21 +157,26 @@ class Fields:
         now = np.array([[rests if sweep is None else (sweep.number, *self._where[sweep.temperature, place], sweep.counted)
                          for place, sweep in enumerate(step)] for step in steps], np.int32)
         assert now.shape[1:] == (len(self.tables), len(NOW))
-        here = self.device.array(now)
-        for number in range(len(steps)):
-            for colour in COLOURS:
-                for first in range(0, self._rows, self._band) if self._band else (0,):
-                    self._draw_cells(here, number, colour, first)
-
-    def _draw_cells(self, now: object, step: int, colour: int, first: int) -> None:
-        rows = self._rows
         if self._band:
-            of = self.tables[0]
-            rows = min(self._band, self._rows - first)
-            self.device.write(self._singles, of.singles[colour][:, first:first + rows])
-        self.device.run(self._draw, (self._halves, rows, len(self.tables)), (*self._group, 1), self._of, now, self._singles,
-                        self._doubles, self._edges, self._clamped, self._weights, self._sites, self._counts, self._sums,
-                        _I32(step), _I32(len(self.tables)), _I32(colour), _I32(first), _I32(rows if self._band else 0))
+            here = self.device.array(now)
+            for number, colour, first in itertools.product(range(len(steps)), COLOURS, range(0, self._rows, self._band)):
+                rows = min(self._band, self._rows - first)
+                self.device.write(self._singles, self.tables[0].singles[colour][:, first:first + rows])
+                self.device.work(Work([self._launch(here, number, colour, first, rows)]))
+            return
+        if len(steps) not in self._works:
+            here = self.device.array(now)
+            self._works[len(steps)] = here, Work([self._launch(here, number, colour, 0, 0)
+                                                  for number, colour in itertools.product(range(len(steps)), COLOURS)])
+        here, work = self._works[len(steps)]
+        self.device.write(here, now)
+        self.device.work(work)
+
+    def _launch(self, now: object, step: int, colour: int, first: int, band: int) -> Launch:
+        """Of a colour; of `band` rows from `first` on, 0 for all."""
+        return (self._draw, (self._halves, band or self._rows, len(self.tables)), (*self._group, 1), (
+            self._of, now, self._singles, self._doubles, self._edges, self._clamped, self._weights, self._sites, self._counts,
+            self._sums, *map(_I32, (step, len(self.tables), colour, first, band))))
 
     def _set_weights(self, wanted: tuple[tuple[float, int], ...]) -> None:
         """Tables of weights for temperatures of fields by their places."""
@@ -185,6 +192,7 @@ class Fields:
                 alike[kind] = pool.add(table), len(table)
             self._where[temperature, place] = alike[kind]
         self._weights, self._held = self.device.array(pool.values), wanted
+        self._works = {}
 
     # -- what there is
 

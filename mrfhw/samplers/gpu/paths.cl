@@ -4,8 +4,8 @@
 /* Starts the sums of a block's sites: of a site's own energy in four paths, one counts. */
 KERNEL void begin(GLOBAL const int *own, GLOBAL int *sums, I64 entries)
 {
-    const I64 at = (I64)GLOBAL_ID(1) * ROW + GLOBAL_ID(0);
-    if (GLOBAL_ID(0) < ROW && at < entries)
+    const I64 at = (I64)GROUP_ID(0) * ROW + LOCAL_ID(0);
+    if (at < entries)
         sums[at] = -3 * own[at];
 }
 
@@ -63,8 +63,8 @@ KERNEL void follow(GLOBAL const int *own, GLOBAL int *sums, GLOBAL const int *we
 /* The label of the least sum of each site, the lowest on ties. */
 KERNEL void choose(GLOBAL const int *sums, GLOBAL UCHAR *out, int labels, I64 sites)
 {
-    const I64 site = (I64)GLOBAL_ID(1) * ROW + GLOBAL_ID(0);
-    if (GLOBAL_ID(0) >= ROW || site >= sites)
+    const I64 site = (I64)GROUP_ID(0) * ROW + LOCAL_ID(0);
+    if (site >= sites)
         return;
     GLOBAL const int *sum = sums + site * labels;
     int best = 0;
