@@ -24,7 +24,7 @@ from mrfhw.samplers.exact import FloatTables
 from mrfhw.samplers.field_chain import FieldChain
 from mrfhw.system.progress import compiling
 
-__all__ = ["EventChain", "Skipping"]
+__all__ = ["EventChain", "Skipping", "check_estimate"]
 
 _WEIGHTS = 1 << 16  # energies above the least that have a weight
 _ENDS = 40  # temperatures above the least energy, beyond which a weight is less than a draw can tell from 0
@@ -69,6 +69,18 @@ class Skipping:
                 raise wrong(f"{name} is {value!r}, no {'number' if name == 'cutoff' else 'rows and columns'}") from None
         return cls(**found)
 
+    @property
+    def text(self) -> str:
+        """As behind the question mark of a backend's name."""
+        return f"cutoff={self.cutoff!r}&region={self.region[0]}x{self.region[1]}"
+
+
+def check_estimate(run: Run) -> None:
+    """Raises ProblemError for an estimate of uncertainty."""
+    if run.estimate != "last":
+        raise ProblemError(f"estimate is {run.estimate}; event-driven sampling never draws unlikely labels, so its samples say "
+                           "nothing of uncertainty: give estimate last, or another backend than events")
+
 
 class EventChain(FieldChain):
     """A chain in float64. It estimates no more than its last labels.
@@ -87,9 +99,7 @@ class EventChain(FieldChain):
 
         skipping: what is left out.
         """
-        if run.estimate != "last":
-            raise ProblemError(f"estimate is {run.estimate}; event-driven sampling never draws unlikely labels, so its samples say "
-                               "nothing of uncertainty: give estimate last, or another backend than events")
+        check_estimate(run)
         super().__init__(problem, run, tables=tables, threads=threads)
         hottest = problem.schedule.hottest
         if self.tables.bound > _WEIGHTS < _ENDS * hottest:
@@ -110,8 +120,7 @@ class EventChain(FieldChain):
 
     @classmethod
     def identity(cls, **options: Any) -> str:
-        skipping = options["skipping"]
-        return f"{cls.name}?cutoff={skipping.cutoff!r}&region={skipping.region[0]}x{skipping.region[1]}"
+        return f"{cls.name}?{options['skipping'].text}"
 
     def sweep(self) -> None:
         """Black sites in active regions, then white ones."""

@@ -188,9 +188,10 @@ def nvrtc() -> Nvrtc:
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.text)
 def test_nvidia_s_compiler_takes_it(variant: Variant, architecture: str, nvrtc: Nvrtc) -> None:
-    log = nvrtc.log_of(source("cuda", variant, 64, 64 * 65, 16, 16), architecture)
-    assert "registers" in log
-    assert "warning" not in log
+    for events in (False, True):
+        log = nvrtc.log_of(source("cuda", variant, 64, 64 * 65, 16, 16, True, events), architecture)
+        assert "registers" in log
+        assert "warning" not in log
 
 
 @pytest.mark.long

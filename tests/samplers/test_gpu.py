@@ -103,7 +103,8 @@ def test_several_fields_in_a_launch_are_each_as_alone(estimate):
     schedules = [problem.schedule.temperatures() for problem in problems]
     together.sweep([[Sweep(number, next(temperatures), number >= run.counts_from)
                      for temperatures, run in zip(schedules, runs, strict=True)] for number in range(7)])
-    counts, sums = together.counted()
+    kept = together.kept()
+    counts, sums = [of.counts for of in kept], [of.sums for of in kept]
     for place, (problem, run) in enumerate(zip(problems, runs, strict=True)):
         alone = chain(problem, run)
         for _ in range(run.sweeps):
@@ -123,7 +124,7 @@ def test_a_field_that_rests_stays_as_it_is(variant):
     start = [initial_labels(problem, run) for problem, run in zip(problems, runs, strict=True)]
     found = Fields(devices.of_name(DEVICE), tables, runs, start, variant)
     found.sweep([[Sweep(0, 5.0, True), None], [Sweep(1, 5.0, True), None]])
-    labels, (counts, _) = found.labels(), found.counted()
+    labels, counts = found.labels(), [of.counts for of in found.kept()]
     assert (labels[0] != start[0]).any()
     assert (labels[1] == start[1]).all()
     assert counts[0].sum() == 2 * problems[0].unclamped_sites
@@ -217,7 +218,7 @@ def test_tuning_tries_variants_for_as_long_as_it_is_told():
     problem = dataclasses.replace(a_problem(3), schedule=Schedule.constant(4.0))
     tables, opened = GpuTables(problem), devices.of_name(DEVICE)
     found = tried(opened, tables, 600.0)
-    assert len({trial.variant for trial in found}) == len(found) == len(GROUPS) + 1 + 3
+    assert len({trial.variant for trial in found}) == len(found) == len(GROUPS) + 2 + 3
     assert found[0].variant == Variant()
     best = min(found[:len(GROUPS)], key=lambda trial: trial.sweep_s).variant
     assert found[len(GROUPS)].variant == dataclasses.replace(best, keep=not best.keep)
@@ -245,14 +246,16 @@ def test_what_a_device_does_not_take_is_not_chosen(monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "line"), [
-    ("speed=2", "backend is 'gpu?speed=2'; it has one of each of device, group, keep, local, memory, together, tune, and no other "
-                "'speed': give such as gpu?device=0&group=64x1"),
+    ("speed=2", "backend is 'gpu?speed=2'; it has one of each of device, group, keep, local, fixed, memory, together, tune, "
+                "cutoff, region, and no other 'speed': give such as gpu?device=0&group=64x1"),
     ("tune=nan", "backend is 'gpu?tune=nan'; tune is 'nan', not seconds, up to 600: give such as gpu?device=0&group=64x1"),
     ("group=64", "backend is 'gpu?group=64'; group is '64', not such as 64x1: give such as gpu?device=0&group=64x1"),
     ("group=0x1", "backend is 'gpu?group=0x1'; group is '0x1', not such as 64x1: give such as gpu?device=0&group=64x1"),
     ("keep=2", "backend is 'gpu?keep=2'; keep is '2', not 0 or 1: give such as gpu?device=0&group=64x1"),
     ("local=all", "backend is 'gpu?local=all'; local is 'all', not none, doubles, labels, doubles+labels: give such as "
                   "gpu?device=0&group=64x1"),
+    ("cutoff=1", "backend is 'gpu?cutoff=1'; cutoff is '1', not a number above 1: give such as gpu?device=0&group=64x1"),
+    ("region=8", "backend is 'gpu?region=8'; region is '8', not such as 8x8: give such as gpu?device=0&group=64x1"),
     ("memory=0", "backend is 'gpu?memory=0'; memory is '0', not MiB, 1 or more: give such as gpu?device=0&group=64x1")])
 def test_wrong_options_are_one_line(options, line):
     with pytest.raises(ProblemError) as error:

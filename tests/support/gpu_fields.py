@@ -18,7 +18,8 @@ from support.enumerated import random_problem
 __all__ = ["VARIANTS", "a_problem", "twin"]
 
 VARIANTS = [Variant(), Variant(group=(3, 2), keep=False), Variant(group=(8, 4), local_labels=True),
-            Variant(group=(16, 1), keep=False, local_doubles=True), Variant(group=(5, 3), local_doubles=True, local_labels=True)]
+            Variant(group=(16, 1), keep=False, local_doubles=True, fixed=True), Variant(fixed=True),
+            Variant(group=(5, 3), local_doubles=True, local_labels=True)]
 
 
 def twin(problem: Problem, run: Run) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,9 @@ by the point (u sum) >> 32, with u the first word of Philox4x32-10 of (site, swe
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,9 +20,11 @@ import numpy as np
 from mrfhw.field.given import short
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.field.state import RunState
+from mrfhw.field.state_check import Holds, Stands
+from mrfhw.samplers.events import Skipping, check_estimate
 from mrfhw.samplers.field_chain import FieldChain
 from mrfhw.samplers.gpu.device import of_name
-from mrfhw.samplers.gpu.fields import Sweep, check_variant
+from mrfhw.samplers.gpu.fields import Kept, Sweep, check_variant
 from mrfhw.samplers.gpu.group import TOGETHER, Group
 from mrfhw.samplers.gpu.source import PLAIN, Variant
 from mrfhw.samplers.gpu.tables import GpuTables
@@ -27,22 +32,19 @@ from mrfhw.samplers.gpu.tuning import tuned
 
 __all__ = ["Choice", "GpuChain"]
 
-_LOCAL = ("none", "doubles", "labels", "doubles+labels")
-_FORMS = {"device": "a number or a part of a name", "group": "such as 64x1", "keep": "0 or 1", "local": ", ".join(_LOCAL),
-          "memory": "MiB, 1 or more", "together": "chains, 1 or more",
-          "tune": "seconds, up to 600"}  # of what stands behind gpu's question mark
 _LONGEST_TUNING = 600.0
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What stands behind gpu's question mark; none of it changes a bit.
+    """What stands behind gpu's question mark; none of it changes a bit, but what `skipping` leaves out.
 
     device: a number, or a part of a name; "" for the first GPU.
     variant: how it draws.
     memory: bytes for singletons; None for all that the device allows.
     together: chains of a run that are drawn in the same launches at most.
     tune: seconds in which variants are tried first, and the soonest one is taken in place of `variant`; 0 for none.
+    skipping: event-driven sampling (`mrfhw.samplers.events`), of estimate "last" alone; None for the law of the field.
     """
 
     device: str = ""
@@ -50,6 +52,7 @@ class Choice:
     memory: int | None = None
     tune: float = 0.0
     together: int = 8
+    skipping: Skipping | None = None
 
     @classmethod
     def of(cls, text: str) -> Choice:
@@ -60,30 +63,23 @@ class Choice:
         found = cls()
         seen: set[str] = set()
         for name, value in parse_qsl(text, keep_blank_values=True):
-            if name in seen or name not in _FORMS:
-                raise wrong(f"it has one of each of {', '.join(_FORMS)}, and no other {short(repr(name))}")
+            if name in seen or name not in _OPTIONS:
+                raise wrong(f"it has one of each of {', '.join(_OPTIONS)}, and no other {short(repr(name))}")
             seen.add(name)
+            form, read = _OPTIONS[name]
             try:
-                if name == "device":
-                    found = replace(found, device=value)
-                elif name == "tune":
-                    found = replace(found, tune=_seconds(value))
-                elif name == "together":
-                    found = replace(found, together=_at_least_one(value))
-                elif name == "memory":
-                    found = replace(found, memory=_at_least_one(value) << 20)
-                elif name == "group":
-                    cells, rows = value.split("x")
-                    found = replace(found, variant=replace(found.variant, group=(_at_least_one(cells), _at_least_one(rows))))
-                elif name == "keep":
-                    found = replace(found, variant=replace(found.variant, keep={"0": False, "1": True}[value]))
-                else:
-                    local = _LOCAL[_LOCAL.index(value)].split("+")
-                    found = replace(found, variant=replace(found.variant, local_doubles="doubles" in local,
-                                                           local_labels="labels" in local))
+                found = read(found, value)
             except (ValueError, KeyError):
-                raise wrong(f"{name} is {short(repr(value))}, not {_FORMS[name]}") from None
+                raise wrong(f"{name} is {short(repr(value))}, not {form}") from None
         return found
+
+    def drawn_by(self, **changes: Any) -> Choice:
+        """With another variant."""
+        return replace(self, variant=replace(self.variant, **changes))
+
+    def leaving_out(self, **changes: Any) -> Choice:
+        """With event-driven sampling, of another cutoff or region."""
+        return replace(self, skipping=replace(self.skipping or Skipping(), **changes))
 
 
 def _at_least_one(text: str) -> int:
@@ -92,11 +88,33 @@ def _at_least_one(text: str) -> int:
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def _sizes(text: str) -> tuple[int, int]:
+    first, second = text.split("x")
+    return _at_least_one(first), _at_least_one(second)
+
+
+def _above(least: float, text: str, most: float = math.inf) -> float:
     value = float(text)
-    if not 0 < value <= _LONGEST_TUNING:
+    if not least < value <= most:
         raise ValueError(text)
     return value
+
+
+_LOCAL = ("none", "doubles", "labels", "doubles+labels")
+_FLAGS = {"0": False, "1": True}
+# By name: what it looks like, and the choice with it.
+_OPTIONS: dict[str, tuple[str, Callable[[Choice, str], Choice]]] = {
+    "device": ("a number or a part of a name", lambda of, text: replace(of, device=text)),
+    "group": ("such as 64x1", lambda of, text: of.drawn_by(group=_sizes(text))),
+    "keep": ("0 or 1", lambda of, text: of.drawn_by(keep=_FLAGS[text])),
+    "local": (", ".join(_LOCAL), lambda of, text: of.drawn_by(local_doubles="doubles" in _LOCAL[_LOCAL.index(text)],
+                                                              local_labels="labels" in text)),
+    "fixed": ("0 or 1", lambda of, text: of.drawn_by(fixed=_FLAGS[text])),
+    "memory": ("MiB, 1 or more", lambda of, text: replace(of, memory=_at_least_one(text) << 20)),
+    "together": ("chains, 1 or more", lambda of, text: replace(of, together=_at_least_one(text))),
+    "tune": ("seconds, up to 600", lambda of, text: replace(of, tune=_above(0, text, _LONGEST_TUNING))),
+    "cutoff": ("a number above 1", lambda of, text: of.leaving_out(cutoff=_above(1, text))),
+    "region": ("such as 8x8", lambda of, text: of.leaving_out(region=_sizes(text)))}
 
 
 class GpuChain(FieldChain):
@@ -118,18 +136,27 @@ class GpuChain(FieldChain):
         group: of chains that are drawn in the same launches, alike in their choice; None for this one alone.
         """
         self.choice = choice or Choice()
+        if self.choice.skipping is not None:
+            check_estimate(run)
         self.device = of_name(self.choice.device)  # what is wrong with it is said before anything is made
         super().__init__(problem, run, tables=tables, threads=threads)
         tune, memory = self.choice.tune, self.choice.memory
         self.variant = tuned(self.device, self.tables, tune, memory) if tune else self.choice.variant
         check_variant(self.device, self.variant, [self.tables])
         self.pending: list[Sweep] = []
+        self._turns: np.ndarray | None = None
+        self._drawn, self._last_temperature = 0, math.inf
         self._group = group or Group()
         self._group.join(self)
 
     @classmethod
     def options(cls, text: str) -> dict[str, Any]:
         return {"choice": Choice.of(text)}
+
+    @classmethod
+    def identity(cls, **options: Any) -> str:
+        skipping = options["choice"].skipping
+        return cls.name if skipping is None else f"{cls.name}?{skipping.text}"
 
     @staticmethod
     def _count_type(run: Run) -> type[np.unsignedinteger[Any]]:
@@ -138,20 +165,24 @@ class GpuChain(FieldChain):
     def sweep(self) -> None:
         if len(self.pending) >= TOGETHER:
             self._group.carry_out()
-        self.pending.append(Sweep(self.sweeps, next(self._temperatures), self.sweeps >= self.run.counts_from))
+        temperature = next(self._temperatures)
+        rises = self.choice.skipping is not None and temperature > self._last_temperature
+        self.pending.append(Sweep(self.sweeps, temperature, self.sweeps >= self.run.counts_from, rises))
+        self._last_temperature = temperature
         self.sweeps += 1
 
     @property
-    def held(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Labels, histogram and sums as this program has them."""
-        return self.labels, self._counts, self._sums
+    def held(self) -> Kept:
+        """What this program has."""
+        return Kept(self.labels, self._counts, self._sums, self._turns, self._drawn)
 
-    def take(self, labels: np.ndarray, counts: np.ndarray | None, sums: np.ndarray | None) -> None:
-        """What the device has; None for what the run does not estimate."""
-        self.labels[...] = labels
-        for here, there in ((self._counts, counts), (self._sums, sums)):
+    def take(self, kept: Kept) -> None:
+        """What the device has."""
+        self.labels[...] = kept.labels
+        for here, there in ((self._counts, kept.counts), (self._sums, kept.sums)):
             if there is not None:
                 here[...] = there
+        self._turns, self._drawn = kept.turns, kept.drawn
 
     @property
     def sample(self) -> np.ndarray:
@@ -163,12 +194,33 @@ class GpuChain(FieldChain):
         return self._group.energy(self)
 
     def _settle(self) -> None:
-        self.take(self._group.labels(self), *self._group.counted(self))
+        self.take(self._group.kept(self))
+
+    @property
+    def label_evaluations(self) -> int:
+        if self.choice.skipping is None:
+            return super().label_evaluations
+        self._settle()
+        return self._drawn * self.problem.labels
 
     def _own_state(self) -> dict[str, Any]:
-        return {}
+        if self.choice.skipping is None:
+            return {}
+        self._settle()
+        assert self._turns is not None
+        return {"more": {"active": (self._turns >= self.sweeps).astype(np.uint8)}}
+
+    def _stands(self) -> Stands:
+        own = self._own_state()
+        return Stands(more={name: Holds(array.shape, 0, 1) for name, array in own.get("more", {}).items()})
 
     def restore(self, state: RunState) -> None:
         super().restore(state)
         self.pending = []
+        if self.choice.skipping is not None:
+            self._turns = np.asarray(state.sweeps + state.more["active"].astype(np.int32) - 1, np.int32)
+            self._drawn = state.so_far.label_evaluations // self.problem.labels
+            self._last_temperature = math.inf
+            for temperature in itertools.islice(self.temperatures(), self.sweeps):
+                self._last_temperature = temperature
         self._group.restored(self)

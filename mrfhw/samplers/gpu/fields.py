@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mrfhw.field.colours import COLOURS
 from mrfhw.field.problem import ProblemError, Run
+from mrfhw.samplers.events import Skipping
 from mrfhw.samplers.gpu.device import Device, DeviceMemoryError, Launch, Work
 from mrfhw.samplers.gpu.source import ENTRY, NOW, PLAIN, Variant, room, source
 from mrfhw.samplers.gpu.tables import GpuTables, weight_table
 
-__all__ = ["Fields", "Sweep", "check_variant", "key_of"]
+__all__ = ["Fields", "Kept", "Sweep", "check_variant", "key_of"]
 
 _I32 = np.int32
 
@@ -43,11 +45,31 @@ class Sweep:
     number: from 0.
     temperature: in the units of energies.
     counted: whether its labels are.
+    every: no site is skipped, as a temperature has risen.
     """
 
     number: int
     temperature: float
     counted: bool
+    every: bool = False
+
+
+@dataclass
+class Kept:
+    """What a device has of a field; None for what it does not have.
+
+    labels: (H, W) uint8.
+    counts: (H, W, L) uint16 or uint32, the histogram.
+    sums: (H, W, 2) int64.
+    turns: (regions down, regions across, 2) int32, the last sweep in which sites of a region are to be drawn, black and white.
+    drawn: sites drawn so far, where others are skipped.
+    """
+
+    labels: np.ndarray
+    counts: np.ndarray | None = None
+    sums: np.ndarray | None = None
+    turns: np.ndarray | None = None
+    drawn: int = 0
 
 
 class _Pool:
@@ -82,7 +104,7 @@ class Fields:
     """
 
     def __init__(self, device: Device, tables: Sequence[GpuTables], runs: Sequence[Run], labels: Sequence[np.ndarray],
-                 variant: Variant = PLAIN, memory: int | None = None):
+                 variant: Variant = PLAIN, memory: int | None = None, skipping: Skipping | None = None):
         """Raises ProblemError for what the device does not hold.
 
         runs: the seed and the estimate of each.
@@ -90,8 +112,10 @@ class Fields:
         variant: how the device draws, on which no bit depends.
         memory: bytes that singletons may take on the device; None for all that one array may. Where those of a single problem take
             more, it is drawn in bands of rows, whose singletons go to the device sweep after sweep.
+        skipping: what event-driven sampling leaves out; None for none.
         """
         self.device, self.tables, self._group = device, list(tables), variant.group
+        self._skipping = skipping
         check_variant(device, variant, tables)
         kind = np.int32 if any(of.kind is np.int32 for of in tables) else np.int16
         self._rows = max(of.problem.shape[0] for of in tables)
@@ -102,8 +126,9 @@ class Fields:
         self._band = 0 if bytes_of <= most else self._rows_of_a_band(most, np.dtype(kind).itemsize)
         self._entries, doubles = self._placed(runs, kind, labels)
         largest = max(of.doubles.size for of in tables)
-        text = source(device.language, variant, max(of.problem.labels for of in tables), largest, 8 * np.dtype(kind).itemsize,
-                      8 * np.dtype(self._counted).itemsize)
+        numbers = {of.problem.labels for of in tables}
+        text = source(device.language, variant, max(numbers), largest, 8 * np.dtype(kind).itemsize,
+                      8 * np.dtype(self._counted).itemsize, len(numbers) == 1, skipping is not None)
         self._draw, self._energy = device.kernel(text, "draw"), device.kernel(text, "energy")
         self._doubles, self._weights = device.array(doubles), device.array(np.empty(0))
         self._held: tuple[tuple[float, int], ...] = ()
@@ -123,18 +148,20 @@ class Fields:
         """The entries of all fields, and their doubletons; the other arrays are on the device then."""
         device = self.device
         singles, doubles, edges, clamped, sites = _Pool(kind), _Pool(np.int32), _Pool(np.uint8), _Pool(np.uint8), _Pool(np.uint8)
-        counts = sums = 0
+        counts = sums = turns = 0
         entries = np.empty((len(self.tables), len(ENTRY)), np.int64)
         for entry, of, run, start in zip(entries, self.tables, runs, labels, strict=True):
             problem = of.problem
-            key = key_of(run.seed)
+            key, (down, across), region = key_of(run.seed), *self._regions(problem.shape)
             found = {
                 "rows": problem.shape[0], "columns": problem.shape[1], "labels": problem.labels, "sites": sites.add(start),
                 "clamped": clamped.once(of.clamped), "singles": 0 if self._band else singles.once(of.singles),
                 "doubles": doubles.once(of.doubles), "sides": len(of.doubles),
                 "edges": edges.once(of.edges) if of.edges.size else -1,
                 "counts": counts if run.estimate == "mode" else -1, "sums": sums if run.estimate == "mean" else -1,
-                "key0": key[0], "key1": key[1]}
+                "key0": key[0], "key1": key[1], "turns": turns if down else -1, "region_rows": region[0],
+                "region_columns": region[1], "regions_across": across}
+            turns += 2 * down * across
             counts += problem.sites * problem.labels * (run.estimate == "mode")
             sums += 2 * problem.sites * (run.estimate == "mean")
             entry[:] = [found[name] for name in ENTRY]
@@ -142,9 +169,19 @@ class Fields:
         self._singles = device.array(singles.values) if not self._band else device.zeros(
             self._band * self.tables[0].problem.labels * self.tables[0].half * np.dtype(kind).itemsize)
         self._edges, self._clamped, self._sites = (device.array(pool.values) for pool in (edges, clamped, sites))
-        self._all_sites, self._all_counts, self._all_sums = sites.size, counts, sums
+        self._all_sites = sites.size
         self._counts, self._sums = device.zeros(counts * np.dtype(self._counted).itemsize), device.zeros(8 * sums)
+        events = self._skipping is not None
+        self._turns = device.zeros(4 * turns)
+        self._visits, self._drawn_before = device.zeros(4 * sites.size * events), [0] * len(self.tables)
         return entries, doubles.values
+
+    def _regions(self, shape: tuple[int, ...]) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Regions down and across, and the rows and columns of one."""
+        if self._skipping is None:
+            return (0, 0), (1, 1)
+        rows, columns = (min(step, size) for step, size in zip(self._skipping.region, shape, strict=True))
+        return (-(-shape[0] // rows), -(-shape[1] // columns)), (rows, columns)
 
     # -- sweeps
 
@@ -154,7 +191,8 @@ class Fields:
         tables = {(sweep.temperature, place): None for step in steps for place, sweep in enumerate(step) if sweep is not None}
         self._set_weights(tuple(tables))
         rests = (0,) * len(NOW)
-        now = np.array([[rests if sweep is None else (sweep.number, *self._where[sweep.temperature, place], sweep.counted)
+        now = np.array([[rests if sweep is None
+                         else (sweep.number, *self._where[sweep.temperature, place], sweep.counted, sweep.every)
                          for place, sweep in enumerate(step)] for step in steps], np.int32)
         assert now.shape[1:] == (len(self.tables), len(NOW))
         if self._band:
@@ -176,7 +214,7 @@ class Fields:
         """Of a colour; of `band` rows from `first` on, 0 for all."""
         return (self._draw, (self._halves, band or self._rows, len(self.tables)), (*self._group, 1), (
             self._of, now, self._singles, self._doubles, self._edges, self._clamped, self._weights, self._sites, self._counts,
-            self._sums, *map(_I32, (step, len(self.tables), colour, first, band))))
+            self._sums, self._turns, self._visits, *map(_I32, (step, len(self.tables), colour, first, band))))
 
     def _set_weights(self, wanted: tuple[tuple[float, int], ...]) -> None:
         """Tables of weights for temperatures of fields by their places."""
@@ -188,7 +226,7 @@ class Fields:
             of = self.tables[place]
             kind = temperature, of.problem.labels, of.bound
             if kind not in alike:
-                table = weight_table(*kind)
+                table = weight_table(*kind, math.inf if self._skipping is None else self._skipping.cutoff)
                 alike[kind] = pool.add(table), len(table)
             self._where[temperature, place] = alike[kind]
         self._weights, self._held = self.device.array(pool.values), wanted
@@ -198,23 +236,48 @@ class Fields:
 
     def labels(self) -> list[np.ndarray]:
         """(H, W) uint8 of each field, a copy."""
-        found = np.empty(self._all_sites, np.uint8)
-        self.device.read(self._sites, found)
-        return [found[begin:begin + of.problem.sites].reshape(of.problem.shape)
-                for begin, of in zip(self._entries[:, ENTRY.index("sites")], self.tables, strict=True)]
+        return [of.reshape(self.tables[place].problem.shape) for place, of in self._parts("sites", self._sites, np.uint8)]
 
-    def counted(self) -> tuple[list[np.ndarray | None], list[np.ndarray | None]]:
-        """Of each field its histogram (H, W, L) uint16 or uint32, and its sums (H, W, 2) int64; None for what it does not have."""
-        counts, sums = np.empty(self._all_counts, self._counted), np.empty(self._all_sums, np.int64)
-        for here, array in ((counts, self._counts), (sums, self._sums)):
-            if here.size:
-                self.device.read(array, here)
-        found: tuple[list[np.ndarray | None], list[np.ndarray | None]] = [], []
-        for entry, of in zip(self._entries, self.tables, strict=True):
-            for name, here, last, into in (("counts", counts, of.problem.labels, found[0]), ("sums", sums, 2, found[1])):
-                begin, size = int(entry[ENTRY.index(name)]), of.problem.sites * last
-                into.append(None if begin < 0 else here[begin:begin + size].reshape(*of.problem.shape, last))
+    def kept(self) -> list[Kept]:
+        """What the device has of each field."""
+        found = [Kept(labels, drawn=drawn) for labels, drawn in zip(self.labels(), self._drawn_before, strict=True)]
+        for name, array, kind in (("counts", self._counts, self._counted), ("sums", self._sums, np.int64),
+                                  ("turns", self._turns, np.int32)):
+            for place, of in self._parts(name, array, kind):
+                first = self.tables[place].problem.shape if name != "turns" else self._regions(self.tables[place].problem.shape)[0]
+                setattr(found[place], name, of.reshape(*first, -1))
+        if self._skipping is not None:
+            for place, of in self._parts("sites", self._visits, np.uint32):
+                found[place].drawn += int(of.sum(dtype=np.int64))
         return found
+
+    def restore(self, kept: Sequence[Kept]) -> None:
+        """Put back what `kept` gave."""
+        for array, given, kind in ((self._sites, [of.labels for of in kept], np.uint8),
+                                   (self._counts, [of.counts for of in kept], self._counted),
+                                   (self._sums, [of.sums for of in kept], np.int64),
+                                   (self._turns, [of.turns for of in kept], np.int32)):
+            there = [np.asarray(of, kind).reshape(-1) for of in given if of is not None and of.size]
+            if there:
+                self.device.write(array, np.concatenate(there))
+        self._drawn_before = [of.drawn for of in kept]
+        if self._skipping is not None:
+            self.device.write(self._visits, np.zeros(self._all_sites, np.uint32))
+
+    def _parts(self, name: str, array: object, kind: type[np.generic]) -> Iterator[tuple[int, np.ndarray]]:
+        """Of each field that has such data its place and a copy of them, of all that begin at the entry of that name."""
+        begins = self._entries[:, ENTRY.index(name)]
+        sizes = np.array([self._size(name, of) for of in self.tables])
+        values = np.empty(int(sizes[begins >= 0].sum()), kind)
+        if values.size:
+            self.device.read(array, values)
+            yield from ((place, values[begin:begin + size]) for place, (begin, size) in enumerate(zip(begins, sizes, strict=True))
+                        if begin >= 0)
+
+    def _size(self, name: str, of: GpuTables) -> int:
+        if name == "turns":
+            return 2 * math.prod(self._regions(of.problem.shape)[0])
+        return of.problem.sites * {"sites": 1, "counts": of.problem.labels, "sums": 2}[name]
 
     def energies(self) -> list[int] | None:
         """Of each field's labels; None of one in bands."""
@@ -227,10 +290,3 @@ class Fields:
         self.device.read(here, found)
         return [int(rows.sum()) for rows in found]
 
-    def restore(self, labels: Sequence[np.ndarray], counts: Sequence[np.ndarray | None], sums: Sequence[np.ndarray | None]) -> None:
-        """Put back what `labels` and `counted` gave."""
-        self.device.write(self._sites, np.concatenate([np.asarray(of, np.uint8).reshape(-1) for of in labels]))
-        for array, given, kind in ((self._counts, counts, self._counted), (self._sums, sums, np.int64)):
-            there = [np.asarray(of, kind).reshape(-1) for of in given if of is not None and of.size]
-            if there:
-                self.device.write(array, np.concatenate(there))

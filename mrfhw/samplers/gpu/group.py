@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mrfhw.samplers.gpu.device import DeviceMemoryError
-from mrfhw.samplers.gpu.fields import Fields, Sweep
+from mrfhw.samplers.gpu.fields import Fields, Kept, Sweep
 
 if TYPE_CHECKING:
     from mrfhw.samplers.gpu.chain import GpuChain
@@ -27,9 +27,9 @@ class _Part:
         """Raises DeviceMemoryError where they do not fit."""
         first, held = chains[0], [chain.held for chain in chains]
         self._chains = [weakref.ref(chain) for chain in chains]
-        self.fields = Fields(first.device, [one.tables for one in chains], [one.run for one in chains], [of[0] for of in held],
-                             first.variant, first.choice.memory)
-        self.fields.restore([of[0] for of in held], [of[1] for of in held], [of[2] for of in held])
+        self.fields = Fields(first.device, [one.tables for one in chains], [one.run for one in chains], [of.labels for of in held],
+                             first.variant, first.choice.memory, first.choice.skipping)
+        self.fields.restore(held)
         self._labels: list[np.ndarray] | None = None
         self._energies: list[int] | None = None
 
@@ -40,15 +40,15 @@ class _Part:
     def give_back(self) -> None:
         """To the chains what the device has."""
         if any(one() is not None for one in self._chains):
-            for one, labels, counts, sums in zip(self._chains, self.fields.labels(), *self.fields.counted(), strict=True):
+            for one, kept in zip(self._chains, self.fields.kept(), strict=True):
                 chain = one()
                 if chain is not None:
-                    chain.take(labels, counts, sums)
+                    chain.take(kept)
 
     def restored(self, place: int, chain: GpuChain) -> None:
-        labels, (counts, sums) = self.fields.labels(), self.fields.counted()
-        labels[place], counts[place], sums[place] = chain.held
-        self.fields.restore(labels, counts, sums)
+        kept = self.fields.kept()
+        kept[place] = chain.held
+        self.fields.restore(kept)
         self._labels = self._energies = None
 
     def carry_out(self) -> None:
@@ -122,12 +122,11 @@ class Group:
         part, place = self._of(chain)
         return part.energy(place)
 
-    def counted(self, chain: GpuChain) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Its histogram and its sums, None for what it does not have."""
+    def kept(self, chain: GpuChain) -> Kept:
+        """All that the device has of it."""
         self.carry_out()
         part, place = self._of(chain)
-        counts, sums = part.fields.counted()
-        return counts[place], sums[place]
+        return part.fields.kept()[place]
 
 
 def _fitting(chains: Sequence[GpuChain]) -> list[_Part]:

@@ -22,11 +22,12 @@ static FUNCTION UINT philox(UINT a, UINT b, UINT key0, UINT key1)
 /* A colour's sites of all fields, or of `band` rows of one from `first` on, of which `singles` holds that colour's alone. */
 KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const SINGLE *singles, GLOBAL const int *doubles,
                  GLOBAL const UCHAR *edges, GLOBAL const UCHAR *clamped, GLOBAL const UINT *weights, GLOBAL UCHAR *labels,
-                 GLOBAL COUNT *counts, GLOBAL I64 *sums, int step, int fields, int colour, int first, int band)
+                 GLOBAL COUNT *counts, GLOBAL I64 *sums, GLOBAL int *turns, GLOBAL UINT *visits, int step, int fields, int colour,
+                 int first, int band)
 {
     GLOBAL const I64 *of = entries + (I64)GROUP_ID(2) * ENTRY;
     GLOBAL const int *is = now + ((I64)step * fields + GROUP_ID(2)) * NOW;
-    const int rows = (int)of[E_ROWS], columns = (int)of[E_COLUMNS], across = (columns + 1) / 2, number = (int)of[E_LABELS];
+    const int rows = (int)of[E_ROWS], columns = (int)of[E_COLUMNS], across = (columns + 1) / 2, number = NUMBER;
     const int x = GLOBAL_ID(0), row = first + GLOBAL_ID(1), column = 2 * x + ((row + colour) & 1);
     const int held = band ? band : rows;
     labels += of[E_SITES];
@@ -62,6 +63,15 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
     const I64 site = (I64)row * columns + column;
     if (clamped[site])
         return;
+#if EVENTS
+    /* A region's turn of a colour is the last sweep in which it is to be drawn; what a turn is set to in a launch is no less. */
+#define TURN(r, c, of_colour) turns[2 * ((I64)((r) / (int)of[E_REGION_ROWS]) * of[E_REGIONS_ACROSS] \
+                                         + (c) / (int)of[E_REGION_COLUMNS]) + (of_colour)]
+    turns += of[E_TURNS];
+    if (!is[N_EVERY] && TURN(row, column, colour) < is[N_SWEEP])
+        return;
+    ++visits[of[E_SITES] + site];
+#endif
     /* Rows of doubletons by the neighbours' labels; the last one is 0, for a neighbour that is not there. */
     const int after = of[E_SIDES] > 1 ? (number + 1) * number : 0;
     const int up = number * (row > 0 ? LABEL_AT(row - 1, column) : number);
@@ -80,10 +90,11 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
     GLOBAL const SINGLE *own = singles + of[E_SINGLES] + (band ? 0 : colour * number * cells) + (I64)(row - first) * across + x;
 #define ENERGY(l) ((int)own[(l) * cells] + above * DOUBLES[up + (l)] + below * DOUBLES[down + (l)] + before * DOUBLES[left + (l)] \
                    + behind * DOUBLES[right + (l)])
-    int least = 0x7FFFFFFF;
+    int least = 0x7FFFFFFF, likely = 0;
 #if KEEP
     int energy[MOST_LABELS];
 #endif
+    UNROLL
     for (int l = 0; l < number; ++l) {
         int e = ENERGY(l);
         least = e < least ? e : least;
@@ -95,6 +106,7 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
     const int last = is[N_WEIGHTS_SIZE] - 1;
     weights += is[N_WEIGHTS];
     UINT total = 0, running = 0;
+    UNROLL
     for (int l = 0; l < number; ++l) {
 #if KEEP
         int above_least = energy[l] - least;
@@ -105,9 +117,11 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
         UINT weight = weights[above_least < last ? above_least : last];
 #endif
         total += weight;
+        likely += weight > 0;
     }
     const UINT point = MUL_HI(philox((UINT)site, (UINT)is[N_SWEEP], (UINT)of[E_KEY0], (UINT)of[E_KEY1]), total);
     int drawn = 0;
+    UNROLL
     for (int l = 0; l < number - 1; ++l) {
 #if KEEP
         running += (UINT)energy[l];
@@ -117,6 +131,21 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
 #endif
         drawn += point >= running;
     }
+#if EVENTS
+    if (likely > 1)
+        TURN(row, column, colour) = is[N_SWEEP] + 1;
+    if (labels[site] != drawn) {
+        const int turn = is[N_SWEEP] + colour; /* white sites are drawn in this sweep, black ones in the next */
+        if (row > 0)
+            TURN(row - 1, column, 1 - colour) = turn;
+        if (row + 1 < rows)
+            TURN(row + 1, column, 1 - colour) = turn;
+        if (column > 0)
+            TURN(row, column - 1, 1 - colour) = turn;
+        if (column + 1 < columns)
+            TURN(row, column + 1, 1 - colour) = turn;
+    }
+#endif
     labels[site] = (UCHAR)drawn;
     if (is[N_COUNTED]) {
         if (of[E_COUNTS] >= 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from mrfhw.samplers.gpu.tables import GpuTables, weight_table
@@ -25,13 +27,18 @@ def philox(counter: tuple[np.ndarray, ...], key: tuple[int, int]) -> tuple[np.nd
     return tuple(word.astype(np.uint32) for word in (c0, c1, c2, c3))
 
 
-def draw(tables: GpuTables, labels: np.ndarray, colour: int, sweep: int, temperature: float, key: tuple[int, int]) -> None:
-    """Update a colour's sites of labels (H, W) uint8."""
+def draw(tables: GpuTables, labels: np.ndarray, colour: int, sweep: int, temperature: float, key: tuple[int, int],
+         cutoff: float = math.inf) -> np.ndarray:
+    """Update a colour's sites of labels (H, W) uint8; where more than one label had a weight, (H, W) bool.
+
+    cutoff: as of `weight_table`.
+    """
+    several = np.zeros(tables.problem.shape, bool)
     problem = tables.problem
     (rows, columns), number = problem.shape, problem.labels
     row, column = np.nonzero((np.add.outer(np.arange(rows), np.arange(columns)) % 2 == colour) & (tables.clamped == 0))
     if not len(row):
-        return
+        return several
     site = row * columns + column
     energy = tables.singles[colour][:, row, column // 2].T.astype(np.int64)
     around = np.full((rows + 2, columns + 2), number)
@@ -40,9 +47,11 @@ def draw(tables: GpuTables, labels: np.ndarray, colour: int, sweep: int, tempera
     after = len(tables.doubles) - 1
     for way, (side, down, right) in enumerate(((0, 0, 1), (after, 2, 1), (0, 1, 0), (after, 1, 2))):
         energy += weights[:, way, None] * tables.doubles[side][around[row + down, column + right]].astype(np.int64)
-    table = weight_table(temperature, number, tables.bound)
+    table = weight_table(temperature, number, tables.bound, cutoff)
     weight = table[np.minimum(energy - energy.min(1, keepdims=True), len(table) - 1)].astype(np.uint64)
     zeros = np.zeros(len(site), np.uint64)
     word = philox((site, np.full(len(site), sweep), zeros, zeros), key)[0].astype(np.uint64)
     point = (word * weight.sum(1)) >> np.uint64(32)
     labels[row, column] = (point[:, None] >= np.cumsum(weight, 1)[:, :-1]).sum(1)
+    several[row, column] = (weight > 0).sum(1) > 1
+    return several

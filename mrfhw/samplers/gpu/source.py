@@ -10,10 +10,12 @@ from mrfhw.field.problem import ProblemError
 
 __all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "Variant", "paths_source", "room", "source"]
 
-# Of a field, in int64: its size, where its data begin in the arrays of all fields (-1: it has none), and its generator's key.
-ENTRY = ("rows", "columns", "labels", "sites", "clamped", "singles", "doubles", "sides", "edges", "counts", "sums", "key0", "key1")
+# Of a field, in int64: its size, where its data begin in the arrays of all fields (-1: it has none), its generator's key, and its
+# regions.
+ENTRY = ("rows", "columns", "labels", "sites", "clamped", "singles", "doubles", "sides", "edges", "counts", "sums", "key0", "key1",
+         "turns", "region_rows", "region_columns", "regions_across")
 # Of a field in a sweep, in int32.
-NOW = ("sweep", "weights", "weights_size", "counted")
+NOW = ("sweep", "weights", "weights_size", "counted", "every")
 
 LANGUAGES = {
     "opencl": """
@@ -55,12 +57,15 @@ class Variant:
     keep: a site's energies are kept from the first to the last pass over its labels, not worked out again.
     local_doubles: a work-group copies the doubletons into its own memory.
     local_labels: a work-group copies its neighbours' labels into it.
+    fixed: the compiler knows the number of labels, where all fields have as many, and loops over them are written out, so that kept
+        energies may be in registers.
     """
 
     group: tuple[int, int] = (64, 1)
     keep: bool = True
     local_doubles: bool = False
     local_labels: bool = False
+    fixed: bool = False
 
     def __post_init__(self) -> None:
         if min(self.group) < 1:
@@ -71,7 +76,7 @@ class Variant:
     def text(self) -> str:
         """As behind the question mark of a backend's name."""
         local = "+".join(name for name, here in (("doubles", self.local_doubles), ("labels", self.local_labels)) if here)
-        return f"group={self.group[0]}x{self.group[1]}&keep={int(self.keep)}&local={local or 'none'}"
+        return f"group={self.group[0]}x{self.group[1]}&keep={int(self.keep)}&local={local or 'none'}&fixed={int(self.fixed)}"
 
 
 PLAIN = Variant()
@@ -83,16 +88,21 @@ def room(number: int) -> int:
 
 
 @cache
-def source(language: str, variant: Variant, most_labels: int, doubles: int, single_bits: int, count_bits: int) -> str:
+def source(language: str, variant: Variant, most_labels: int, doubles: int, single_bits: int, count_bits: int,
+           alike: bool = False, events: bool = False) -> str:
     """The text for a device. It has room for the next power of two of labels and doubletons, as each text is compiled.
 
     language: of LANGUAGES.
-    most_labels: of a field.
+    most_labels: of a field; alike: all have so many.
+    events: sites whose turn it is not are skipped.
     doubles: the largest number of entries of a field's doubletons.
     single_bits, count_bits: 16 or 32, of a singleton's energy and of a count.
     """
+    fixed = variant.fixed and alike
     numbers: dict[str, object] = {
-        "MOST_LABELS": room(most_labels) if variant.keep else 0, "KEEP": int(variant.keep),
+        "MOST_LABELS": (most_labels if fixed else room(most_labels)) if variant.keep else 0,
+        "NUMBER": most_labels if fixed else "(int)of[E_LABELS]", "UNROLL": '_Pragma("unroll")' if fixed else "",
+        "EVENTS": int(events), "KEEP": int(variant.keep),
         "LOCAL_DOUBLES": room(doubles) if variant.local_doubles else 0,
         "LOCAL_LABELS": int(variant.local_labels), "GROUP_X": variant.group[0], "GROUP_Y": variant.group[1],
         "ENTRY": len(ENTRY), "NOW": len(NOW), "SINGLE": {16: "short", 32: "int"}[single_bits],

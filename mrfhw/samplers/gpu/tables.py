@@ -22,16 +22,19 @@ def weight_bits(labels: int) -> int:
     return SUM_BITS - (labels - 1).bit_length()
 
 
-def weight_table(temperature: float, labels: int, bound: int) -> np.ndarray:
+def weight_table(temperature: float, labels: int, bound: int, cutoff: float = math.inf) -> np.ndarray:
     """(n,) uint32: 2^b exp(-e / T), rounded, of energies e = 0, 1, 2 and so on above a site's least; the last is 0, unless no
     energy goes beyond it.
 
     temperature: T, in the units of energies.
     labels: L of the field, which b depends on (`weight_bits`).
     bound: that no energy exceeds.
+    cutoff: C of Equation 4.1: what is 1 / C of the largest, or less, is 0.
     """
-    ends = _last(temperature, labels, bound)
-    return np.rint(np.exp(np.arange(ends + 1) / -temperature) * (1 << weight_bits(labels))).astype(np.uint32)
+    exact = np.exp(np.arange(_last(temperature, labels, bound) + 1) / -temperature)
+    weights = np.rint(exact * (1 << weight_bits(labels))).astype(np.uint32)
+    weights[exact <= 1 / cutoff] = 0
+    return weights
 
 
 def _last(temperature: float, labels: int, bound: int) -> int:

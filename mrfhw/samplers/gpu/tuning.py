@@ -37,13 +37,14 @@ def _stages(best: Variant) -> Generator[list[Variant], Variant, None]:
     """Stages of a search: variants that differ from the best one so far in one respect. The caller sends the best one."""
     best = yield [replace(best, group=group) for group in GROUPS if group != best.group]
     best = yield [replace(best, keep=not best.keep)]
+    best = yield [replace(best, fixed=not best.fixed)]
     yield [replace(best, local_doubles=doubles, local_labels=labels)
            for doubles, labels in ((True, False), (False, True), (True, True))]
 
 
 def tried(device: Device, tables: GpuTables, seconds: float, memory: int | None = None) -> list[Trial]:
     """Variants of a field's draw in the order in which they were tried: the plain one, then of others the groups, whether energies
-    are kept, and what is copied into local memory, each with the best of what comes before it.
+    are kept, whether loops over labels are written out, and what is copied into local memory, each with the best of what comes before it.
 
     seconds: after which no other one is tried.
     memory: as of `Fields`.
