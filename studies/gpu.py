@@ -26,7 +26,7 @@ from mrfhw.samplers.gpu.source import Variant
 from mrfhw.samplers.gpu.tables import GpuTables
 from mrfhw.samplers.gpu.tuning import Trial, tried
 
-__all__ = ["chains_a_launch", "field", "point"]
+__all__ = ["chains_a_launch", "field", "numbers", "point"]
 
 _WARM, _TIMED = 2, 6  # sweeps
 
@@ -56,7 +56,7 @@ def point(device: Device, tables: GpuTables, trial: Trial) -> dict[str, object]:
             "energy_bits": 8 * np.dtype(tables.kind).itemsize, "variant": trial.variant.text, "sweep_s": trial.sweep_s}
 
 
-def _numbers(context: click.Context, option: click.Parameter, value: str) -> list[int]:
+def numbers(context: click.Context, option: click.Parameter, value: str) -> list[int]:
     numbers = value.split(",")
     if not all(number.isdecimal() and int(number) for number in numbers):
         raise click.BadParameter(f"{value!r} has chains such as 1,8")
@@ -68,7 +68,7 @@ def _numbers(context: click.Context, option: click.Parameter, value: str) -> lis
 @click.option("--rows", type=click.IntRange(1, 10_000), default=375, show_default=True)
 @click.option("--cols", type=click.IntRange(1, 10_000), default=450, show_default=True)
 @click.option("--labels", type=click.IntRange(2, 256), default=64, show_default=True)
-@click.option("--chains", callback=_numbers, default="1,8", show_default=True)
+@click.option("--chains", callback=numbers, default="1,8", show_default=True)
 @click.option("--points", type=click.Path(path_type=Path, dir_okay=False), help="A file that points are added to.")
 def main(device: str, rows: int, cols: int, labels: int, chains: list[int], points: Path | None) -> None:
     """Label evaluations a second on an OpenCL device."""

@@ -15,6 +15,7 @@ from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.cost.picture import PICTURE
 from mrfhw.cost.seconds import RUN_SWEEPS
 from mrfhw.fpga.report import kept_records, markdown
+from mrfhw.samplers.gpu.chain import Choice
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import staged
 from studies.bench.roofline import draw
@@ -64,23 +65,26 @@ def _values(row: Row) -> dict[str, Any]:
 @click.argument("records", nargs=-1, type=click.Path(path_type=Path), metavar="[BUILD.JSON]...")
 @click.option("--labels", type=int, default=56, show_default=True, help="Of the stereo scene that software is measured with.")
 @click.option("--repeats", type=int, default=5, show_default=True, help="Runs of each; their median is taken.")
+@click.option("--gpu", metavar="OPTIONS", help="Backend gpu, too: what stands behind its question mark, such as device=0.")
 @click.option("--no-measure", is_flag=True, help="Leave software out.")
 @click.option("-o", "--output", type=Folder(), default=Path("out/bench"), show_default=True, metavar="DIR",
               help="Directory for bench.csv, bench.png and bench.txt.")
-def command(records: tuple[Path, ...], labels: int, repeats: int, no_measure: bool, output: Path) -> None:
+def command(records: tuple[Path, ...], labels: int, repeats: int, gpu: str | None, no_measure: bool, output: Path) -> None:
     """Label evaluations a second of builds, of published machines and of software on this computer: a table and a roofline.
 
     Builds are those given, or those kept with the program. Hardware is placed and routed, and has not run on a board, unless the
     table says so. Software is measured with the built-in stereo scene of 256x192 sites, one after the other.
     """
+    choice = None if gpu is None else Choice.of(gpu)
     problem(labels)  # refuses a number of labels that the scene cannot have
     if not REPEATS[0] <= repeats <= REPEATS[1]:
         raise ProblemError(f"repeats is {repeats}; the limits are {REPEATS[0]} to {REPEATS[1]}: give a number between them")
     rows = [*map(built, kept_records(records)), *in_cells(), *elsewhere()]
     with staged(output) as scratch:
         if not no_measure:
-            with tqdm(total=len(measurements(labels, repeats)), desc="software", unit="sampler", delay=1, leave=False) as bar:
-                for row in measured(labels, repeats):
+            number = len(measurements(labels, repeats, choice))
+            with tqdm(total=number, desc="software", unit="sampler", delay=1, leave=False) as bar:
+                for row in measured(labels, repeats, choice):
                     rows.append(row)
                     bar.update(1)
         rows.sort(key=lambda row: -row.labels_per_s)

@@ -12,6 +12,8 @@ from mrfhw.fpga.boards import BOARDS
 from mrfhw.fpga.report import PUBLISHED, cell_of, link_of, picture_of
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
+from mrfhw.samplers.gpu.chain import Choice
+from mrfhw.samplers.gpu.device import of_name
 from studies.asic.report import kept, name_of
 from studies.bench import software
 from studies.reproduce.performance import CLOCK, SIDE
@@ -100,8 +102,11 @@ def in_cells() -> list[Row]:
                 joules=one["joules_per_label"]) for one in kept()]
 
 
-def measurements(labels: int, repeats: int) -> dict[str, tuple[str, Callable[[], float]]]:
-    """What is measured on this computer: by name, what binds it and how it is measured."""
+def measurements(labels: int, repeats: int, gpu: Choice | None = None) -> dict[str, tuple[str, Callable[[], float]]]:
+    """What is measured on this computer: by name, what binds it and how it is measured.
+
+    gpu: a device for backend gpu; None for none.
+    """
     cores = os.cpu_count() or 1
     one, weighed = "one core", f"; weighs the labels in {software.cpu_weighed(labels):.0%} of the visits"
     found: dict[str, tuple[str, Callable[[], float]]] = {
@@ -116,10 +121,13 @@ def measurements(labels: int, repeats: int) -> dict[str, tuple[str, Callable[[],
             f"{cores} cores", lambda: software.model_speed(Config(), labels, None, repeats))
         found[f"the processor's vectors (cpu), {cores} cores"] = (
             f"{cores} cores{weighed}", lambda: software.cpu_speed(labels, None, repeats))
+    if gpu is not None:
+        name = of_name(gpu.device).name
+        found[f"{name} (gpu)"] = (name, lambda: software.gpu_speed(gpu, labels, repeats))
     return found
 
 
-def measured(labels: int, repeats: int) -> Iterator[Row]:
+def measured(labels: int, repeats: int, gpu: Choice | None = None) -> Iterator[Row]:
     """Each of `measurements`, when it is done."""
-    for name, (binds, measure) in measurements(labels, repeats).items():
+    for name, (binds, measure) in measurements(labels, repeats, gpu).items():
         yield Row(name=name, labels_per_s=measure(), status="measured here", binds=binds)

@@ -14,12 +14,14 @@ from mrfhw.field.problem import Problem, Run
 from mrfhw.field.result import Result
 from mrfhw.machine.config import Config
 from mrfhw.samplers import cpu, exact
+from mrfhw.samplers.gpu.chain import Choice, GpuChain
 from mrfhw.scenes import stereo_scene
 from mrfhw.twin import machine
 from studies.bench.numpy_sampler import NumpySampler
 from studies.bench.tables_sampler import TablesSampler
 
-__all__ = ["RUN", "SHAPE", "cpu_speed", "cpu_weighed", "float_speed", "model_speed", "numpy_speed", "problem", "tables_speed"]
+__all__ = ["RUN", "SHAPE", "cpu_speed", "cpu_weighed", "float_speed", "gpu_speed", "model_speed", "numpy_speed", "problem",
+           "tables_speed"]
 
 SHAPE = (192, 256)  # sites
 RUN = Run(sweeps=60, burn_in=30)  # half counted, as the first sweeps from random labels have the most log messages
@@ -67,6 +69,20 @@ def cpu_weighed(labels: int) -> float:
     for _ in range(RUN.sweeps):
         chain.sweep()
     return chain.drawn / (chain.problem.unclamped_sites * RUN.sweeps)
+
+
+def gpu_speed(choice: Choice, labels: int, repeats: int) -> float:
+    """The backend gpu on a device, a chain alone."""
+    def solved(p: Problem) -> Result:
+        chain = GpuChain(p, RUN, choice=choice)
+        assert chain.sample.shape == p.shape  # it is on the device
+        began = time.perf_counter()
+        for _ in range(RUN.sweeps):
+            chain.sweep()
+        assert chain.counts is not None
+        return chain.result(time.perf_counter() - began)
+
+    return _solved_speed(solved, labels, repeats)
 
 
 def float_speed(labels: int, repeats: int) -> float:

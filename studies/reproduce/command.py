@@ -10,11 +10,13 @@ import click
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.machine_options import OneLineCommand
 from mrfhw.field.problem import ProblemError
+from mrfhw.samplers.gpu.chain import Choice
 from mrfhw.system.files import staged
 from studies.report import Report, write_report
 from studies.reproduce.context import Context
 from studies.reproduce.label_memory import figure_3_8, figure_3_13
 from studies.reproduce.labels_seen import figure_3_2, figure_4_1
+from studies.reproduce.on_device import device_of
 from studies.reproduce.performance import figure_3_17, table_3_3
 from studies.reproduce.quality import figure_3_12
 from studies.reproduce.scenes import SETTINGS, chosen_settings
@@ -69,8 +71,10 @@ def asked_for(what: str, context: Context) -> list[str]:
               help=f"Only this scene; may be given again. One of {', '.join(setting.name for setting in SETTINGS)}.")
 @click.option("--chains", type=int, default=3, show_default=True, help="Independent chains of figure-3.12, 1 to 100.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the first chain.")
+@click.option("--gpu", metavar="OPTIONS", help="Time figures 3.17, 4.9 and 4.15 on a device, too: what stands behind backend gpu's "
+              "question mark, such as device=0.")
 def command(what: str, data: Path | None, output: Path, iterations: int | None, scenes: tuple[str, ...], chains: int,
-            seed: int) -> None:
+            seed: int, gpu: str | None) -> None:
     """Compute the published table or figure WHAT and print ours beside the published numbers.
 
     WHAT is table-3.2 (settings), figure-3.2 (labels a pixel takes), figure-3.8 (size of the label memory), figure-3.10
@@ -82,7 +86,9 @@ def command(what: str, data: Path | None, output: Path, iterations: int | None, 
     figure-3.13 on two cores; --scene and --iterations make it less.
     """
     context = Context(names=scenes, data=data, iterations=iterations, chains=chains, seed=seed,
-                      all_memories=what in (ALL, "figure-3.8"))
+                      all_memories=what in (ALL, "figure-3.8"), gpu=None if gpu is None else Choice.of(gpu))
+    if context.gpu is not None:
+        click.echo(f"on {device_of(context.gpu)}")
     names = asked_for(what, context)
     if data is not None and not data.is_dir():
         raise ProblemError(f"data is {data}; it is no directory: give one with {SETTINGS[0].folder} and others, or leave it out")

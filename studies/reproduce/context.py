@@ -12,6 +12,7 @@ from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore]
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.machine.derived import Derived
+from mrfhw.samplers.gpu.chain import Choice
 from mrfhw.system.progress import Lines, counting
 from studies.reproduce.chains import machine_for, machine_labels
 from studies.reproduce.scenes import BUILT_IN, Scene, chosen_settings, load_scene
@@ -30,7 +31,8 @@ class Context:
 
     names: of the scenes, none for all. data: directory of the published pictures, or None. iterations: of every
     chain, None for Table 3.2's. chains: independent ones where a spread is asked for. seed: of the first.
-    all_memories: whether traces simulate every size and policy of Figure 3.8.
+    all_memories: whether traces simulate every size and policy of Figure 3.8. gpu: a device that figures with a GPU's times are
+    measured on, too.
     """
 
     names: Sequence[str] = ()
@@ -39,6 +41,7 @@ class Context:
     chains: int = 3
     seed: int = 0
     all_memories: bool = True
+    gpu: Choice | None = None
     _traces: dict[tuple[str, float], Trace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ from mrfhw.samplers.events import EventChain, Skipping
 from mrfhw.samplers.exact import FloatTables
 from studies.report import Report, bars, span
 from studies.reproduce.context import Context
+from studies.reproduce.on_device import speedups
 from studies.reproduce.scenes import Scene
 
 __all__ = ["COLUMNS", "CUTOFFS", "REGIONS", "SWEEPS", "Skipped", "annealed", "cooled", "distances", "figure_4_9", "figure_4_15",
@@ -124,8 +125,10 @@ def _rows(context: Context, scene: Scene) -> list[dict[str, Any]]:
     with context.bar((SWEEPS + 2 + len(CUTOFFS)) * sweeps, scene.name) as bar:
         found = skipped(annealed(scene, sweeps), sweeps, context.seed, bar.update)
         apart = distances(held(scene), sweeps, context.seed, bar.update)
+    sooner = {} if context.gpu is None else speedups(context.gpu, annealed(scene, sweeps), sweeps, context.seed, CUTOFFS, REGIONS)
     return [{"scene": scene.name, "data": scene.source, "application": scene.setting.application, "iterations": sweeps,
-             "quality": scene.quality(each.labels), "total_variation": distance, **each.columns}
+             "quality": scene.quality(each.labels), "total_variation": distance, **each.columns,
+             **{f"speedup_{r}x{c}": sooner.get(each.cutoff, {}).get((r, c)) for r, c in REGIONS}}
             for each, distance in zip(found, apart, strict=True)]
 
 
@@ -168,6 +171,9 @@ def _report(context: Context, name: str, title: str, scenes: Sequence[Scene], ro
             shares = ", ".join(f"{row[f'skipped_{r}x{c}']:.1f} % ({r}x{c})" for r, c in REGIONS)
             lines.append(f"{scene.caption}, C = {row['cutoff']}: skipped {shares}; {scene.metric} {row['quality']:.3g}; "
                          f"histograms: total variation {row['total_variation']:.2f}")
+            if row["speedup_1x1"] is not None:
+                times = ", ".join(f"{row[f'speedup_{r}x{c}']:.2f} ({r}x{c})" for r, c in REGIONS)
+                lines.append(f"{scene.caption}, C = {row['cutoff']}: times as fast on the device as plain sampling: {times}")
     lines += [*compared, "a region draws the labels that single sites draw: what is skipped could not have changed",
               "cooled as --anneal cools the field of grey; the published schedule is not printed", *context.provenance()]
     captions = [f"{row['scene']}, C = {row['cutoff']}" for row in rows if row["cutoff"] is not None]
@@ -181,6 +187,8 @@ def _report(context: Context, name: str, title: str, scenes: Sequence[Scene], ro
         name, title, {
             "scene": "as in Table 3.2", "data": "folder of the pictures, or built-in scene", "application": "motion or stereo",
             "iterations": "of each chain", **COLUMNS,
+            **{f"speedup_{r}x{c}": f"of backend gpu over its plain sampling, regions of {r} rows and {c} columns; with --gpu alone"
+               for r, c in REGIONS},
             "quality": "of the last labels: bad pixels above 1 in percent (stereo), end-point error in pixels (motion)",
             "total_variation": "of the labels' histograms in the second half of chains at the constant temperature, to a plain "
                                "chain's; mean over the sites; of plain sampling that of another plain chain"},

@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from PIL import Image
 
 from mrfhw.applications.field.job import APPLICATION
-from mrfhw.field.problem import Problem, ProblemError, Run, save_problem
 from mrfhw.jobs.registry import application
 from mrfhw.pictures.flow import read_flow
 from mrfhw.runs.first import prepared
@@ -152,39 +151,6 @@ def test_stereo_table_of_chosen_peers_and_its_means(tmp_path):
     wrong = run("stereo_peer.py", "--peers", "sgbm", cwd=tmp_path)
     assert wrong.returncode == 2
     assert wrong.stderr.splitlines() == ["Error: peers has sgbm; they are cv2, gco, thrml: give some of these"]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
-@pytest.mark.parametrize(("words", "says"), [
-    ((), "cupy is not installed: pip install cupy-cuda13x nvidia-ml-py"),
-    (("--chains", "1,x"), "chains is '1,x'; chains side by side are 1 to 65535, such as 1,8,64"),
-    (("--seconds", "0"), "0.0 is not in the range 0.1<=x<=600"),
-])
-def test_what_the_sampler_for_gpus_does_not_take_is_one_line(words, says, tmp_path):
-    field = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.arange(2))
-    save_problem(tmp_path / "field", field, Run(sweeps=2))
-    done = run("peer_gpu.py", "field", *words, cwd=tmp_path)
-    assert done.returncode == 2
-    assert says in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.slow
-def test_fields_that_the_sampler_for_gpus_does_not_take(tmp_path, monkeypatch):
-    peer = importlib.import_module("studies.peer_gpu")
-    field = Problem(labels=2, singleton1=np.zeros((2, 2), int), constants=np.arange(2))
-    taken, twosided = Run(sweeps=2), np.array([[0, 1], [2, 0]])
-    for problem, job, says in ((field, None, "it has no run"),
-                               (replace(field, clamped=np.eye(2) > 0), taken, "it has clamped sites"),
-                               (replace(field, doubleton="table", pairwise=twosided), taken, "it is not symmetric"),
-                               (field, Run(sweeps=70_000), "70000 sweeps are counted, of less than 65536"),
-                               (replace(field, labels=130, constants=np.arange(130)), taken, "it has 130 labels, of at most 128")):
-        save_problem(tmp_path / "field", problem, job)
-        with pytest.raises(ProblemError, match=re.escape(says)):
-            peer.field_of(tmp_path / "field")
-    save_problem(tmp_path / "field", field, replace(taken, estimate="last"))
-    assert peer.field_of(tmp_path / "field")[1] == taken
 
 
 @pytest.mark.slow

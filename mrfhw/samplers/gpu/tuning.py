@@ -44,7 +44,7 @@ def _stages(best: Variant) -> Generator[list[Variant], Variant, None]:
 
 def tried(device: Device, tables: GpuTables, seconds: float, memory: int | None = None) -> list[Trial]:
     """Variants of a field's draw in the order in which they were tried: the plain one, then of others the groups, whether energies
-    are kept, whether loops over labels are written out, and what is copied into local memory, each with the best of what comes before.
+    are kept, whether loops over labels are written out, and what is copied into local memory, each with the best of what is before.
 
     seconds: after which no other one is tried.
     memory: as of `Fields`.
