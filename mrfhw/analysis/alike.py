@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mrfhw.analysis.alike_device import Windows, device_shared
+from mrfhw.samplers.gpu.device import Device
 from mrfhw.system.numba_alone import njit
 from mrfhw.system.progress import compiling
 from mrfhw.system.threads import in_shares, threads_of
@@ -125,11 +127,12 @@ def _box(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def shared(counts: np.ndarray, last: np.ndarray, guide: np.ndarray) -> np.ndarray:
+def shared(counts: np.ndarray, last: np.ndarray, guide: np.ndarray, device: Device | None = None) -> np.ndarray:
     """(H, W, L) uint16: histograms in whose place numbers of a pixel may be made, what pixels of like greys around it say included.
 
     counts: (H, W, L) unsigned. last: (H, W) uint8, the label of sites that were not counted: it has all of their shares, and their
-    own histograms stay empty. guide: (H, W) float64, greys of 0..255.
+    own histograms stay empty. guide: (H, W) float64, greys of 0..255. device: who works it out, where it holds it; None for the
+    processor.
     """
     number = _box(np.ones(guide.shape))
     mean = _box(guide) / number
@@ -137,6 +140,11 @@ def shared(counts: np.ndarray, last: np.ndarray, guide: np.ndarray) -> np.ndarra
     totals, out = counts.sum(-1, dtype=np.int64), np.empty(counts.shape, np.uint16)
     labels = counts.shape[2]
     parts, powers = -(-labels // TOGETHER), np.arange(WHOLE + 1.0) ** POWER
+    if device is not None:
+        windows = Windows(guide, number, mean, variance, RADIUS, VARIANCE)
+        found = device_shared(device, counts, last, totals, windows, powers)
+        if found is not None:
+            return found
 
     def share(first: int, after: int) -> None:
         for part in range(first, after):

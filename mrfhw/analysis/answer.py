@@ -75,7 +75,7 @@ def quantified(job: Job, counts: np.ndarray, last: np.ndarray) -> tuple[Uncertai
     intervals the uncertainty then has, or the interpolated median. Of `Job.shared` all numbers are of what is shared. last: (H, W),
     a last sample."""
     if job.shared is not None and not job.cooled:
-        return _of_shared(job, job.shared, shared(counts, last, job.shared.guide), last)
+        return _of_shared(job, job.shared, shared(counts, last, job.shared.guide, job.shared.device), last)
     found = quantify(counts, last, job.scale, doubt=job.doubt, within=None if job.truth is None else job.truth.wrong_above)
     if job.finer is None:
         return found, None if found.median is None else found.median[..., None]

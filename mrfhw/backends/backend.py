@@ -14,6 +14,7 @@ from mrfhw.field.result import Result
 from mrfhw.field.state import RunState
 from mrfhw.placement.placement import Placement
 from mrfhw.samplers.chain import Observe
+from mrfhw.samplers.gpu.device import Device
 
 __all__ = ["ActiveRun", "Backend", "Fresh", "Observe", "Pauses", "Progress", "Steps", "advance_together", "at_once", "together"]
 
@@ -159,6 +160,11 @@ class Backend:
         from mrfhw.samplers.path_start import path_start  # compiled loops, which who drives a board need not load
 
         return path_start(problem, stiffness)
+
+    @classmethod
+    def device(cls, backend: str) -> Device | None:
+        """What works out answers of that backend's runs as well as sampling them; None for the processor alone."""
+        return None
 
     def prepare(self, problem: Problem | Placement, run: Run, *, fresh: Fresh = True, state: RunState | None = None,
                 progress: Progress | None = None, observe: Observe | None = None, pauses: Pauses | None = None) -> ActiveRun:

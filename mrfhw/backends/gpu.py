@@ -11,7 +11,7 @@ import numpy as np
 from mrfhw.backends.software import ChainRun, SoftwareBackend
 from mrfhw.field.problem import Problem, Run
 from mrfhw.samplers.gpu.chain import Choice, GpuChain
-from mrfhw.samplers.gpu.device import of_name
+from mrfhw.samplers.gpu.device import Device, of_name
 from mrfhw.samplers.gpu.group import TOGETHER, Group
 from mrfhw.samplers.gpu.paths import device_paths
 
@@ -52,8 +52,12 @@ class GpuBackend(SoftwareBackend):
     @classmethod
     def path_labels(cls, backend: str, problem: Problem, stiffness: int) -> np.ndarray:
         """On the device, of a field that it holds."""
-        found = device_paths(of_name(Choice.of(backend.partition("?")[2]).device), problem, stiffness)
+        found = device_paths(cls.device(backend), problem, stiffness)
         return super().path_labels(backend, problem, stiffness) if found is None else found
+
+    @classmethod
+    def device(cls, backend: str) -> Device:
+        return of_name(Choice.of(backend.partition("?")[2]).device)
 
     @property
     def places(self) -> Sequence[GpuBackend]:

@@ -19,6 +19,7 @@ from mrfhw.jobs.label_scale import LabelScale
 from mrfhw.machine.config import Config
 from mrfhw.pictures.restored import Restoring
 from mrfhw.placement.temperature import coefficients
+from mrfhw.samplers.gpu.device import Device
 
 __all__ = ["START_FOUND", "Between", "Cooling", "Finer", "First", "Job", "Measured", "Shared", "Truth", "energy_settings"]
 
@@ -108,6 +109,10 @@ class Shared(Protocol):
     @property
     def guide(self) -> np.ndarray:
         """(H, W) float64, greys of 0..255 by which pixels are alike."""
+
+    @property
+    def device(self) -> Device | None:
+        """What works it out; None for the processor."""
 
     def fitted(self, mode: np.ndarray, near: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
         """Values (H, W) float64, and their standard deviations. mode: (H, W), the most frequent value. near: (H, W), the mean of

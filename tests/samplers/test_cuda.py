@@ -13,30 +13,26 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from mrfhw.analysis.alike_device import alike_text
+from mrfhw.applications.stereo.between_device import between_text
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.samplers.gpu import device as devices
 from mrfhw.samplers.gpu.chain import Choice, GpuChain
 from mrfhw.samplers.gpu.paths import device_paths
 from mrfhw.samplers.gpu.source import Variant, paths_source, source
 from mrfhw.samplers.path_start import path_start
-from support.cuda_on_threads import NAME, CudaError, OutOfMemoryError, Stream, cupy_on_threads
+from support.cuda_on_threads import MODULE, NAME, CudaError, OutOfMemoryError, Stream, cupy_there
 from support.gpu_fields import VARIANTS, a_problem, twin
 
 pytestmark = pytest.mark.claim("gpu", "the kernels' text as CUDA C gives the same bits on a processor's threads, and NVIDIA's "
                                "compiler takes it (`make long`); it has run on no GPU in these tests")
 CUDA = "cuda:0"
-MODULE = "mrfhw.samplers.gpu.cuda"
 
 
 @pytest.fixture
-def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    found = cupy_on_threads()
-    monkeypatch.setitem(sys.modules, "cupy", found)
-    monkeypatch.delitem(sys.modules, MODULE, raising=False)
-    devices._cuda.cache_clear()
-    yield found
-    sys.modules.pop(MODULE, None)
-    devices._cuda.cache_clear()
+def cupy() -> Iterator[ModuleType]:
+    with cupy_there() as found:
+        yield found
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -195,5 +191,7 @@ def test_nvidia_s_compiler_takes_it(variant: Variant, architecture: str, nvrtc: 
 
 
 @pytest.mark.long
-def test_nvidia_s_compiler_takes_paths(nvrtc: Nvrtc) -> None:
-    assert "registers" in nvrtc.log_of(paths_source("cuda", 64, 64, 256), "sm_90")
+@pytest.mark.parametrize("text", [paths_source("cuda", 64, 64, 256), alike_text("cuda", 2, 16, 5, 0xFFFF), between_text("cuda", 5)],
+                         ids=["paths", "averages", "disparities"])
+def test_nvidia_s_compiler_takes_the_rest(text: str, nvrtc: Nvrtc) -> None:
+    assert "registers" in nvrtc.log_of(text, "sm_90")

@@ -9,18 +9,24 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-__all__ = ["NAME", "cupy_on_threads"]
+from mrfhw.samplers.gpu import device
+
+__all__ = ["NAME", "cupy_on_threads", "cupy_there"]
 
 NAME = "a processor's threads"
+MODULE = "mrfhw.samplers.gpu.cuda"
 MOST_THREADS, SHARED_BYTES = 512, 49152
+_SCALARS = {"<i4": ctypes.c_int32, "<i8": ctypes.c_int64, "<f8": ctypes.c_double}
 _HEAD = """
 #include <barrier>
 #include <thread>
@@ -141,8 +147,8 @@ class RawModule:
         with tempfile.TemporaryDirectory() as folder:
             source, library = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
             source.write_text(_HEAD + code + "".join(launchers))
-            made = subprocess.run(["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-pthread", source, "-o", library],
-                                  capture_output=True, text=True, check=False)
+            words = ["g++", "-std=c++20", "-O1", "-w", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", source, "-o", library]
+            made = subprocess.run(words, capture_output=True, text=True, check=False)
             if made.returncode:
                 raise CompileError(made.stderr)
             self._library = ctypes.CDLL(str(library))
@@ -155,7 +161,7 @@ class RawModule:
             assert int(np.prod(block)) <= MOST_THREADS
             sizes = (ctypes.c_uint * 6)(*grid, *block)
             arguments = [ctypes.c_void_p(value.values.ctypes.data) if isinstance(value, Array) else
-                         {4: ctypes.c_int32, 8: ctypes.c_int64}[value.nbytes](int(value)) for value in values]
+                         _SCALARS[value.dtype.str](value.item()) for value in values]
             if Stream.recording is None:
                 function(sizes, *arguments)
             else:
@@ -191,3 +197,19 @@ def cupy_on_threads() -> ModuleType:
     found.zeros = lambda size, kind: Array(np.zeros(size, kind))
     found.RawModule = RawModule
     return found
+
+
+@contextmanager
+def cupy_there() -> Iterator[ModuleType]:
+    """While it is entered, devices cuda:N are those of `cupy_on_threads`."""
+    before, found = {name: sys.modules.pop(name, None) for name in ("cupy", MODULE)}, cupy_on_threads()
+    sys.modules["cupy"] = found
+    device._cuda.cache_clear()
+    try:
+        yield found
+    finally:
+        device._cuda.cache_clear()
+        for name, module in before.items():
+            sys.modules.pop(name, None)
+            if module is not None:
+                sys.modules[name] = module

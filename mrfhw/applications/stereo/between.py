@@ -13,7 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from mrfhw.applications.slopes import BEYOND, NOISE, PRECISION, STEP, STIFF, moved_by, squares
+from mrfhw.applications.stereo.between_device import Weighing, device_fitted
+from mrfhw.backends.registry import backend_type
 from mrfhw.pictures.medians import medians
+from mrfhw.samplers.gpu.device import Device
 from mrfhw.system.progress import compiling
 from mrfhw.system.threads import PIXELS_WORTH_A_THREAD, in_shares, threads_of
 
@@ -31,17 +34,23 @@ DISAGREED = 4.0
 @dataclass(frozen=True, eq=False)
 class SharedDisparity:
     """As of `mrfhw.jobs.job.Shared`. left, right: (H, W) greys of 0..255; both sides have at least two pixels. hidden: bool (H, W),
-    pixels of the left picture that the right one does not show: their greys count among themselves alone; None for none."""
+    pixels of the left picture that the right one does not show: their greys count among themselves alone; None for none. backend:
+    of the run, whose device works this out, where it has one."""
 
     left: np.ndarray
     right: np.ndarray
     hidden: np.ndarray | None = None
     within: float = 1.0
+    backend: str = "cpu"
     name: ClassVar[str] = "the disparity between pixels, by what like colours share"
 
     @property
     def guide(self) -> np.ndarray:
         return self.left
+
+    @property
+    def device(self) -> Device | None:
+        return backend_type(self.backend).device(self.backend)
 
     def _fit(self, surfaces: np.ndarray, disparity: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(H, W) each: by what the greys' squared error is least where it is linear, and 1 / the variance of that.
@@ -59,7 +68,8 @@ class SharedDisparity:
         _, _, slopes, _, apart, error, number = found
         return (apart / (slopes + STIFF / number)).clip(-STEP, STEP), np.maximum(0, slopes) * number / (error + NOISE)
 
-    def fitted(self, mode: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _rounds(self, mode: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Disparities, and what a further fit says of them."""
         least, most = mode - FARTHEST, mode + FARTHEST
         surfaces = np.stack([np.zeros_like(mode), mode], -1)
         if self.hidden is not None:
@@ -69,7 +79,14 @@ class SharedDisparity:
             step, precision = self._fit(surfaces, found)
             found = (precision * (found + step) + SHARES * near) / (precision + SHARES)
             found = medians(found.clip(least, most).astype(np.float32), MEDIAN).astype(np.float64).clip(least, most)
-        step, precision = self._fit(surfaces, found)
+        return found, *self._fit(surfaces, found)
+
+    def fitted(self, mode: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        device, worked = self.device, None
+        if device is not None:
+            weighing = Weighing(SHARES, FARTHEST, MEDIAN, ROUNDS)
+            worked = device_fitted(device, self.left, self.right, self.hidden, mode, near, weighing)
+        found, step, precision = self._rounds(mode, near) if worked is None else worked
         seen = np.ones(mode.shape, bool) if self.hidden is None or self.hidden.all() else ~self.hidden
         of_all = DISAGREED * np.median(np.abs(step[seen]))
         return found, np.sqrt(of_all**2 + 1 / (precision + PRECISION))

@@ -69,7 +69,8 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
     if first_sweeps is not None:
         whole_number("first-sweeps", first_sweeps, 0, NUMBER_MAX, "give 0 for none, or more")
     one, other = found.greys
-    shared = None if alone or min(problem.shape) < 2 else SharedDisparity(one, other, None if observed is None else ~observed)
+    shared = None if alone or min(problem.shape) < 2 else SharedDisparity(
+        one, other, None if observed is None else ~observed, backend=given.backend)
     two_ways = found.by_census and not one_way and not common.anneal
     first = None if not two_ways else both_ways(tuned, problem, common.run, min_disparity, found.edges, "initial" not in given,
                                                 first_sweeps, shared, given.backend)

@@ -25,6 +25,7 @@ class CudaDevice(Device):
     """One with a stream of its own. Work that is done a second time is recorded as a graph, which costs one launch."""
 
     language = "cuda"
+    doubles = True
 
     def __init__(self, number: int, name: str):
         """number: of CuPy. Raises ProblemError where its driver refuses."""
@@ -45,7 +46,7 @@ class CudaDevice(Device):
     def kernel(self, text: str, name: str) -> Any:
         with self.failures("compiled the sampler"), self._device:
             if text not in self._programs:
-                self._programs[text] = cupy.RawModule(code=text, options=("--std=c++17",))
+                self._programs[text] = cupy.RawModule(code=text, options=("--std=c++17", "--fmad=false"))
             return self._programs[text].get_function(name)
 
     def array(self, values: np.ndarray) -> Any:

@@ -51,6 +51,7 @@ class Device(abc.ABC):
     most_group: cells that a work-group may have.
     local_bytes: memory that a work-group shares.
     room: bytes that one array may take.
+    doubles: it has float64.
     """
 
     language: str
@@ -59,6 +60,7 @@ class Device(abc.ABC):
     most_group: int
     local_bytes: int
     room: int
+    doubles: bool
 
     @abc.abstractmethod
     def kernel(self, text: str, name: str) -> Any:

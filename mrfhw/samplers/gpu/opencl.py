@@ -39,6 +39,7 @@ class OpenClDevice(Device):
             self._queue = pyopencl.CommandQueue(self._context)
         self.most_group, self.local_bytes = int(device.max_work_group_size), int(device.local_mem_size)
         self.room, self.driver = int(device.max_mem_alloc_size), device.driver_version.strip()
+        self.doubles = bool(device.double_fp_config)
         self._programs: dict[str, Any] = {}
 
     def _kinds(self) -> tuple[type[Exception], type[Exception]]:

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "Variant", "paths_source", "room", "source"]
+__all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "Variant", "paths_source", "room", "source", "whole_text"]
 
 # Of a field, in int64: its size, where its data begin in the arrays of all fields (-1: it has none), its generator's key, and its
 # regions.
@@ -19,12 +19,14 @@ NOW = ("sweep", "weights", "weights_size", "counted", "every")
 
 LANGUAGES = {
     "opencl": """
+#pragma OPENCL FP_CONTRACT OFF
 #define KERNEL __kernel
 #define FUNCTION
 #define GLOBAL __global
 #define LOCAL __local
 #define UINT uint
 #define UCHAR uchar
+#define USHORT ushort
 #define I64 long
 #define MUL_HI(a, b) mul_hi((uint)(a), (uint)(b))
 #define GLOBAL_ID(axis) ((int)get_global_id(axis))
@@ -40,6 +42,7 @@ LANGUAGES = {
 #define LOCAL __shared__
 #define UINT unsigned int
 #define UCHAR unsigned char
+#define USHORT unsigned short
 #define I64 long long
 #define MUL_HI(a, b) __umulhi((a), (b))
 #define GLOBAL_ID(axis) ((int)(AXIS(blockIdx, axis) * AXIS(blockDim, axis) + AXIS(threadIdx, axis)))
@@ -109,7 +112,7 @@ def source(language: str, variant: Variant, most_labels: int, doubles: int, sing
         "COUNT": {16: "unsigned short", 32: "unsigned int"}[count_bits],
         **{f"E_{name.upper()}": place for place, name in enumerate(ENTRY)},
         **{f"N_{name.upper()}": place for place, name in enumerate(NOW)}}
-    return _text(language, numbers, "kernels.cl")
+    return whole_text(language, numbers, __package__, "kernels.cl")
 
 
 @cache
@@ -121,9 +124,10 @@ def paths_source(language: str, group: int, most_labels: int, row: int) -> str:
     most_labels: of a field.
     row: cells of a row of work that is of no picture.
     """
-    return _text(language, {"GROUP": group, "MOST_LABELS": max(group, room(most_labels)), "ROW": row}, "paths.cl")
+    return whole_text(language, {"GROUP": group, "MOST_LABELS": max(group, room(most_labels)), "ROW": row}, __package__, "paths.cl")
 
 
-def _text(language: str, numbers: dict[str, object], name: str) -> str:
+def whole_text(language: str, numbers: dict[str, object], package: str | None, name: str) -> str:
+    """The text of a file of kernels in a package, with the language's macros and those of `numbers` in front."""
     return "".join((LANGUAGES[language], *(f"#define {macro} {value}\n" for macro, value in numbers.items()),
-                    files(__package__).joinpath(name).read_text()))
+                    files(str(package)).joinpath(name).read_text()))
