@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mrfhw.field import records
+from mrfhw.field import archive, records
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, load_problem, save_problem
 from mrfhw.field.result import NUMBERS, Adding, Result, added
 from mrfhw.machine.config import Config
@@ -41,6 +41,17 @@ def one_line(error: pytest.ExceptionInfo[ProblemError], path: Path) -> str:
     assert str(path) in text
     assert ": " in text
     return text
+
+
+@PROBLEMS_RUNS_RESULTS
+@pytest.mark.parametrize("place", range(4))
+def test_the_ends_of_an_array_are_found_in_whichever_block_they_are(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "_BLOCK", 24)
+    values = np.full(12, 5, np.int64)
+    values[3 * place + 1], values[3 * ((place + 2) % 4)] = 9, -7
+    np.savez(tmp_path / "some.npz", values=values)
+    with archive.open_archive(tmp_path / "some.npz", "an array", 1 << 20) as opened:
+        assert opened.looked_through("values", opened.declared("values")) == archive.Extremes(-7, 9)
 
 
 @pytest.mark.slow

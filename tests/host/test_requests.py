@@ -9,7 +9,18 @@ import pytest
 
 from mrfhw.host.links import LinkError
 from mrfhw.host.requests import Limits, Requests
-from mrfhw.machine.link_protocol import LINK_VERSION, LOG_CHUNK, RESPONSE, REWIND, Decoder, Frame, Operation, Status, encode
+from mrfhw.machine.link_protocol import (
+    LINK_VERSION,
+    LOG_CHUNK,
+    POSITIONS,
+    RESPONSE,
+    REWIND,
+    Decoder,
+    Frame,
+    Operation,
+    Status,
+    encode,
+)
 
 REQUEST_GIVEN_UP = pytest.mark.claim("link",
     "a request is given up in bounded time: silence, damaged frames alone, log alone, a link that breaks at every request")
@@ -375,3 +386,30 @@ def test_each_repetition_waits_longer() -> None:
     del board.changed["read"]
     requests.measure(first / 100, 1000, alone=True)
     assert requests.wait(0) < 4 * first
+
+
+def test_a_link_without_errors_is_granted_its_whole_ring() -> None:
+    """A limit of some bytes would cost a round trip each time."""
+    for reached in (0, 4 * LOG_CHUNK):
+        board = Board()
+        board.reached = reached
+        requests = greeted(board)
+        requests.begin_log(reached)
+        requests.credit()
+        assert board.asked[-1].words[0] == reached + LOG_BYTES
+
+
+@pytest.mark.parametrize("begins", [0, (1 << 30) - 10, (1 << 31) - 10, (1 << 32) - 10])
+def test_datagrams_that_are_early_are_taken_in_their_turn(begins: int) -> None:
+    """Wherever the log stands, and though positions begin anew after 2^32."""
+    board = Board()
+    requests = greeted(board)
+    board.reached = (begins + 64) % POSITIONS
+    requests.begin_log(begins)
+    requests.credit()
+    board.datagrams = True  # frames are the stream's, but may come in any order from here on
+    log = bytes(range(64))
+    for begin, end in ((40, 64), (12, 30), (30, 40), (0, 12)):
+        board.waiting = encode(Operation.LOG, 0, (begins + begin) % POSITIONS, log[begin:end])
+        requests.listen(1)
+    assert requests.take_log(64) == log

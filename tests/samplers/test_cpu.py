@@ -265,6 +265,27 @@ def test_the_memory_of_shares_changes_nothing_but_the_work(labels, schedule, cla
 
 
 @PROCESSOR_SAMPLER
+@pytest.mark.parametrize("size", [(9, 11), (1, 12), (12, 1)])
+def test_a_changed_site_leaves_its_neighbours_no_share_to_keep(size):
+    """Of the sites that are drawn last no neighbour is drawn after them: those of one that changed begin anew."""
+    unary = np.random.default_rng(size[0]).integers(0, 30, (*size, 5))
+    problem = Problem(labels=5, unary=unary, beta=4, schedule=Schedule.constant(9.0))
+    chain, half = CpuChain(problem, Run(sweeps=300, seed=1)), (size[1] + 1) // 2
+    white = np.indices(size).sum(0) % 2 == 1
+    ways = {(1, 0): 0, (-1, 0): 0, (0, 1): 0, (0, -1): 0}
+    for _ in range(200):
+        before = chain.sample
+        chain.sweep()
+        for row, col in np.argwhere(white & (chain.labels != before)):
+            for way in ways:
+                y, x = row + way[0], col + way[1]
+                if 0 <= y < size[0] and 0 <= x < size[1]:
+                    ways[way] += 1
+                    assert chain._bounds[y * half + x // 2] == 0
+    assert all(seen for way, seen in ways.items() if size[0 if way[0] else 1] > 1)
+
+
+@PROCESSOR_SAMPLER
 @pytest.mark.parametrize("labels", [3, 17])
 def test_the_largest_number_draws_no_label_without_weight(labels):
     """Where sums round down it passes all weights: the last label may be one that there is not."""
