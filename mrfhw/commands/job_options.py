@@ -24,10 +24,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 DELAY_MAX = 1.0  # seconds
 
 
-def job_options(function: F) -> F:
-    """Add to a click command a board, a job on it and its link's delay, as parameters `name`, `delay` and those of `job_of`."""
+def job_options(function: F, board: bool = True) -> F:
+    """Add to a click command a board, a job on it and its link's delay, as parameters `name`, `delay` and those of `job_of`.
+
+    board: it has to be given.
+    """
     for option in reversed((
-            click.option("--board", "name", required=True, metavar="NAME",
+            click.option("--board", "name", required=board, metavar="NAME",
                          help=f"The board: {', '.join(BOARDS)}, or the path of a Python file with another."),
             click.option("--job", "job_name", default="stereo", show_default=True, metavar="NAME|FIELD.npz",
                          help=f"What is sampled: the scene of {', '.join(JOBS)}, or a saved field."),
@@ -43,9 +46,9 @@ def job_options(function: F) -> F:
     return function
 
 
-def job_of(board: Board, job_name: str, sites: str | None, labels: int | None, sweeps: int, estimate: str) -> Job:
-    """The job that the options say. Raises ProblemError."""
-    return Job.of(job_name, _shape(sites), labels, sweeps, estimate, Config.preset(board.preset))
+def job_of(board: Board | None, job_name: str, sites: str | None, labels: int | None, sweeps: int, estimate: str) -> Job:
+    """The job that the options say; of no board, for the default machine. Raises ProblemError."""
+    return Job.of(job_name, _shape(sites), labels, sweeps, estimate, Config() if board is None else Config.preset(board.preset))
 
 
 def _shape(text: str | None) -> tuple[int, int] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import click
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.job_options import delays_of, duration, job_of, job_options
 from mrfhw.commands.machine_options import OneLineCommand, Rare
+from mrfhw.commands.tune_device import check_device_backend, tuned_device
 from mrfhw.fpga.boards import board_named
 from mrfhw.system.errors import ProblemError
 from mrfhw.system.files import check_writable
@@ -38,7 +40,9 @@ def fixed_values(given: tuple[str, ...]) -> dict[str, str]:
 
 
 @click.command("tune", cls=OneLineCommand)
-@job_options
+@partial(job_options, board=False)
+@click.option("--backend", metavar="gpu[?OPTIONS]",
+              help="In place of a board: which way of drawing is soonest on a device, tried for the budget of some seconds.")
 @click.option("--quality", type=float, metavar="TV",
               help="Largest total variation between a draw and the exact one.  [default: any]")
 @click.option("--budget", default="0h", show_default=True, metavar="TIME",
@@ -54,14 +58,28 @@ def fixed_values(given: tuple[str, ...]) -> dict[str, str]:
 @click.option("--measure", type=int, default=0, metavar="N", cls=Rare,
               help="Synthesize N of the choices, and add them to the kept points.")
 @click.option("--json", "as_json", is_flag=True, help=f"Print what {RECORD} has.")
-def command(name: str, delay: str, quality: float | None, budget: str, fix: tuple[str, ...], placed: int, output: Path | None,
-            resume: bool, store: Path, measure: int, as_json: bool, **job: Any) -> None:
-    """Say which machine, clock, serial rate and link memories do a job on a board in the fewest seconds.
+def command(name: str | None, delay: str, backend: str | None, quality: float | None, budget: str, fix: tuple[str, ...],
+            placed: int, output: Path | None, resume: bool, store: Path, measure: int, as_json: bool, **job: Any) -> None:
+    """Say which machine, clock, serial rate and link memories do a job on a board in the fewest seconds, or which way of drawing is
+    soonest on a device.
 
     The answer is a front of seconds, cells and deviation of a draw. Each of its points is estimated, synthesized, placed or
     simulated (on the compiled board), and has the `mrfhw build` line that builds it and what binds it. The seconds are those of the
     whole run over the board's link.
     """
+    if (name is None) == (backend is None):
+        raise ProblemError(f"board and backend are {'both' if name else 'not'} given; a job is tuned for one of them: give --board "
+                           "NAME, or --backend gpu")
+    if backend is not None:
+        choice, seconds = check_device_backend(backend), duration("budget", budget, UNITS)
+        given = {"quality": quality is not None, "fix": bool(fix), "output": output is not None, "resume": resume,
+                 "measure": bool(measure)}
+        refused = next((option for option, there in given.items() if there), None)
+        if refused is not None:
+            raise ProblemError(f"{refused} is given with a backend; it is of boards: leave --{refused} out")
+        click.echo(tuned_device(choice, job_of(None, **job), seconds, as_json))
+        return
+    assert name is not None
     board = board_named(name)
     if quality is not None and not 0 < quality <= 1:
         raise ProblemError(f"quality is {quality:g}; a total variation is more than 0 and at most 1: give such as 0.02")

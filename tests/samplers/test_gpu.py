@@ -4,6 +4,7 @@ beside; its law is the enumerated one."""
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 
 import numpy as np
@@ -16,9 +17,11 @@ from mrfhw.samplers.chain import chain_type
 from mrfhw.samplers.field_energy import FieldEnergy
 from mrfhw.samplers.gpu import device as devices
 from mrfhw.samplers.gpu import opencl
+from mrfhw.samplers.gpu import points as gpu_points
 from mrfhw.samplers.gpu.chain import Choice, GpuChain
 from mrfhw.samplers.gpu.fields import Fields, Sweep, key_of
 from mrfhw.samplers.gpu.group import Group
+from mrfhw.samplers.gpu.points import KernelPoint, add_points, kept_points, likely
 from mrfhw.samplers.gpu.reference import draw, philox
 from mrfhw.samplers.gpu.source import LANGUAGES, Variant, source
 from mrfhw.samplers.gpu.tables import GpuTables, weight_bits, weight_table
@@ -214,7 +217,9 @@ def test_open_2x2_grid_has_the_enumerated_distribution():
 # -- variants that are tried
 
 
-def test_tuning_tries_variants_for_as_long_as_it_is_told():
+def test_tuning_tries_variants_for_as_long_as_it_is_told(monkeypatch):
+    """Of a device of which nothing is known."""
+    monkeypatch.setattr(gpu_points, "_known", list)
     problem = dataclasses.replace(a_problem(3), schedule=Schedule.constant(4.0))
     tables, opened = GpuTables(problem), devices.of_name(DEVICE)
     found = tried(opened, tables, 600.0)
@@ -236,6 +241,7 @@ def test_a_tuned_chain_has_the_same_bits():
 
 
 def test_what_a_device_does_not_take_is_not_chosen(monkeypatch):
+    monkeypatch.setattr(gpu_points, "_known", list)
     opened = devices.of_name(DEVICE)
     monkeypatch.setattr(opened, "local_bytes", 8)
     found = tried(opened, GpuTables(a_problem(3)), 600.0)
@@ -373,3 +379,46 @@ def test_a_group_that_does_not_fit_is_drawn_in_parts(what: str, monkeypatch: pyt
             chain.sweep()
         assert np.array_equal(chain.result(0.0).counts, result.counts)
         assert np.array_equal(chain.result(0.0).last, result.last)
+
+
+# -- what is known of a device
+
+
+def known_point(opened: devices.Device, tables: GpuTables, variant: Variant, sweep_s: float, **changed: object) -> KernelPoint:
+    return dataclasses.replace(KernelPoint.of(opened, tables, variant, sweep_s), **changed)  # type: ignore[arg-type]
+
+
+def test_points_come_back_and_a_damaged_one_is_one_line(tmp_path):
+    opened, tables = devices.of_name(DEVICE), GpuTables(a_problem(3))
+    points = [known_point(opened, tables, variant, number + 0.5) for number, variant in enumerate(VARIANTS)]
+    other = dataclasses.replace(points[0], device="NVIDIA H200")
+    add_points(points[:2], tmp_path / "kept")
+    add_points([*points[2:], other], tmp_path / "kept")
+    assert sorted(kept_points(tmp_path / "kept"), key=repr) == sorted([*points, other], key=repr)
+    assert (tmp_path / "kept" / "nvidia-h200.jsonl").exists()
+    assert [point.variant for point in points] == VARIANTS
+    for line in ("{}", "sweep", json.dumps({**dataclasses.asdict(other), "group": [0, 1]})[:-9]):
+        (tmp_path / "kept" / "nvidia-h200.jsonl").write_text(line + "\n")
+        with pytest.raises(ProblemError, match=r"nvidia-h200.jsonl: line 1 is no point of a device \(\w+\): take it out$"):
+            kept_points(tmp_path / "kept")
+
+
+def test_a_search_begins_with_what_is_known_of_a_like_field(monkeypatch):
+    """Of labels first, on a device of that name alone."""
+    opened, tables = devices.of_name(DEVICE), GpuTables(a_problem(3))
+    labels = tables.problem.labels
+    known = [known_point(opened, tables, VARIANTS[1], 2.0, labels=2 * labels),
+             known_point(opened, tables, VARIANTS[2], 1.0, labels=90),
+             known_point(opened, tables, VARIANTS[3], 3.0, labels=2 * labels),
+             known_point(opened, tables, VARIANTS[5], 0.1, device="another", labels=labels)]
+    monkeypatch.setattr(gpu_points, "_known", lambda: known)
+    assert likely(opened, tables) == VARIANTS[1]
+    found = tried(opened, tables, 600.0)
+    assert [trial.variant for trial in found[:2]] == [Variant(), VARIANTS[1]]
+    assert len({trial.variant for trial in found}) == len(found)
+    monkeypatch.setattr(gpu_points, "_known", lambda: known[3:])
+    assert likely(opened, tables) is None
+
+
+def test_kept_points_can_be_read():
+    assert all(point.sweep_s > 0 for point in kept_points())

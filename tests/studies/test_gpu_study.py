@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from mrfhw.field.problem import Problem, Run, Schedule, save_problem
-from studies import gpu_peers
+from mrfhw.samplers.gpu.points import KernelPoint, kept_points
+from studies import gpu_learned, gpu_peers
 from studies.bench.command import command as bench
 from studies.cards import card_of
 from studies.gpu import main
@@ -113,3 +115,37 @@ def test_the_bench_has_a_row_of_the_device(tmp_path: Path, monkeypatch: pytest.M
         rows = [row for row in csv.DictReader(file) if row["name"].endswith("(gpu)")]
     assert len(rows) == 1
     assert float(rows[0]["labels_per_s"]) > 0
+
+
+# -- what is learned of points
+
+
+def a_device(fields: int) -> list[KernelPoint]:
+    """A device on which local labels cost a fifth, local doubletons save a third where there are 16 labels or more."""
+    rng, found = random.Random(1), list[KernelPoint]()
+    for _ in range(fields):
+        labels, rows = rng.randint(4, 100), rng.randint(20, 99)
+        for variant in gpu_learned.ways(rng):
+            seconds = labels * rows * (1.2 if variant.local_labels else 1) * (1 if variant.keep else 1.5)
+            if variant.local_doubles:
+                seconds *= 2 / 3 if labels > 15 else 4 / 3
+            found.append(KernelPoint("a device", "1", rows, 30, labels, labels * (labels + 1), False, 16, variant.group,
+                                     variant.keep, variant.local_doubles, variant.local_labels, variant.fixed, seconds))
+    return found
+
+
+def test_trees_learn_what_pays() -> None:
+    points = a_device(50)
+    accuracy = gpu_learned.forest_of(points, 1)
+    assert accuracy.count > 0.8
+    assert accuracy.count <= accuracy.penalty <= 1
+    found = gpu_learned.reached(points, 20, 1)
+    assert found["boosted trees"] > 0.95 > found["the plain variant"]
+
+
+def test_points_of_a_device_are_measured_and_kept(tmp_path: Path) -> None:
+    found = CliRunner().invoke(gpu_learned.main, ["--measure", "1", "--device", "0", "--points", str(tmp_path / "kept")])
+    assert found.exit_code == 2
+    assert len(found.stderr.splitlines()[-1:]) == 1
+    assert "1 fields are known of " in found.stderr
+    assert len(kept_points(tmp_path / "kept")) == 17

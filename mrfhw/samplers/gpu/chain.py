@@ -30,9 +30,9 @@ from mrfhw.samplers.gpu.source import PLAIN, Variant
 from mrfhw.samplers.gpu.tables import GpuTables
 from mrfhw.samplers.gpu.tuning import tuned
 
-__all__ = ["Choice", "GpuChain"]
+__all__ = ["LONGEST_TUNING", "Choice", "GpuChain"]
 
-_LONGEST_TUNING = 600.0
+LONGEST_TUNING = 600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ _OPTIONS: dict[str, tuple[str, Callable[[Choice, str], Choice]]] = {
     "fixed": ("0 or 1", lambda of, text: of.drawn_by(fixed=_FLAGS[text])),
     "memory": ("MiB, 1 or more", lambda of, text: replace(of, memory=_at_least_one(text) << 20)),
     "together": ("chains, 1 or more", lambda of, text: replace(of, together=_at_least_one(text))),
-    "tune": ("seconds, up to 600", lambda of, text: replace(of, tune=_above(0, text, _LONGEST_TUNING))),
+    "tune": ("seconds, up to 600", lambda of, text: replace(of, tune=_above(0, text, LONGEST_TUNING))),
     "cutoff": ("a number above 1", lambda of, text: of.leaving_out(cutoff=_above(1, text))),
     "region": ("such as 8x8", lambda of, text: of.leaving_out(region=_sizes(text)))}
 

@@ -11,10 +11,11 @@ import numpy as np
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.samplers.gpu.device import Device
 from mrfhw.samplers.gpu.fields import Fields, Sweep
+from mrfhw.samplers.gpu.points import likely
 from mrfhw.samplers.gpu.source import PLAIN, Variant
 from mrfhw.samplers.gpu.tables import GpuTables
 
-__all__ = ["GROUPS", "Trial", "tried", "tuned"]
+__all__ = ["GROUPS", "Trial", "timed", "tried", "tuned"]
 
 GROUPS = ((64, 1), (128, 1), (256, 1), (32, 4), (16, 8), (8, 8))
 _LONGEST = 64  # sweeps that one variant is timed for
@@ -43,28 +44,38 @@ def _stages(best: Variant) -> Generator[list[Variant], Variant, None]:
 
 
 def tried(device: Device, tables: GpuTables, seconds: float, memory: int | None = None) -> list[Trial]:
-    """Variants of a field's draw in the order in which they were tried: the plain one, then of others the groups, whether energies
-    are kept, whether loops over labels are written out, and what is copied into local memory, each with the best of what is before.
+    """Variants of a field's draw in the order in which they were tried: the plain one, the best one that is known of a like field
+    on a device of that name (`mrfhw.samplers.gpu.points`), then, from the better one on, the groups, whether energies are kept,
+    whether loops over labels are written out, and what is copied into local memory, each with the best of what is before.
 
     seconds: after which no other one is tried.
     memory: as of `Fields`.
     """
     began = time.perf_counter()
-    found = [_timed(device, tables, PLAIN, memory)]
-    stages = _stages(PLAIN)
+    found = [timed(device, tables, PLAIN, memory)]
+    known = likely(device, tables)
+    if known is not None and known != PLAIN and time.perf_counter() - began <= seconds:
+        found.append(timed(device, tables, known, memory))
+    stages = _stages(_soonest(found))
     some = next(stages)
     while True:
         for variant in some:
             if time.perf_counter() - began > seconds:
                 return found
-            found.append(_timed(device, tables, variant, memory))
+            if all(trial.variant != variant for trial in found):
+                found.append(timed(device, tables, variant, memory))
         try:
-            some = stages.send(min(found, key=lambda trial: trial.sweep_s).variant)
+            some = stages.send(_soonest(found))
         except StopIteration:
             return found
 
 
-def _timed(device: Device, tables: GpuTables, variant: Variant, memory: int | None) -> Trial:
+def _soonest(found: list[Trial]) -> Variant:
+    return min(found, key=lambda trial: trial.sweep_s).variant
+
+
+def timed(device: Device, tables: GpuTables, variant: Variant, memory: int | None = None) -> Trial:
+    """What a sweep takes."""
     problem = tables.problem
     temperature = next(problem.schedule.temperatures())
     try:
@@ -87,4 +98,4 @@ def _timed(device: Device, tables: GpuTables, variant: Variant, memory: int | No
 
 def tuned(device: Device, tables: GpuTables, seconds: float, memory: int | None = None) -> Variant:
     """The one that was soonest in so many seconds."""
-    return min(tried(device, tables, seconds, memory), key=lambda trial: trial.sweep_s).variant
+    return _soonest(tried(device, tables, seconds, memory))
