@@ -253,7 +253,7 @@ def test_what_a_device_does_not_take_is_not_chosen(monkeypatch):
 
 @pytest.mark.parametrize(("options", "line"), [
     ("speed=2", "backend is 'gpu?speed=2'; it has one of each of device, group, keep, local, fixed, memory, together, tune, "
-                "cutoff, region, and no other 'speed': give such as gpu?device=0&group=64x1"),
+                "cutoff, region, subset, and no other 'speed': give such as gpu?device=0&group=64x1"),
     ("tune=nan", "backend is 'gpu?tune=nan'; tune is 'nan', not seconds, up to 600: give such as gpu?device=0&group=64x1"),
     ("group=64", "backend is 'gpu?group=64'; group is '64', not such as 64x1: give such as gpu?device=0&group=64x1"),
     ("group=0x1", "backend is 'gpu?group=0x1'; group is '0x1', not such as 64x1: give such as gpu?device=0&group=64x1"),

@@ -40,7 +40,10 @@ static std::barrier<> *together;
 #define __shared__ static
 static void __syncthreads() { together->arrive_and_wait(); }
 static unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a * b) >> 32); }
-static int atomicAdd(int *at, int more) { return __atomic_fetch_add(at, more, __ATOMIC_RELAXED); }
+static unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
+{
+    return (unsigned long long)(((unsigned __int128)a * b) >> 64);
+}
 template <class Kernel> static void on_threads(const unsigned *sizes, Kernel kernel)
 {
     gridDim = {sizes[0], sizes[1], sizes[2]};

@@ -10,7 +10,7 @@ from mrfhw.field.colours import COLOURS
 from mrfhw.field.initial import initial_labels
 from mrfhw.field.problem import Problem, Run, Schedule
 from mrfhw.samplers.gpu.fields import key_of
-from mrfhw.samplers.gpu.reference import draw
+from mrfhw.samplers.gpu.reference import draw, draw_of_subsets
 from mrfhw.samplers.gpu.source import Variant
 from mrfhw.samplers.gpu.tables import GpuTables
 from support.enumerated import random_problem
@@ -22,13 +22,16 @@ VARIANTS = [Variant(), Variant(group=(3, 2), keep=False), Variant(group=(8, 4), 
             Variant(group=(5, 3), local_doubles=True, local_labels=True)]
 
 
-def twin(problem: Problem, run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Last labels and histogram by NumPy."""
+def twin(problem: Problem, run: Run, subset: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Last labels and histogram by NumPy; subset: labels among which a site is drawn, 0 for all."""
     tables, labels = GpuTables(problem), np.array(initial_labels(problem, run), np.uint8)
     counts, free = np.zeros((*problem.shape, problem.labels), int), np.nonzero(tables.clamped == 0)
     for sweep, temperature in zip(range(run.sweeps), problem.schedule.temperatures(), strict=False):
         for colour in COLOURS:
-            draw(tables, labels, colour, sweep, temperature, key_of(run.seed))
+            if subset:
+                draw_of_subsets(tables, labels, colour, sweep, temperature, key_of(run.seed), subset)
+            else:
+                draw(tables, labels, colour, sweep, temperature, key_of(run.seed))
         if sweep >= run.counts_from:
             counts[(*free, labels[free])] += 1
     return labels, counts

@@ -4,6 +4,11 @@ E of Equation 3.1 without shift, floor or cap. The weight of a label is 2^b exp(
 b so that the weights of all L labels add up to 2^31 at most: each probability is within L 2^-(b + 1) of the law's. A label is drawn
 by the point (u sum) >> 32, with u the first word of Philox4x32-10 of (site, sweep) and a key from the seed. All black sites
 ((row + column) even) are drawn at once, then all white ones, so that neither a work-group's shape nor a device changes a chain.
+
+A subset has the site's label and proposals that do not depend on it: half of them any label, half a neighbour's, to every second of
+which 1 is added or taken away. One of them is drawn by its weight over the probability q with which it is proposed, which keeps the
+law (H. Tjelmeland, Using all Metropolis-Hastings proposals to estimate mean values, 2004): 1 / q is 2^28 over 4 M + L c, rounded
+down, of M neighbours, c of whose 4 M equally likely proposals are that label, so that no weight is off by more than 2^-15 of it.
 """
 
 from __future__ import annotations
@@ -33,11 +38,12 @@ from mrfhw.samplers.gpu.tuning import tuned
 __all__ = ["LONGEST_TUNING", "Choice", "GpuChain"]
 
 LONGEST_TUNING = 600.0  # seconds
+SUBSETS = 2, 16  # labels
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What stands behind gpu's question mark; none of it changes a bit, but what `skipping` leaves out.
+    """What stands behind gpu's question mark; none of it changes a bit, but `skipping` and `subset`.
 
     device: a number, or a part of a name; "" for the first GPU.
     variant: how it draws.
@@ -45,6 +51,7 @@ class Choice:
     together: chains of a run that are drawn in the same launches at most.
     tune: seconds in which variants are tried first, and the soonest one is taken in place of `variant`; 0 for none.
     skipping: event-driven sampling (`mrfhw.samplers.events`), of estimate "last" alone; None for the law of the field.
+    subset: labels among which a site is drawn: its own, any others, and those beside its neighbours'; 0 for all. The law is kept.
     """
 
     device: str = ""
@@ -53,6 +60,7 @@ class Choice:
     tune: float = 0.0
     together: int = 8
     skipping: Skipping | None = None
+    subset: int = 0
 
     @classmethod
     def of(cls, text: str) -> Choice:
@@ -71,6 +79,8 @@ class Choice:
                 found = read(found, value)
             except (ValueError, KeyError):
                 raise wrong(f"{name} is {short(repr(value))}, not {form}") from None
+        if found.subset and found.skipping is not None:
+            raise wrong("a subset keeps the law, and a cutoff does not: leave one out")
         return found
 
     def drawn_by(self, **changes: Any) -> Choice:
@@ -86,6 +96,13 @@ def _at_least_one(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(text)
     return int(text)
+
+
+def _among(limits: tuple[int, int], text: str) -> int:
+    value = _at_least_one(text)
+    if not limits[0] <= value <= limits[1]:
+        raise ValueError(text)
+    return value
 
 
 def _sizes(text: str) -> tuple[int, int]:
@@ -114,7 +131,8 @@ _OPTIONS: dict[str, tuple[str, Callable[[Choice, str], Choice]]] = {
     "together": ("chains, 1 or more", lambda of, text: replace(of, together=_at_least_one(text))),
     "tune": ("seconds, up to 600", lambda of, text: replace(of, tune=_above(0, text, LONGEST_TUNING))),
     "cutoff": ("a number above 1", lambda of, text: of.leaving_out(cutoff=_above(1, text))),
-    "region": ("such as 8x8", lambda of, text: of.leaving_out(region=_sizes(text)))}
+    "region": ("such as 8x8", lambda of, text: of.leaving_out(region=_sizes(text))),
+    "subset": (f"{SUBSETS[0]} to {SUBSETS[1]} labels", lambda of, text: replace(of, subset=_among(SUBSETS, text)))}
 
 
 class GpuChain(FieldChain):
@@ -155,8 +173,10 @@ class GpuChain(FieldChain):
 
     @classmethod
     def identity(cls, **options: Any) -> str:
-        skipping = options["choice"].skipping
-        return cls.name if skipping is None else f"{cls.name}?{skipping.text}"
+        choice = options["choice"]
+        if choice.skipping is not None:
+            return f"{cls.name}?{choice.skipping.text}"
+        return f"{cls.name}?subset={choice.subset}" if choice.subset else cls.name
 
     @staticmethod
     def _count_type(run: Run) -> type[np.unsignedinteger[Any]]:
@@ -198,6 +218,8 @@ class GpuChain(FieldChain):
 
     @property
     def label_evaluations(self) -> int:
+        if self.choice.subset:
+            return self.choice.subset * self.tables.drawn * self.sweeps
         if self.choice.skipping is None:
             return super().label_evaluations
         self._settle()

@@ -104,7 +104,8 @@ class Fields:
     """
 
     def __init__(self, device: Device, tables: Sequence[GpuTables], runs: Sequence[Run], labels: Sequence[np.ndarray],
-                 variant: Variant = PLAIN, memory: int | None = None, skipping: Skipping | None = None):
+                 variant: Variant = PLAIN, memory: int | None = None, skipping: Skipping | None = None,
+                 subset: int = 0):
         """Raises ProblemError for what the device does not hold.
 
         runs: the seed and the estimate of each.
@@ -113,6 +114,7 @@ class Fields:
         memory: bytes that singletons may take on the device; None for all that one array may. Where those of a single problem take
             more, it is drawn in bands of rows, whose singletons go to the device sweep after sweep.
         skipping: what event-driven sampling leaves out; None for none.
+        subset: labels among which a site is drawn; 0 for all.
         """
         self.device, self.tables, self._group = device, list(tables), variant.group
         self._skipping = skipping
@@ -128,7 +130,7 @@ class Fields:
         largest = max(of.doubles.size for of in tables)
         numbers = {of.problem.labels for of in tables}
         text = source(device.language, variant, max(numbers), largest, 8 * np.dtype(kind).itemsize,
-                      8 * np.dtype(self._counted).itemsize, len(numbers) == 1, skipping is not None)
+                      8 * np.dtype(self._counted).itemsize, len(numbers) == 1, skipping is not None, subset)
         self._draw, self._energy = device.kernel(text, "draw"), device.kernel(text, "energy")
         self._doubles, self._weights = device.array(doubles), device.array(np.empty(0))
         self._held: tuple[tuple[float, int], ...] = ()

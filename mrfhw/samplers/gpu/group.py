@@ -28,7 +28,7 @@ class _Part:
         first, held = chains[0], [chain.held for chain in chains]
         self._chains = [weakref.ref(chain) for chain in chains]
         self.fields = Fields(first.device, [one.tables for one in chains], [one.run for one in chains], [of.labels for of in held],
-                             first.variant, first.choice.memory, first.choice.skipping)
+                             first.variant, first.choice.memory, first.choice.skipping, first.choice.subset)
         self.fields.restore(held)
         self._labels: list[np.ndarray] | None = None
         self._energies: list[int] | None = None

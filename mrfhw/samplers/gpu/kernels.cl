@@ -3,10 +3,10 @@
    Entry k of `entries` says where the data of field k lie (E_*), entry (step, k) of `now` what its sweep is like (N_*). The cells of a
    colour are (row, x), column 2 x + ((row + colour) & 1). All numbers are whole; `reference.py` has the same in NumPy. */
 
-/* The first word of Philox4x32-10 of the counter (a, b, 0, 0). */
-static FUNCTION UINT philox(UINT a, UINT b, UINT key0, UINT key1)
+/* Four words of Philox4x32-10 of the counter (a, b, c, 0). */
+static FUNCTION void philox(UINT a, UINT b, UINT c, UINT key0, UINT key1, UINT *words)
 {
-    UINT c0 = a, c1 = b, c2 = 0, c3 = 0;
+    UINT c0 = a, c1 = b, c2 = c, c3 = 0;
     for (int n = 0; n < 10; ++n) {
         UINT high0 = MUL_HI(0xD2511F53u, c0), low0 = 0xD2511F53u * c0, high1 = MUL_HI(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
         c0 = high1 ^ c1 ^ key0;
@@ -16,7 +16,10 @@ static FUNCTION UINT philox(UINT a, UINT b, UINT key0, UINT key1)
         key0 += 0x9E3779B9u;
         key1 += 0xBB67AE85u;
     }
-    return c0;
+    words[0] = c0;
+    words[1] = c1;
+    words[2] = c2;
+    words[3] = c3;
 }
 
 /* A colour's sites of all fields, or of `band` rows of one from `first` on, of which `singles` holds that colour's alone. */
@@ -90,6 +93,54 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
     GLOBAL const SINGLE *own = singles + of[E_SINGLES] + (band ? 0 : colour * number * cells) + (I64)(row - first) * across + x;
 #define ENERGY(l) ((int)own[(l) * cells] + above * DOUBLES[up + (l)] + below * DOUBLES[down + (l)] + before * DOUBLES[left + (l)] \
                    + behind * DOUBLES[right + (l)])
+#if SUBSET
+    /* The site's label, and proposals: any label, or one beside a neighbour's. A slot's weight over how likely it is proposed. */
+    int slots[SUBSET], energy[SUBSET], beside[4], many = 0, least = 0x7FFFFFFF;
+    if (row > 0)
+        beside[many++] = LABEL_AT(row - 1, column);
+    if (row + 1 < rows)
+        beside[many++] = LABEL_AT(row + 1, column);
+    if (column > 0)
+        beside[many++] = LABEL_AT(row, column - 1);
+    if (column + 1 < columns)
+        beside[many++] = LABEL_AT(row, column + 1);
+    UINT words[4 * (SUBSET / 4 + 1)];
+    for (int n = 0; n <= SUBSET / 4; ++n)
+        philox((UINT)site, (UINT)is[N_SWEEP], n, (UINT)of[E_KEY0], (UINT)of[E_KEY1], words + 4 * n);
+    for (int n = 0; n < SUBSET; ++n) {
+        int l = labels[site];
+        if (n) {
+            const UINT word = words[n + 1];
+            l = (int)MUL_HI(word << 1, number);
+            if (word >> 31 && many) {
+                l = beside[MUL_HI(word << 1 & ~7u, many)] + ((word & 3) == 3) - ((word & 3) == 2);
+                l = l < 0 ? 0 : l < number ? l : number - 1;
+            }
+        }
+        slots[n] = l;
+        energy[n] = ENERGY(l);
+        least = energy[n] < least ? energy[n] : least;
+    }
+    const int last = is[N_WEIGHTS_SIZE] - 1;
+    weights += is[N_WEIGHTS];
+    U64 parts[SUBSET], total = 0, running = 0;
+    for (int n = 0; n < SUBSET; ++n) {
+        int proposed = 4 * many;
+        for (int k = 0; k < many; ++k) {
+            const int higher = beside[k] + 1 < number ? beside[k] + 1 : number - 1, lower = beside[k] ? beside[k] - 1 : 0;
+            proposed += number * (2 * (slots[n] == beside[k]) + (slots[n] == higher) + (slots[n] == lower));
+        }
+        const int above_least = energy[n] - least;
+        parts[n] = (U64)weights[above_least < last ? above_least : last] * (UINT)(many ? PROPOSED / proposed : PROPOSED);
+        total += parts[n];
+    }
+    const U64 point = MUL_HI64(total, (U64)words[0] << 32 | words[1]);
+    int drawn = slots[0];
+    for (int n = 1; n < SUBSET; ++n) {
+        running += parts[n - 1];
+        drawn = point >= running ? slots[n] : drawn;
+    }
+#else
     int least = 0x7FFFFFFF, likely = 0;
 #if KEEP
     int energy[MOST_LABELS];
@@ -119,7 +170,9 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
         total += weight;
         likely += weight > 0;
     }
-    const UINT point = MUL_HI(philox((UINT)site, (UINT)is[N_SWEEP], (UINT)of[E_KEY0], (UINT)of[E_KEY1]), total);
+    UINT words[4];
+    philox((UINT)site, (UINT)is[N_SWEEP], 0, (UINT)of[E_KEY0], (UINT)of[E_KEY1], words);
+    const UINT point = MUL_HI(words[0], total);
     int drawn = 0;
     UNROLL
     for (int l = 0; l < number - 1; ++l) {
@@ -131,6 +184,7 @@ KERNEL void draw(GLOBAL const I64 *entries, GLOBAL const int *now, GLOBAL const 
 #endif
         drawn += point >= running;
     }
+#endif
 #if EVENTS
     if (likely > 1)
         TURN(row, column, colour) = is[N_SWEEP] + 1;

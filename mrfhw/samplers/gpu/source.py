@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from mrfhw.field.problem import ProblemError
 
-__all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "Variant", "paths_source", "room", "source", "whole_text"]
+__all__ = ["ENTRY", "LANGUAGES", "NOW", "PLAIN", "PROPOSED", "Variant", "paths_source", "room", "source", "whole_text"]
 
 # Of a field, in int64: its size, where its data begin in the arrays of all fields (-1: it has none), its generator's key, and its
 # regions.
@@ -28,7 +28,9 @@ LANGUAGES = {
 #define UCHAR uchar
 #define USHORT ushort
 #define I64 long
+#define U64 ulong
 #define MUL_HI(a, b) mul_hi((uint)(a), (uint)(b))
+#define MUL_HI64(a, b) mul_hi((ulong)(a), (ulong)(b))
 #define GLOBAL_ID(axis) ((int)get_global_id(axis))
 #define GROUP_ID(axis) ((int)get_group_id(axis))
 #define LOCAL_ID(axis) ((int)get_local_id(axis))
@@ -44,12 +46,16 @@ LANGUAGES = {
 #define UCHAR unsigned char
 #define USHORT unsigned short
 #define I64 long long
+#define U64 unsigned long long
 #define MUL_HI(a, b) __umulhi((a), (b))
+#define MUL_HI64(a, b) __umul64hi((a), (b))
 #define GLOBAL_ID(axis) ((int)(AXIS(blockIdx, axis) * AXIS(blockDim, axis) + AXIS(threadIdx, axis)))
 #define GROUP_ID(axis) ((int)AXIS(blockIdx, axis))
 #define LOCAL_ID(axis) ((int)AXIS(threadIdx, axis))
 #define BARRIER __syncthreads()
 """}
+
+PROPOSED = 1 << 28  # over how likely a label is proposed, in a subset's weights
 
 
 @dataclass(frozen=True)
@@ -92,12 +98,13 @@ def room(number: int) -> int:
 
 @cache
 def source(language: str, variant: Variant, most_labels: int, doubles: int, single_bits: int, count_bits: int,
-           alike: bool = False, events: bool = False) -> str:
+           alike: bool = False, events: bool = False, subset: int = 0) -> str:
     """The text for a device. It has room for the next power of two of labels and doubletons, as each text is compiled.
 
     language: of LANGUAGES.
     most_labels: of a field; alike: all have so many.
     events: sites whose turn it is not are skipped.
+    subset: labels among which a site is drawn; 0 for all.
     doubles: the largest number of entries of a field's doubletons.
     single_bits, count_bits: 16 or 32, of a singleton's energy and of a count.
     """
@@ -105,7 +112,7 @@ def source(language: str, variant: Variant, most_labels: int, doubles: int, sing
     numbers: dict[str, object] = {
         "MOST_LABELS": (most_labels if fixed else room(most_labels)) if variant.keep else 0,
         "NUMBER": most_labels if fixed else "(int)of[E_LABELS]", "UNROLL": '_Pragma("unroll")' if fixed else "",
-        "EVENTS": int(events), "KEEP": int(variant.keep),
+        "EVENTS": int(events), "SUBSET": subset, "PROPOSED": PROPOSED, "KEEP": int(variant.keep),
         "LOCAL_DOUBLES": room(doubles) if variant.local_doubles else 0,
         "LOCAL_LABELS": int(variant.local_labels), "GROUP_X": variant.group[0], "GROUP_Y": variant.group[1],
         "ENTRY": len(ENTRY), "NOW": len(NOW), "SINGLE": {16: "short", 32: "int"}[single_bits],
