@@ -7,7 +7,8 @@ first sweep. All sweeps after burn-in are counted in histograms.
 
 s: wall time of a run of two chains, tables included but thrml's; of the second of two runs, as kernels are compiled in the first.
 tv: mean total variation of the histograms to those of cpu, beside that of two other chains of cpu: the law is the same where these
-are alike. labels/s: chains side by side, of as many sweeps as take `--seconds`, histograms included. W: the card's own count of
+are alike. labels/s: label evaluations of chains side by side, of as many sweeps as take `--seconds`, histograms included; in place
+of: those that as many visits to sites would need without a subset (gpu?subset=8). W: the card's own count of
 energy over these seconds (NVML), of the whole card and not of its host; nJ: of it, a label evaluation.
 """
 
@@ -82,11 +83,12 @@ def whole(backend: str, problem: Problem, run: Run) -> tuple[np.ndarray, list[np
 
 
 def rate(choice: Choice, problem: Problem, chains: int, seconds: float, card: Card | None) -> tuple[float, float | None]:
-    """(label evaluations a second, W) of as many counted sweeps as take `seconds`."""
+    """(sites drawn a second, W) of as many counted sweeps as take `seconds`."""
     device, tables = of_name(choice.device), GpuTables(problem)
     variant = tuned(device, tables, choice.tune, choice.memory) if choice.tune else choice.variant
     runs = [Run(sweeps=1 << 17, burn_in=0, seed=seed) for seed in range(chains)]
-    fields = Fields(device, [tables] * chains, runs, [initial_labels(problem, run) for run in runs], variant, choice.memory)
+    fields = Fields(device, [tables] * chains, runs, [initial_labels(problem, run) for run in runs], variant, choice.memory,
+                    subset=choice.subset)
     temperature, begun = next(problem.schedule.temperatures()), 0
 
     def took(times: int) -> float:
@@ -104,7 +106,7 @@ def rate(choice: Choice, problem: Problem, chains: int, seconds: float, card: Ca
     before = card.joules() if card is not None else 0.0
     needed = took(times)
     watts = (card.joules() - before) / needed if card is not None else None
-    return chains * problem.unclamped_sites * problem.labels * times * AT_ONCE / needed, watts
+    return chains * problem.unclamped_sites * times * AT_ONCE / needed, watts
 
 
 @click.command(cls=OneLineCommand)
@@ -134,16 +136,18 @@ def main(path: Path, backend: str, chains: list[int], seconds: float, beside: bo
     click.echo(markdown([("sampler", "s", "energy of last labels", "tv")] + [
         (name, f"{wall:.3f}", f"{np.mean([energy(labels) for labels in last]):.0f}", f"{difference:.4f}")
         for name, difference, last, wall in rows]))
-    found, card = [("chains side by side", "labels/s", "W", "nJ a label")], card_of(device.name)
+    found, card = [("chains side by side", "labels/s", "in place of", "W", "nJ a label")], card_of(device.name)
     for number in chains:
-        labels, watts = rate(choice, problem, number, seconds, card)
+        visits, watts = rate(choice, problem, number, seconds, card)
+        labels = visits * (choice.subset or problem.labels)
         power = ("-", "-") if watts is None else (f"{watts:.0f}", f"{1e9 * watts / labels:.3f}")
-        found.append((str(number), f"{labels / 10 ** (3 * int(math.log10(labels) / 3)):.3g} {_unit(labels)}", *power))
+        found.append((str(number), _scaled(labels), _scaled(visits * problem.labels) if choice.subset else "-", *power))
     click.echo(markdown(found))
 
 
-def _unit(value: float) -> str:
-    return ("", "k", "M", "G", "T")[int(math.log10(value) / 3)]
+def _scaled(value: float) -> str:
+    thousands = int(math.log10(value) / 3)
+    return f"{value / 1000 ** thousands:.3g} {('', 'k', 'M', 'G', 'T')[thousands]}"
 
 
 if __name__ == "__main__":
