@@ -2,6 +2,7 @@
 
     python -m studies.whole_boards                                  # errors, those of the held-back seed beside the others
     python -m studies.whole_boards --measure 12 --family ecp5       # synthesize more, one to five minutes each
+    python -m studies.whole_boards --place 2 --family ecp5          # place and route some that fit, with one seed each
 
 A third of the machines is drawn nearly full. What is estimated of the held-back seed (2) knows the points of the other seeds alone.
 """
@@ -28,7 +29,7 @@ from mrfhw.tuning.estimates import Estimates, Limits
 from mrfhw.tuning.job import Job, takes
 from mrfhw.tuning.points import HELD_BACK, SLICE, STORE, Point, add_point, points_of
 from mrfhw.tuning.space import Choice, Space
-from mrfhw.tuning.truth import synthesized
+from mrfhw.tuning.truth import placed, synthesized
 
 ULX3S_12F = replace(BOARDS["ulx3s-85f"], name="ulx3s-12f", title="ULX3S with an ECP5-12F", device="LFE5U-12F",
                     platform=("amaranth_boards.ulx3s", "ULX3S_12F_Platform"))
@@ -89,6 +90,22 @@ def measure(family: str, seed: int, number: int, store: Path) -> None:
         add_point(point, store)
 
 
+def _choice(point: Point) -> Choice:
+    return Choice(point.config, **{name: point.options[name] for name in ("clock_hz", "baud", "words", "log_bytes")})
+
+
+def place(family: str, number: int, store: Path) -> None:
+    """Place and route so many that are known and fit, the smallest first, and that were not placed."""
+    points = [one for one in points_of(store, [family]) if one.options.get("drawn", SLICE) != SLICE and not one.held_back]
+    there = {one.options["drawn"] for one in points if one.truth == "placed"}
+    fitting = [one for one in points if one.truth == "synthesized" and not one.failure and one.options["drawn"] not in there
+               and (one.logic or 0) <= device_named(BY_NAME[one.board or ""].device).lut]
+    for known in tqdm(sorted(fitting, key=lambda one: one.logic or 0)[:number], unit="placement"):
+        point = placed(_choice(known), BY_NAME[known.board or ""], 1)
+        point.options["drawn"] = known.options["drawn"]
+        add_point(point, store)
+
+
 @dataclass(frozen=True)
 class Compared:
     """A whole board that was synthesized, beside its estimate. logic: (estimated, true); blocks, multipliers: likewise."""
@@ -103,8 +120,7 @@ class Compared:
     def of(cls, point: Point, others: list[Point]) -> Compared:
         """others: that the estimate knows."""
         board = BY_NAME[point.board or ""]
-        options = {name: point.options[name] for name in ("clock_hz", "baud", "words", "log_bytes")}
-        choice = Choice(point.config, **options)
+        choice = _choice(point)
         job = Job.of("stereo", (16, 32), 4, 100, "mean", Config.preset(board.preset))
         estimates = Estimates(board, job, Limits(), Delays(), others)
         needs = _needs(choice, board)
@@ -127,10 +143,11 @@ class Compared:
 
 def compared(points: list[Point], held_back: bool) -> list[Compared]:
     """Those of the held-back seed, or each other one by those that are neither it nor held back."""
-    drawn = [one for one in points if one.options.get("drawn", SLICE) != SLICE and not one.failure]
+    drawn = [one for one in points
+             if one.truth == "synthesized" and one.options.get("drawn", SLICE) != SLICE and not one.failure]
     of_others = [one for one in points if not one.held_back]
     asked = [one for one in drawn if (one in of_others) != held_back]
-    return [Compared.of(one, [other for other in of_others if other is not one]) for one in asked]
+    return [Compared.of(one, [other for other in of_others if other.options.get("drawn") != one.options["drawn"]]) for one in asked]
 
 
 def _line(name: str, found: list[Compared]) -> str:
@@ -146,14 +163,17 @@ def _line(name: str, found: list[Compared]) -> str:
 
 @click.command(cls=OneLineCommand)
 @click.option("--measure", "number", type=click.IntRange(1), help="Synthesize so many of a seed, those not kept.")
+@click.option("--place", "placements", type=click.IntRange(1), help="Place and route so many of a family that fit.")
 @click.option("--seed", type=click.IntRange(1), default=1, show_default=True, help=f"Of the machines; {HELD_BACK[0]} is held back.")
 @click.option("--family", "families", multiple=True, type=click.Choice(list(FAMILIES)), default=tuple(FAMILIES))
 @click.option("--store", type=click.Path(path_type=Path, file_okay=False), default=STORE, help="Folder of the points.")
-def main(number: int | None, seed: int, families: tuple[str, ...], store: Path) -> None:
+def main(number: int | None, placements: int | None, seed: int, families: tuple[str, ...], store: Path) -> None:
     """Errors of estimates of whole boards."""
     if number:
         for family in families:
             measure(family, seed, number, store)
+    for family in families if placements else ():
+        place(family, placements or 0, store)
     points = list(points_of(store, families))
     if not any(one.options.get("drawn", SLICE) != SLICE for one in points):
         raise ProblemError(f"{store} has no whole boards of {', '.join(families)}: give --measure, or another --store")

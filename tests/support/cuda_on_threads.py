@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -138,23 +139,28 @@ class Stream:
         assert Stream.recording is None
 
 
+@cache
+def _library(code: str) -> ctypes.CDLL:
+    launchers = []
+    for name, parameters in re.findall(r"^KERNEL void (\w+)\((.*?)\)\n", code, re.MULTILINE | re.DOTALL):
+        given = ", ".join(re.findall(r"(\w+)(?:,|$)", parameters))
+        launchers.append(f'extern "C" void on_{name}(const unsigned *sizes, {parameters}) {{ '
+                         f'on_threads(sizes, [=] {{ {name}({given}); }}); }}\n')
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
+        source.write_text(_HEAD + code + "".join(launchers))
+        words = ["g++", "-std=c++20", "-O1", "-w", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", source, "-o", library]
+        made = subprocess.run(words, capture_output=True, text=True, check=False)
+        if made.returncode:
+            raise CompileError(made.stderr)
+        return ctypes.CDLL(str(library))
+
+
 class RawModule:
     """What g++ makes of a text."""
 
     def __init__(self, code: str, options: tuple[str, ...]):
-        launchers = []
-        for name, parameters in re.findall(r"^KERNEL void (\w+)\((.*?)\)\n", code, re.MULTILINE | re.DOTALL):
-            given = ", ".join(re.findall(r"(\w+)(?:,|$)", parameters))
-            launchers.append(f'extern "C" void on_{name}(const unsigned *sizes, {parameters}) {{ '
-                             f'on_threads(sizes, [=] {{ {name}({given}); }}); }}\n')
-        with tempfile.TemporaryDirectory() as folder:
-            source, library = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
-            source.write_text(_HEAD + code + "".join(launchers))
-            words = ["g++", "-std=c++20", "-O1", "-w", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", source, "-o", library]
-            made = subprocess.run(words, capture_output=True, text=True, check=False)
-            if made.returncode:
-                raise CompileError(made.stderr)
-            self._library = ctypes.CDLL(str(library))
+        self._library = _library(code)
 
     def get_function(self, name: str) -> Callable[..., None]:
         function = getattr(self._library, f"on_{name}")
