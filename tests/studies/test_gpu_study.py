@@ -25,7 +25,9 @@ FIELD = Problem(labels=5, unary=np.random.default_rng(3).integers(0, 40, (11, 14
                 schedule=Schedule.constant(20.0))
 
 
-def test_variants_and_chains_of_a_device(tmp_path: Path) -> None:
+def test_variants_and_chains_of_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which nothing is known."""
+    monkeypatch.setattr("mrfhw.samplers.gpu.points._known", list)
     found = CliRunner().invoke(main, ["--device", "0", "--rows", "12", "--cols", "9", "--labels", "5", "--chains", "1,3",
                                       "--points", str(tmp_path / "points.jsonl")])
     assert found.exit_code == 0, found.output
