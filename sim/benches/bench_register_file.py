@@ -344,6 +344,19 @@ async def stress_requests_of_all_kinds(dut: Any) -> None:
 
 
 @cocotb.test()
+async def what_follows_reads_of_tiles_waits_for_them(dut: Any) -> None:
+    """However many of them are under way: a register's answer comes behind theirs."""
+    device = Device(dut, 13)
+    await device.start()
+    name = next(iter(device.widths()))
+    await device.bus.write(register(name), 1)
+    tile, device.answer = device.map.tile(0, Region.LMEM), 0xA5A5
+    for number in range(1, device.config.latency.bus_read(device.config.tree_levels) + 4):
+        answers = await device.bus.stream([(False, tile, 0)] * number + [(False, register(name), 0)])
+        assert answers == [(True, 0xA5A5)] * number + [(True, 1)], number
+
+
+@cocotb.test()
 async def what_follows_a_start_sees_the_run(dut: Any) -> None:
     """Tiles are not reached behind a start or a go, however soon the requests come; status tells of the run."""
     device = Device(dut, 12)

@@ -18,6 +18,7 @@ import pytest
 from mrfhw.field import archive, records
 from mrfhw.field.problem import Problem, ProblemError, Run, Schedule, load_problem, save_problem
 from mrfhw.field.result import NUMBERS, Adding, Result, added
+from mrfhw.field.state_check import Holds, check_array
 from mrfhw.machine.config import Config
 from mrfhw.twin import machine
 from support.random_problems import random_config, random_placement
@@ -41,6 +42,19 @@ def one_line(error: pytest.ExceptionInfo[ProblemError], path: Path) -> str:
     assert str(path) in text
     assert ": " in text
     return text
+
+
+def test_no_file_says_a_number_that_json_does_not_have(tmp_path):
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            records.write_record(tmp_path / "some.npz", records.Record("problem", {"beta": value}))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_state_of_another_shape_says_which_it_must_have():
+    """n where any number is right."""
+    with pytest.raises(ProblemError, match=r"^generators of the state has shape 3 x 5; it must be n x 4: "):
+        check_array("generators", np.ones((3, 5), int), Holds((None, 4)))
 
 
 @PROBLEMS_RUNS_RESULTS

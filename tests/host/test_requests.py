@@ -413,3 +413,22 @@ def test_datagrams_that_are_early_are_taken_in_their_turn(begins: int) -> None:
                              for begin, end in ((40, 64), (12, 40), (0, 12)))
     assert requests.listen(1)
     assert requests.take_log(64) == log
+
+
+def test_the_longest_request_is_told() -> None:
+    """Of those that were answered, and of waits in which the board was heard."""
+    board, took = Board(), list[float]()
+    requests = greeted(board)
+    for seconds in (0.01, 0.5, 0.02):
+        def late(frame: Frame, seconds: float = seconds) -> bytes:
+            board.now += seconds
+            return encode(frame.operation | RESPONSE, frame.number, 0, b"", session=frame.session)
+
+        began, board.changed["read"] = board.clock(), late
+        requests.request(Operation.READ, 0, READ)
+        took.append(board.clock() - began)
+        assert requests.longest == pytest.approx(max(took), abs=2 * STEP)
+    for seconds in (0.3, 2.0, 1.0):
+        requests.heard(board.clock(), seconds)
+        took.append(seconds)
+        assert requests.longest == pytest.approx(max(took), abs=2 * STEP)
