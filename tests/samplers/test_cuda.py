@@ -17,6 +17,7 @@ from mrfhw.analysis.alike_device import alike_text
 from mrfhw.applications.stereo.between_device import between_text
 from mrfhw.field.problem import Problem, ProblemError, Run
 from mrfhw.samplers.gpu import device as devices
+from mrfhw.samplers.gpu.blocks import blocks_text
 from mrfhw.samplers.gpu.chain import Choice, GpuChain
 from mrfhw.samplers.gpu.paths import device_paths
 from mrfhw.samplers.gpu.source import Variant, paths_source, source
@@ -191,7 +192,7 @@ def test_nvidia_s_compiler_takes_it(variant: Variant, architecture: str, nvrtc: 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("text", [paths_source("cuda", 64, 64, 256), alike_text("cuda", 2, 16, 5, 0xFFFF), between_text("cuda", 5)],
-                         ids=["paths", "averages", "disparities"])
+@pytest.mark.parametrize("text", [paths_source("cuda", 64, 64, 256), alike_text("cuda", 2, 16, 5, 0xFFFF), between_text("cuda", 5),
+                                  blocks_text("cuda", 13)], ids=["paths", "averages", "disparities", "blocks"])
 def test_nvidia_s_compiler_takes_the_rest(text: str, nvrtc: Nvrtc) -> None:
     assert "registers" in nvrtc.log_of(text, "sm_90")

@@ -21,6 +21,7 @@ from mrfhw.applications.options import READING, common_options, component_machin
 from mrfhw.applications.two_ways import BEFORE, NOT_CONFIRMED, from_before
 from mrfhw.applications.unlike import FEW_OF_FRAMES
 from mrfhw.backends.first_labels import FirstLabels
+from mrfhw.backends.registry import backend_type
 from mrfhw.field.problem import LABELS_MAX
 from mrfhw.jobs.application import Application, Measure, SceneWriter
 from mrfhw.jobs.job import START_FOUND, Job
@@ -59,7 +60,7 @@ def job(app: Application, *, first: Any, second: Any, vectors: str | None, centr
         window = MotionWindow(*pair("vectors", vectors, "x", "7x7"), middle or (0, 0))
     else:
         finest, one, other, masks = Matching.finest_of(files, others, hidden)
-        window = find_window(one, other, known=masks)
+        window = find_window(one, other, known=masks, device=backend_type(given.backend).device(given.backend))
         if middle is not None:
             window = dataclasses.replace(window, centre=middle)
     labels = motion_vectors(window.rows, window.cols, window.centre)

@@ -22,6 +22,7 @@ from mrfhw.applications.stereo.field import StereoTruth, both_ways, disparity_sc
 from mrfhw.applications.stereo.scene import write_demo, write_video
 from mrfhw.applications.two_ways import BEFORE, NOT_CONFIRMED, from_before
 from mrfhw.applications.unlike import FEW_OF_PAIR
+from mrfhw.backends.registry import backend_type
 from mrfhw.field.given import NUMBER_MAX, whole_number
 from mrfhw.field.problem import LABELS_MAX
 from mrfhw.jobs.application import Application, Measure, SceneWriter, Writer
@@ -54,7 +55,7 @@ def job(app: Application, *, left: Any, right: Any, labels: int | None, min_disp
     if labels is None:
         finest, one, other, masks = Matching.finest_of(files, others, hidden)
         with part("range"):
-            min_disparity, labels = find_range(one, other, least, masks)
+            min_disparity, labels = find_range(one, other, least, masks, backend_type(given.backend).device(given.backend))
     min_disparity = min_disparity or 0
     found = Matching.of(tuned, stereo_problem, files, ("left picture", "right picture"),
                         others, data, label_machine("labels", labels) | squared_machine(others["doubleton"], labels), more, given,
