@@ -75,11 +75,11 @@ class Skipping:
         return f"cutoff={self.cutoff!r}&region={self.region[0]}x{self.region[1]}"
 
 
-def check_estimate(run: Run) -> None:
-    """Raises ProblemError for an estimate of uncertainty."""
+def check_estimate(run: Run, otherwise: str) -> None:
+    """Raises ProblemError for an estimate of uncertainty. otherwise: another way out."""
     if run.estimate != "last":
         raise ProblemError(f"estimate is {run.estimate}; event-driven sampling never draws unlikely labels, so its samples say "
-                           "nothing of uncertainty: give estimate last, or another backend than events")
+                           f"nothing of uncertainty: give estimate last, or {otherwise}")
 
 
 class EventChain(FieldChain):
@@ -99,7 +99,7 @@ class EventChain(FieldChain):
 
         skipping: what is left out.
         """
-        check_estimate(run)
+        check_estimate(run, "another backend than events")
         super().__init__(problem, run, tables=tables, threads=threads)
         hottest = problem.schedule.hottest
         if self.tables.bound > _WEIGHTS < _ENDS * hottest:

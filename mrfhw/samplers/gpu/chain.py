@@ -155,7 +155,7 @@ class GpuChain(FieldChain):
         """
         self.choice = choice or Choice()
         if self.choice.skipping is not None:
-            check_estimate(run)
+            check_estimate(run, "leave cutoff and region out")
         self.device = of_name(self.choice.device)  # what is wrong with it is said before anything is made
         super().__init__(problem, run, tables=tables, threads=threads)
         tune, memory = self.choice.tune, self.choice.memory
