@@ -141,5 +141,5 @@ def test_identities_tell_what_is_skipped() -> None:
 
 @pytest.mark.parametrize("estimate", ["mode", "mean"])
 def test_no_uncertainty_comes_of_it(estimate: str) -> None:
-    with pytest.raises(ProblemError, match=rf"^estimate is {estimate}; event-driven .*: give estimate last, or leave cutoff and region out$"):
+    with pytest.raises(ProblemError, match=rf"^estimate is {estimate}; event-driven .* last, or leave cutoff and region out$"):
         chain_of(a_problem(1, "cools"), Run(sweeps=4, estimate=estimate), Skipping(2.0))  # type: ignore[arg-type]
