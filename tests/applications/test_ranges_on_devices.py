@@ -21,7 +21,7 @@ pytestmark = pytest.mark.claim("gpu", "ranges of disparities and windows of moti
 DEVICE = "0"  # of OpenCL, any
 
 
-@pytest.fixture(params=[DEVICE, "cuda:0"])
+@pytest.fixture(params=[DEVICE, pytest.param("cuda:0", marks=pytest.mark.tools)])
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
     with cupy_there():
         yield of_name(request.param)

@@ -50,6 +50,7 @@ def test_few_neighbours_and_few_and_many_labels(shape: tuple[int, int], labels: 
         same_as_the_twin(problem, subset, Choice(DEVICE))
 
 
+@pytest.mark.tools
 def test_the_bits_of_the_twin_as_cuda() -> None:
     with cupy_there():
         same_as_the_twin(a_problem(2), 7, Choice("cuda:0", VARIANTS[2]))
