@@ -26,8 +26,8 @@ from support.cuda_on_threads import MODULE, NAME, CudaError, OutOfMemoryError, S
 from support.gpu_fields import VARIANTS, a_problem, twin
 
 pytestmark = [pytest.mark.tools, pytest.mark.claim(
-    "gpu", "the kernels' text as CUDA C gives the same bits on a processor's threads, and NVIDIA's compiler takes it (`make long`); it "
-           "has run on no GPU in these tests")]
+    "gpu", "the kernels' text as CUDA C gives the same bits on a processor's threads, and NVIDIA's compiler takes it (`make "
+           "long`); it has run on no GPU in these tests")]
 CUDA = "cuda:0"
 
 
