@@ -1,15 +1,15 @@
 """Label evaluations a second of backend gpu on an OpenCL device: by variant, and by chains in a launch, beside backend cpu.
 
-    python -m studies.gpu [--device 0] [--rows 375] [--cols 450] [--labels 64] [--chains 1,8] [--points FILE]
+    python -m studies.gpu [--device 0] [--rows 375] [--cols 450] [--labels 64] [--chains 1,8] [--points DIR]
 
 A field of noise with doubletons truncated at 2, whose histograms are not counted: what a sweep takes is the same for any of its
 size. Each variant is what differs from the one before in one respect (`mrfhw.samplers.gpu.tuning`). With several chains a launch
-draws them all. Points are lines of JSON that are added to FILE: the device, its driver, the field, the variant, seconds a sweep.
+draws them all. Points are added to DIR as `mrfhw.samplers.gpu.points` keeps them.
 """
 
 from __future__ import annotations
 
-import json
+import math
 import time
 from pathlib import Path
 
@@ -22,11 +22,12 @@ from mrfhw.fpga.report import markdown
 from mrfhw.samplers.cpu import CpuChain
 from mrfhw.samplers.gpu.device import Device, of_name
 from mrfhw.samplers.gpu.fields import Fields, Sweep
+from mrfhw.samplers.gpu.points import KernelPoint, add_points
 from mrfhw.samplers.gpu.source import Variant
 from mrfhw.samplers.gpu.tables import GpuTables
-from mrfhw.samplers.gpu.tuning import Trial, tried
+from mrfhw.samplers.gpu.tuning import tried
 
-__all__ = ["chains_a_launch", "field", "numbers", "point"]
+__all__ = ["chains_a_launch", "field", "numbers"]
 
 _WARM, _TIMED = 2, 6  # sweeps
 
@@ -49,13 +50,6 @@ def chains_a_launch(device: Device, tables: GpuTables, chains: int, variant: Var
     return (time.perf_counter() - began) / _TIMED
 
 
-def point(device: Device, tables: GpuTables, trial: Trial) -> dict[str, object]:
-    """A line of FILE."""
-    rows, cols = tables.problem.shape
-    return {"device": device.name, "driver": device.driver, "rows": rows, "cols": cols, "labels": tables.problem.labels,
-            "energy_bits": 8 * np.dtype(tables.kind).itemsize, "variant": trial.variant.text, "sweep_s": trial.sweep_s}
-
-
 def numbers(context: click.Context, option: click.Parameter, value: str) -> list[int]:
     numbers = value.split(",")
     if not all(number.isdecimal() and int(number) for number in numbers):
@@ -69,7 +63,7 @@ def numbers(context: click.Context, option: click.Parameter, value: str) -> list
 @click.option("--cols", type=click.IntRange(1, 10_000), default=450, show_default=True)
 @click.option("--labels", type=click.IntRange(2, 256), default=64, show_default=True)
 @click.option("--chains", callback=numbers, default="1,8", show_default=True)
-@click.option("--points", type=click.Path(path_type=Path, dir_okay=False), help="A file that points are added to.")
+@click.option("--points", type=click.Path(path_type=Path, file_okay=False), help="A folder that points are added to.")
 def main(device: str, rows: int, cols: int, labels: int, chains: list[int], points: Path | None) -> None:
     """Label evaluations a second on an OpenCL device."""
     problem, opened = field(rows, cols, labels), of_name(device)
@@ -88,8 +82,8 @@ def main(device: str, rows: int, cols: int, labels: int, chains: list[int], poin
     click.echo(markdown(found))
     click.echo(f"{opened.name}, {opened.driver}; {rows}x{cols} sites, {labels} labels")
     if points is not None:
-        with points.open("a") as file:
-            file.writelines(json.dumps(point(opened, tables, trial)) + "\n" for trial in trials)
+        taken = [trial for trial in trials if math.isfinite(trial.sweep_s)]
+        add_points((KernelPoint.of(opened, tables, trial.variant, trial.sweep_s) for trial in taken), points)
 
 
 if __name__ == "__main__":

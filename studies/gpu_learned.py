@@ -158,6 +158,8 @@ def main(measure: int, device: str, seed: int, store: Path) -> None:
     if measure:
         add_points(measured(device, measure, seed), store)
     points = kept_points(store)
+    if not points:
+        raise ProblemError(f"{store} has no points of a device: give --measure N, or another --points")
     for name in sorted({point.device for point in points}):
         own = [point for point in points if point.device == name]
         fields = len(_by_field(own))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import random
 import sys
 from pathlib import Path
@@ -29,13 +28,13 @@ def test_variants_and_chains_of_a_device(tmp_path: Path, monkeypatch: pytest.Mon
     """Of which nothing is known."""
     monkeypatch.setattr("mrfhw.samplers.gpu.points._known", list)
     found = CliRunner().invoke(main, ["--device", "0", "--rows", "12", "--cols", "9", "--labels", "5", "--chains", "1,3",
-                                      "--points", str(tmp_path / "points.jsonl")])
+                                      "--points", str(tmp_path / "points")])
     assert found.exit_code == 0, found.output
     assert "| the soonest, 3 chains a launch" in found.output
-    points = [json.loads(line) for line in (tmp_path / "points.jsonl").read_text().splitlines()]
+    points = kept_points(tmp_path / "points")
     assert len(points) == 11
-    assert {(point["rows"], point["cols"], point["labels"], point["energy_bits"]) for point in points} == {(12, 9, 5, 16)}
-    assert all(point["sweep_s"] > 0 and point["driver"] and point["device"] for point in points)
+    assert {(point.rows, point.cols, point.labels, point.energy_bits) for point in points} == {(12, 9, 5, 16)}
+    assert all(point.sweep_s > 0 and point.driver and point.device for point in points)
 
 
 def test_wrong_chains_are_one_line() -> None:
@@ -143,6 +142,12 @@ def test_trees_learn_what_pays() -> None:
     assert accuracy.count <= accuracy.penalty <= 1
     found = gpu_learned.reached(points, 20, 1)
     assert found["boosted trees"] > 0.95 > found["the plain variant"]
+
+
+def test_a_folder_without_points_is_one_line(tmp_path: Path) -> None:
+    found = CliRunner().invoke(gpu_learned.main, ["--points", str(tmp_path / "none")])
+    assert found.exit_code == 2
+    assert found.stderr == f"Error: {tmp_path / 'none'} has no points of a device: give --measure N, or another --points\n"
 
 
 def test_points_of_a_device_are_measured_and_kept(tmp_path: Path) -> None:
