@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -12,19 +10,12 @@ from mrfhw.analysis import alike, alike_device
 from mrfhw.analysis.alike import shared
 from mrfhw.applications.stereo import between_device
 from mrfhw.applications.stereo.between import SharedDisparity
-from mrfhw.samplers.gpu.device import Device, DeviceMemoryError, of_name
+from mrfhw.samplers.gpu.device import DeviceMemoryError, of_name
 from mrfhw.scenes import stereo_scene
-from support.cuda_on_threads import cupy_there
 
 pytestmark = pytest.mark.claim("gpu", "histograms are averaged, and disparities between pixels fitted, on the device that samples, "
                                "with the bits of the processor")
 DEVICE = "0"  # of OpenCL, any
-
-
-@pytest.fixture(params=[DEVICE, pytest.param("cuda:0", marks=pytest.mark.tools)])
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    with cupy_there():
-        yield of_name(request.param)
 
 
 def drawn(rows: int, cols: int, labels: int, kind: type) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

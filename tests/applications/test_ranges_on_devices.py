@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -12,19 +10,12 @@ from mrfhw.applications.motion import window
 from mrfhw.applications.motion.window import block_motions, find_window
 from mrfhw.applications.stereo.disparity_range import find_range
 from mrfhw.samplers.gpu import blocks
-from mrfhw.samplers.gpu.device import Device, DeviceMemoryError, of_name
+from mrfhw.samplers.gpu.device import DeviceMemoryError, of_name
 from mrfhw.scenes import motion_scene, stereo_scene
-from support.cuda_on_threads import cupy_there
 
 pytestmark = pytest.mark.claim("gpu", "ranges of disparities and windows of motions are those of the processor, found on the "
                                "device that samples")
 DEVICE = "0"  # of OpenCL, any
-
-
-@pytest.fixture(params=[DEVICE, pytest.param("cuda:0", marks=pytest.mark.tools)])
-def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    with cupy_there():
-        yield of_name(request.param)
 
 
 @pytest.mark.parametrize(("shape", "size", "held"), [((11, 17), 5, 4), ((3, 2), 7, 32), ((9, 30), 13, 32), ((1, 8), 3, 3)])
