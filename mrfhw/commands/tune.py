@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from mrfhw.commands.folder import Folder
 from mrfhw.commands.job_options import delays_of, duration, job_of, job_options
@@ -24,6 +25,9 @@ from mrfhw.tuning.tuner import RECORD, Asked, Tuned, Tuner, read_asked
 
 __all__ = ["command"]
 
+# Options that say nothing of a device, and their parameters.
+OF_BOARDS = {"delay": "delay", "quality": "quality", "fix": "fix", "placed": "placed", "output": "output", "resume": "resume",
+             "points": "store", "measure": "measure"}
 UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -72,9 +76,9 @@ def command(name: str | None, delay: str, backend: str | None, quality: float | 
                            "NAME, or --backend gpu")
     if backend is not None:
         choice, seconds = check_device_backend(backend), duration("budget", budget, UNITS)
-        given = {"quality": quality is not None, "fix": bool(fix), "output": output is not None, "resume": resume,
-                 "measure": bool(measure)}
-        refused = next((option for option, there in given.items() if there), None)
+        context = click.get_current_context()
+        refused = next((option for option, parameter in OF_BOARDS.items()
+                        if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE), None)
         if refused is not None:
             raise ProblemError(f"{refused} is given with a backend; it is of boards: leave --{refused} out")
         click.echo(tuned_device(choice, job_of(None, **job), seconds, as_json))

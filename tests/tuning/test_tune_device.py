@@ -42,6 +42,8 @@ def test_the_soonest_way_of_drawing_a_field_is_named(tmp_path):
     (("--board", "icebreaker", "--backend", "gpu"), "board and backend are both given; a job is tuned for one of them: "),
     (("--backend", "cpu"), "backend is 'cpu'; ways of drawing are tried on devices alone: give gpu, or such as gpu?device=0"),
     (("--backend", "gpu", "--fix", "a=1"), "fix is given with a backend; it is of boards: leave --fix out"),
+    (("--backend", "gpu", "--delay", "0ms"), "delay is given with a backend; it is of boards: leave --delay out"),
+    (("--backend", "gpu", "--points", "here"), "points is given with a backend; it is of boards: leave --points out"),
     (("--backend", "gpu", "--quality", "0.1"), "quality is given with a backend; it is of boards: leave --quality out"),
     (("--backend", "gpu?device=abacus", "--sites", "16x16", "--labels", "4"), "device is 'abacus'; there are these: 0: "),
     (("--backend", "gpu", "--budget", "2h", "--sites", "16x16", "--labels", "4"), "budget is 7200 s; ways of drawing are tried for "
