@@ -13,7 +13,7 @@ from mrfhw.gateware.control.write_backs import GroupInFlight, WriteBacks
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from sim.proofs.engine import Proof, opened
-from sim.proofs.queues import Tracked, invariants
+from sim.proofs.queues import Moved
 
 __all__ = ["groups_proof"]
 
@@ -29,6 +29,8 @@ def groups_proof(config: Config, slots: int) -> Proof:
 
 def _groups(config: Derived, slots: int) -> tuple[Module, list[Signal]]:
     m, states, back = Module(), GroupStates(config), WriteBacks(config)
+    # Its own is proven at the same sizes.
+    back.queue = queue = Moved(back.queue)
     m.submodules.states, m.submodules.back = opened(states), opened(back)
     interval, delay = config.interval(slots), config.commit_delay(slots)
     group = Signal(len(back.group.as_value()), name="group")
@@ -41,13 +43,14 @@ def _groups(config: Derived, slots: int) -> tuple[Module, list[Signal]]:
                  Assert((back.delay == delay) | ~after, "the delay is known")]
     since = _spaced(m, states, interval, delay + config.spus + interval)
     _written(m, config, back, since, interval, delay)
-    tracked = Tracked(m, back.queue)
-    invariants(m, back.queue)
-    m.d.comb += [Assert(back.queue.w_rdy | ~back.queue.w_en, "there is room for each group"),
+    held = Signal(name="held")
+    m.d.sync += held.eq(queue.level != (queue.r_en & queue.r_rdy))
+    m.d.comb += [Assert(queue.level <= queue.depth, "so many are in flight"), Assert(queue.r_rdy == held, "known a cycle later"),
+                 Assert(back.queue.w_rdy | ~back.queue.w_en, "there is room for each group"),
                  Assert(~states.end | back.written, "a run's end is due when all is written"),
                  Assert(~states.issue | ~states.stall, "no group is issued while the log is full")]
     return m, [states.start, states.resume, states.stall, states.wait_after, states.last_of_run, states.log_done, states.done,
-               group, tracked.chosen]
+               group]
 
 
 def _spaced(m: Module, states: GroupStates, interval: int, most: int) -> Signal:
@@ -81,10 +84,9 @@ def _written(m: Module, config: Derived, back: WriteBacks, since: Signal, interv
             m.d.sync += age.eq(1)
         with m.Elif(level > n):
             m.d.sync += age.eq(Mux(get, older, age) + 1)
-        place, at = Signal(range(2 * queue.depth), name=f"place_{n}"), queue.storage.read_port(domain="comb")
-        m.d.comb += [place.eq(queue.consume + n), at.addr.eq(Mux(place >= queue.depth, place - queue.depth, place))]
         with m.If(level > n):
-            m.d.comb += [Assert(data.View(layout, at.data).due == (back.now + delay - age)[:len(back.now)], "each has its time"),
+            due = data.View(layout, queue.words[n]).due
+            m.d.comb += [Assert(due == (back.now + delay - age)[:len(back.now)], "each has its time"),
                          Assert((age >= 1) & (age < delay + lanes), "none is late")]
         with m.If(level == n + 1):
             m.d.comb += Assert(age == since, "the youngest one began last")

@@ -10,7 +10,7 @@ from amaranth.hdl import Assert
 from mrfhw.gateware.common.memories import Queue
 from sim.proofs.engine import Proof
 
-__all__ = ["Tracked", "queue_proof"]
+__all__ = ["Moved", "Tracked", "invariants", "queue_proof"]
 
 
 class Tracked:
@@ -48,7 +48,11 @@ class Tracked:
 def invariants(m: Module, queue: Queue) -> None:
     """Level and places agree, and a word can be taken `latency` cycles after it was put, at the latest."""
     depth, behind = queue.depth, Signal(range(2 * queue.depth), name="behind")
+    counted, after = Signal.like(queue.level, name="counted"), Signal(name="after_first")
+    m.d.sync += [counted.eq(queue.level + (queue.w_en & queue.w_rdy) - (queue.r_en & queue.r_rdy)), after.eq(1)]
     m.d.comb += [behind.eq(queue.consume + queue.level),
+                 Assert(queue.level == Mux(after, counted, 0), "words that were put and not taken are counted"),
+                 Assert(queue.w_rdy == (queue.level != depth), "there is room below the depth"),
                  Assert(queue.level <= depth, "there is room for each word"),
                  Assert((queue.consume < depth) & (queue.produce < depth), "places are in the memory"),
                  Assert(queue.produce == Mux(behind >= depth, behind - depth, behind), "places and level agree")]
@@ -60,6 +64,28 @@ def invariants(m: Module, queue: Queue) -> None:
     m.d.comb += front.addr.eq(queue.consume)
     with m.If(queue.r_rdy):
         m.d.comb += Assert(queue.r_data == front.data, "the oldest word is the one to be read")
+
+
+class Moved(Queue):
+    """What is proven of a `Queue` of latency 2, as a harness of what is around one has it: its words move up, the oldest first."""
+
+    def __init__(self, instead: Queue):
+        super().__init__(instead.width, instead.depth, instead.latency)
+        for unused in (instead, instead.storage, self.storage):
+            unused._MustUse__used = True  # type: ignore[attr-defined]
+        self.words = [Signal(self.width, name=f"moved_{n}") for n in range(self.depth)]
+
+    def elaborate(self, platform: object) -> Module:
+        m, put, get = Module(), Signal(), Signal()
+        m.d.comb += [self.w_rdy.eq(self.level != self.depth), put.eq(self.w_en & self.w_rdy), get.eq(self.r_en & self.r_rdy),
+                     self.r_data.eq(self.words[0])]
+        m.d.sync += [self.level.eq(self.level + put - get), self.r_rdy.eq(self.level != get)]
+        for n, word in enumerate(self.words):
+            with m.If(put & (self.level == n + get)):
+                m.d.sync += word.eq(self.w_data)
+            with m.Elif(get & (n + 1 < self.depth)):
+                m.d.sync += word.eq(self.words[min(n + 1, self.depth - 1)])
+        return m
 
 
 def queue_proof(width: int, depth: int, latency: int) -> Proof:

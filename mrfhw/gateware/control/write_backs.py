@@ -55,6 +55,8 @@ class WriteBacks(wiring.Component):
             "slots": In(config.label_bits + 1), "enter": In(1), "group": In(GroupOfSites(config)),
             "slot": Out(WriteBackSlot(config)), "written": Out(1), "sweep_written": Out(1),
         })
+        # A write-back is due later than the queue's latency of two cycles after the group's first label.
+        self.queue = Queue(GroupInFlight(config).size, config.commit_queue_depth, latency=2)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -67,8 +69,7 @@ class WriteBacks(wiring.Component):
         self.now, self.delay = now, delay
         m.d.sync += [now.eq(now + 1), delay.eq(base + slope * self.slots)]
 
-        # A write-back is due later than the queue's latency of two cycles after the group's first label.
-        m.submodules.in_flight = self.queue = queue = Queue(layout.size, c.commit_queue_depth, latency=2)
+        m.submodules.in_flight = queue = self.queue
         oldest = data.View(layout, queue.r_data)
         entry = Signal(layout)
         m.d.comb += [entry.due.eq(now + delay), queue.w_data.eq(entry.as_value()), queue.w_en.eq(self.enter)]
