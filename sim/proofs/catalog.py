@@ -12,6 +12,7 @@ from mrfhw.gateware.soc.axi_registers import CHANNEL_DEPTH
 from mrfhw.machine.bits import bits_for
 from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
+from mrfhw.machine.link_protocol import DATAGRAM_WORDS, WORDS
 from sim.proofs.bridges import requests_proof
 from sim.proofs.credits import credits_proof
 from sim.proofs.engine import Proof
@@ -21,6 +22,7 @@ from sim.proofs.log_buffers import log_buffer_proof
 from sim.proofs.planted import Fault
 from sim.proofs.queues import queue_proof
 from sim.proofs.rows import rows_proof
+from sim.proofs.single_requests import single_requests_proof
 from sim.proofs.turns import turns_proof
 
 __all__ = ["Entry", "entries"]
@@ -52,7 +54,8 @@ def machines() -> list[Derived]:
 def entries() -> list[Entry]:
     """Each size once."""
     found = dict[str, Entry]()
-    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_rows(), *_requests(), *_credits()):
+    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_rows(), *_requests(), *_single_requests(),
+                  *_credits()):
         found.setdefault(entry.proof.name, entry)
     return list(found.values())
 
@@ -153,6 +156,22 @@ def _requests() -> Iterator[Entry]:
     for datagrams in (False, True):
         for words, frame, outstanding in ((64, 24, 4), (128, 32, 8)):
             yield Entry("requests", requests_proof(words, frame, outstanding, datagrams), False)
+
+
+def _single_requests() -> Iterator[Entry]:
+    answers = (Fault(_BRIDGE, "m.If(receiver.held & ~r.answered)", "m.If(receiver.held)"),
+               Fault(_BRIDGE, "m.If(again & (operation != Operation.HELLO))", "m.If(0)"))
+    yield Entry("single requests", single_requests_proof(16, False), True, (
+        *answers, Fault(_BRIDGE, "r.known & (number == (r.number + 1)[:8])", "r.known"),
+        Fault(_BRIDGE, "[r.known.eq(0), r.status.eq(Status.NUMBER)]", "[r.status.eq(Status.NUMBER)]"),
+        Fault(_BRIDGE, "again = r.known & (number == r.number) & (operation == r.operation)",
+              "again = r.known & (number == r.number)")))
+    yield Entry("single requests", single_requests_proof(16, True), True, (
+        answers[0], Fault(_BRIDGE, "~(mine & (number == (r.number + 1)[:8]))", "~mine"),
+        Fault(_BRIDGE, "m.If(r.known & late)", "m.If(0)"), Fault(_BRIDGE, "session == self.nonce[:8]", "1"),
+        Fault(_BRIDGE, "(begun & (word == before))", "0"), Fault(_BRIDGE, "[before.eq(nonce), begun.eq(1)]", "before.eq(nonce)")))
+    for words, datagrams in ((WORDS, False), (DATAGRAM_WORDS, True)):
+        yield Entry("single requests", single_requests_proof(words, datagrams), False)
 
 
 def _credits() -> Iterator[Entry]:

@@ -29,6 +29,8 @@ MEMORIES = "mrfhw.gateware.common.memories"
 @pytest.mark.claim("LogBuffer", "each unit stays at its position until it is freed, none is skipped: proven by induction")
 @pytest.mark.claim("WindowBridge", "requests are carried out in the order of their numbers, each once; nothing is sent that has "
                    "not come or is not granted: proven by induction")
+@pytest.mark.claim("Bridge", "requests are carried out in the order of their numbers, each once, and answered again with what they "
+                   "gave: proven by induction")
 @pytest.mark.claim("KeptResponses", "a response stays as it was until it is released: proven by induction")
 @pytest.mark.claim("RowPointer", "each group of a colour comes once and in order, with its row's addresses: proven by induction")
 @pytest.mark.claim("GroupStates", "groups begin an interval apart and not while the log is full: proven by induction")
@@ -82,8 +84,8 @@ def test_a_missing_tool_is_one_line(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (("cue",), "kind is 'cue'; the parts are queue, log hub, line hub, ring of log, groups, turns, order, requests, credits: give "
-               "one of them, or --all for their other sizes"),
+    (("cue",), "kind is 'cue'; the parts are queue, log hub, line hub, ring of log, groups, turns, order, requests, single "
+               "requests, credits: give one of them, or --all for their other sizes"),
     (("--jobs", "0"), "jobs"),
     (("-o", "/proc/nowhere/proofs.jsonl"), "/proc/nowhere")])
 def test_wrong_arguments_are_one_line(words: tuple[str, ...], said: str):

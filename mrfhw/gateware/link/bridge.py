@@ -236,7 +236,7 @@ class Bridge(wiring.Component):
 
     def _requests(self, m: Module, receiver: Any, transmitter: Any) -> None:
         """Carries requests out, one after the other."""
-        r = Request.of(self.words, self.response_words)
+        self.under_way = r = Request.of(self.words, self.response_words)
         word = self.request.data
         m.d.comb += [
             self.request.addr.eq(r.at), transmitter.respond.eq(r.answered), transmitter.value.eq(r.value),
@@ -247,7 +247,7 @@ class Bridge(wiring.Component):
         with m.If(transmitter.responded):
             m.d.sync += r.answered.eq(0)
         self.told = Signal(8, name="told")
-        with m.FSM():
+        with m.FSM() as self.states:
             with m.State("IDLE"):
                 m.d.sync += r.at.eq(0)
                 with m.If(receiver.held & ~r.answered):
@@ -320,8 +320,8 @@ class Bridge(wiring.Component):
 
     def _sessions(self, m: Module, r: Request, receiver: Any) -> None:
         """A hello begins a session, unless it is a late copy of this session's hello or of the one before."""
-        nonce, before, word = self.nonce, Signal(32, name="nonce_before"), self.request.data
-        begun = Signal(name="begun")  # `nonce_before` is one
+        nonce, word = self.nonce, self.request.data
+        self.nonce_before, self.begun = before, begun = Signal(32, name="nonce_before"), Signal(name="begun")  # it is one
         again, late = Signal(name="again"), Signal(name="late")
         m.d.comb += [again.eq((word == nonce) & (self.asked == r.number) & (r.operation == Operation.HELLO)),
                      late.eq(((word == nonce) & ~again) | (begun & (word == before)))]
