@@ -66,7 +66,7 @@ verify: packages $(VENV)/run
 # is tested anyway, a bitstream from end to end, a register stage more in every part and 5,000 random command lines (minutes).
 long: packages $(VENV)/test
 	$(BIN)/pytest --long -m long
-	$(BIN)/python -m sim.proofs --all
+	$(BIN)/python -m sim.proofs --all --faults 99
 	cd tests && PYTHONPATH=.. ../$(BIN)/python -m support.differential --machines 40 --problems 20
 	$(BIN)/pytest tests/studies/test_synthesis.py tests/sim/test_netlist.py --own-machines --long
 	$(BIN)/pytest tests/gateware/test_latency.py --every-stage

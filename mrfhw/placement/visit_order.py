@@ -66,7 +66,7 @@ class VisitOrder:
     tile_units: int
     groups: LabelGroups
     number_a_label: bool
-    numbers_a_step: int = 1
+    numbers_a_step: int
 
     @classmethod
     def of_machine(cls, config: Config, tile_rows: int, tile_cols: int, groups: LabelGroups) -> VisitOrder:

@@ -1,7 +1,7 @@
 """`python -m sim.proofs`: proves parts of the gateware, each for every input and for ever.
 
-    python -m sim.proofs                 # the short ones, and that each of their planted faults makes its proof fail
-    python -m sim.proofs --all -o out/proofs.jsonl
+    python -m sim.proofs                 # the short ones, and that a planted fault makes each of them fail
+    python -m sim.proofs --all --faults 99 -o out/proofs.jsonl
     python -m sim.proofs "log hub" --list
 """
 
@@ -44,12 +44,12 @@ def chosen(kind: str, whole: bool) -> list[Entry]:
 @click.command(cls=OneLineCommand, help="Prove parts of the gateware whose names begin with KIND, or all kinds.")
 @click.argument("kind", default="")
 @click.option("--all", "whole", is_flag=True, help="At every size of the presets' machines and of the kept builds.")
-@click.option("--no-faults", is_flag=True, help="Without the planted faults.")
+@click.option("--faults", type=click.IntRange(0), default=1, show_default=True, help="Planted faults of each proof, at most.")
 @click.option("--list", "listed", is_flag=True, help="Say what would be proven.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default="processors", help="At a time.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="Add each outcome to this file, a line of JSON.")
-def main(kind: str, whole: bool, no_faults: bool, listed: bool, jobs: int, output: Path | None) -> None:
+def main(kind: str, whole: bool, faults: int, listed: bool, jobs: int, output: Path | None) -> None:
     found = chosen(kind, whole)
     if listed:
         for entry in found:
@@ -59,7 +59,7 @@ def main(kind: str, whole: bool, no_faults: bool, listed: bool, jobs: int, outpu
         with output_path("output", output, "a file") as path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-    work = [(entry, fault) for entry in found for fault in (None, *(() if no_faults else entry.faults))]
+    work = [(entry, fault) for entry in found for fault in (None, *entry.faults[:faults])]
     began, wrong = time.monotonic(), 0
     with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
         try:
@@ -68,8 +68,8 @@ def main(kind: str, whole: bool, no_faults: bool, listed: bool, jobs: int, outpu
                 _say(entry, fault, one, output)
         finally:
             pool.shutdown(cancel_futures=True)
-    faults = sum(fault is not None for _, fault in work)
-    click.echo(f"{len(work) - faults} proofs, {faults} planted faults, {wrong} not as they should be, "
+    planted_faults = sum(fault is not None for _, fault in work)
+    click.echo(f"{len(work) - planted_faults} proofs, {planted_faults} planted faults, {wrong} not as they should be, "
                f"{time.monotonic() - began:.0f} s")
     sys.exit(1 if wrong else 0)
 

@@ -14,6 +14,7 @@ from mrfhw.machine.config import PRESETS, Config
 from mrfhw.machine.derived import Derived
 from mrfhw.machine.link_protocol import DATAGRAM_WORDS, WORDS
 from sim.proofs.bridges import requests_proof
+from sim.proofs.crcs import crc_proof
 from sim.proofs.credits import credits_proof
 from sim.proofs.engine import Proof
 from sim.proofs.groups import groups_proof
@@ -21,6 +22,8 @@ from sim.proofs.hubs import line_hub_proof, log_hub_proof
 from sim.proofs.log_buffers import log_buffer_proof
 from sim.proofs.planted import Fault
 from sim.proofs.queues import queue_proof
+from sim.proofs.receivers import receiver_proof
+from sim.proofs.request_queues import request_queue_proof
 from sim.proofs.rows import rows_proof
 from sim.proofs.single_requests import single_requests_proof
 from sim.proofs.turns import turns_proof
@@ -30,6 +33,7 @@ __all__ = ["Entry", "entries"]
 _MEMORIES, _TREE, _BRIDGE = "mrfhw.gateware.common.memories", "mrfhw.gateware.mesh.tree", "mrfhw.gateware.link.bridge"
 _WINDOW, _KEPT = "mrfhw.gateware.link.window_bridge", "mrfhw.gateware.link.kept_responses"
 _FRAMES, _DATAGRAMS = "mrfhw.gateware.link.frames", "mrfhw.gateware.link.datagrams"
+_WAITING = "mrfhw.gateware.link.request_queue"
 _CONTEXTS = "mrfhw.gateware.mesh.contexts"
 _ROWS = "mrfhw.gateware.control.row_pointer"
 _STATES, _BACKS = "mrfhw.gateware.control.group_states", "mrfhw.gateware.control.write_backs"
@@ -54,8 +58,8 @@ def machines() -> list[Derived]:
 def entries() -> list[Entry]:
     """Each size once."""
     found = dict[str, Entry]()
-    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_rows(), *_requests(), *_single_requests(),
-                  *_credits()):
+    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_rows(), *_receivers(), *_waiting(), *_requests(),
+                  *_single_requests(), *_credits()):
         found.setdefault(entry.proof.name, entry)
     return list(found.values())
 
@@ -140,6 +144,38 @@ def _rows() -> Iterator[Entry]:
     for c in machines():
         for rows in sorted({max(2, c.row_step), 2 * c.row_step, c.tile_rows} - {1}):
             yield Entry("order", rows_proof(c, rows, c.tile_cols // (2 * c.spus)), False)
+
+
+def _receivers() -> Iterator[Entry]:
+    bytes_faults = (
+        Fault(_FRAMES, "[escaped.eq(1), bad.eq(bad | escaped)]", "escaped.eq(1)"), Fault(_FRAMES, "(count[:2] == 0) & ", ""),
+        Fault(_FRAMES, "~bad & ~escaped & crc.whole", "~bad & ~escaped"), Fault(_FRAMES, "bad = Signal(init=1)", "bad = Signal()"),
+        Fault(_FRAMES, "m.If(self.held if self.holds else 0)", "m.If(0)"),
+        Fault(_FRAMES, "m.Elif(count == 4 * self.words)", "m.Elif(0)"),
+        Fault(_FRAMES, "shift.eq(Cat(shift[8:], clear))", "shift.eq(Cat(clear, shift[:16]))"))
+    words_faults = (
+        Fault(_DATAGRAMS, "Mux(first, 0, lost) | busy", "Mux(first, 0, lost)"), Fault(_DATAGRAMS, "now.whole & ~bad", "~bad"),
+        Fault(_DATAGRAMS, "| (~first & (count == self.words))", ""), Fault(_DATAGRAMS, "held.eq(crc.whole)", "held.eq(1)"),
+        Fault(_DATAGRAMS, "(at >= HEAD_WORDS)", "1"), Fault(_DATAGRAMS, "at = Mux(first, 0, count)", "at = count"))
+    yield Entry("receiver", receiver_proof(16, False, True), True, bytes_faults)
+    yield Entry("receiver", receiver_proof(16, False, False), True)
+    yield Entry("receiver", receiver_proof(16, True, True), True, words_faults)
+    yield Entry("receiver", receiver_proof(16, True, False), True)
+    for words, datagrams in ((WORDS, False), (DATAGRAM_WORDS, False), (DATAGRAM_WORDS, True)):
+        for holds in (True, False):
+            yield Entry("receiver", receiver_proof(words, datagrams, holds), False)
+    yield Entry("CRC", crc_proof(), True, (
+        Fault(_FRAMES, "for _ in range(8):", "for _ in range(7):"), Fault(_FRAMES, "with m.If(self.start):", "with m.If(0):")))
+
+
+def _waiting() -> Iterator[Entry]:
+    yield Entry("requests that wait", request_queue_proof(64, 40, 2), True, (
+        Fault(_WAITING, "fits.eq(address < free)", "fits.eq(1)"), Fault(_WAITING, "(lost & (address != 0))", "0"),
+        Fault(_WAITING, "take * self.held_size)", "self.take * self.held_size)"), Fault(_WAITING, " & frames.w_rdy", ""),
+        Fault(_WAITING, "into.en.eq(write & fits)", "into.en.eq(write)"), Fault(_WAITING, "base + self.size", "base + address"),
+        Fault(_WAITING, "first.eq(first + self.held_size)", "first.eq(first + self.held_size + 1)")))
+    for words, frame, depth in ((64, 16, 4), (128, 32, 8)):
+        yield Entry("requests that wait", request_queue_proof(words, frame, depth), False)
 
 
 def _requests() -> Iterator[Entry]:

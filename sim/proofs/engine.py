@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amaranth import ClockDomain, Module, Signal
+from amaranth import ClockDomain, Elaboratable, Module, Signal
 from amaranth.back import rtlil
 
 from mrfhw.field.problem import ProblemError
 from mrfhw.fpga.tools import find_tool
 
-__all__ = ["Outcome", "Proof", "ToolError", "opened", "prove"]
+__all__ = ["Outcome", "Proof", "ToolError", "absent", "opened", "prove"]
 
 SOLVER = "z3"
 SECONDS = 600  # of a solver at most
@@ -58,6 +58,15 @@ class Outcome:
     proven: bool
     said: str
     seconds: float
+
+
+def absent(component: Any) -> Any:
+    """A component that is not there, whose ports are signals: Amaranth does not miss it, nor what it would consist of."""
+    component._MustUse__used = True
+    for part in vars(component).values():
+        if isinstance(part, Elaboratable) and not part._MustUse__used:  # type: ignore[attr-defined]
+            absent(part)
+    return component
 
 
 def opened(component: Any) -> Module:

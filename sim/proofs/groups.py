@@ -13,7 +13,7 @@ from mrfhw.gateware.control.write_backs import GroupInFlight, WriteBacks
 from mrfhw.machine.config import Config
 from mrfhw.machine.derived import Derived
 from sim.proofs.engine import Proof, opened
-from sim.proofs.queues import Moved
+from sim.proofs.queues import Moved, counts
 
 __all__ = ["groups_proof"]
 
@@ -43,10 +43,8 @@ def _groups(config: Derived, slots: int) -> tuple[Module, list[Signal]]:
                  Assert((back.delay == delay) | ~after, "the delay is known")]
     since = _spaced(m, states, interval, delay + config.spus + interval)
     _written(m, config, back, since, interval, delay)
-    held = Signal(name="held")
-    m.d.sync += held.eq(queue.level != (queue.r_en & queue.r_rdy))
-    m.d.comb += [Assert(queue.level <= queue.depth, "so many are in flight"), Assert(queue.r_rdy == held, "known a cycle later"),
-                 Assert(back.queue.w_rdy | ~back.queue.w_en, "there is room for each group"),
+    counts(m, queue)
+    m.d.comb += [Assert(back.queue.w_rdy | ~back.queue.w_en, "there is room for each group"),
                  Assert(~states.end | back.written, "a run's end is due when all is written"),
                  Assert(~states.issue | ~states.stall, "no group is issued while the log is full")]
     return m, [states.start, states.resume, states.stall, states.wait_after, states.last_of_run, states.log_done, states.done,

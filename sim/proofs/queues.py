@@ -8,9 +8,9 @@ from amaranth import Module, Mux, Signal
 from amaranth.hdl import Assert
 
 from mrfhw.gateware.common.memories import Queue
-from sim.proofs.engine import Proof
+from sim.proofs.engine import Proof, absent
 
-__all__ = ["Moved", "Tracked", "invariants", "queue_proof"]
+__all__ = ["Moved", "Tracked", "counts", "invariants", "queue_proof"]
 
 
 class Tracked:
@@ -53,17 +53,22 @@ def invariants(m: Module, queue: Queue) -> None:
     m.d.comb += [behind.eq(queue.consume + queue.level),
                  Assert(queue.level == Mux(after, counted, 0), "words that were put and not taken are counted"),
                  Assert(queue.w_rdy == (queue.level != depth), "there is room below the depth"),
-                 Assert(queue.level <= depth, "there is room for each word"),
                  Assert((queue.consume < depth) & (queue.produce < depth), "places are in the memory"),
                  Assert(queue.produce == Mux(behind >= depth, behind - depth, behind), "places and level agree")]
-    held = Signal(name="held")  # words that were there a cycle ago, and are there still
-    m.d.sync += held.eq(queue.level - (queue.r_en & queue.r_rdy) > 0)
-    can = queue.level > 0 if queue.latency == 1 else held
-    m.d.comb += Assert(queue.r_rdy == can, "a word can be taken after the queue's latency")
+    counts(m, queue)
     front = queue.storage.read_port(domain="comb")
     m.d.comb += front.addr.eq(queue.consume)
     with m.If(queue.r_rdy):
         m.d.comb += Assert(queue.r_data == front.data, "the oldest word is the one to be read")
+
+
+def counts(m: Module, queue: Queue) -> None:
+    """No more words than there is room for, and a word can be taken after the latency."""
+    held = Signal(name="held")  # words that were there a cycle ago, and are there still
+    m.d.sync += held.eq(queue.level - (queue.r_en & queue.r_rdy) > 0)
+    m.d.comb += [Assert(queue.level <= queue.depth, "there is room for each word"),
+                 Assert(queue.r_rdy == (queue.level > 0 if queue.latency == 1 else held),
+                        "a word can be taken after the queue's latency")]
 
 
 class Moved(Queue):
@@ -71,8 +76,8 @@ class Moved(Queue):
 
     def __init__(self, instead: Queue):
         super().__init__(instead.width, instead.depth, instead.latency)
-        for unused in (instead, instead.storage, self.storage):
-            unused._MustUse__used = True  # type: ignore[attr-defined]
+        for unused in (instead, self.storage):
+            absent(unused)
         self.words = [Signal(self.width, name=f"moved_{n}") for n in range(self.depth)]
 
     def elaborate(self, platform: object) -> Module:

@@ -13,7 +13,7 @@ from mrfhw.gateware.link.bridge import Bridge
 from mrfhw.gateware.link.datagrams import DatagramReceiver, DatagramTransmitter
 from mrfhw.gateware.link.frames import FrameReceiver, FrameTransmitter
 from mrfhw.machine.link_protocol import HEAD_WORDS, RESPONSE, Operation, Status
-from sim.proofs.engine import Proof, opened
+from sim.proofs.engine import Proof, absent, opened
 
 __all__ = ["single_requests_proof"]
 
@@ -43,7 +43,7 @@ class _Alone(Bridge):
         self.transmitter: Any = sends(self.response_words, True)
         self.accesses = Accesses(ADDRESS_BITS, self.words, self.response_words)
         for part in (self.receiver, self.transmitter, self.accesses, self.log):
-            part._MustUse__used = True  # their ports are signals
+            absent(part)
         self.hold, self.held = Signal(name="hold"), Signal(self.log.size.bit_length(), name="held")
         self.freed, self.limit, self.next = (Signal(32, name=name) for name in ("freed", "limit", "next"))
         self._memories(m, self.receiver, self.transmitter)

@@ -268,6 +268,18 @@ def test_every_cut_and_many_flipped_bytes(tmp_path):
 
 
 @PROBLEMS_RUNS_RESULTS
+def test_large_arrays_are_of_whole_numbers_where_it_is_said(tmp_path, monkeypatch):
+    """And nowhere else, as states have others."""
+    monkeypatch.setattr(records, "LARGE_BYTES", 100)
+    path, values = tmp_path / "state.npz", np.linspace(0, 1, 30)
+    records.write_record(path, records.Record("problem", {}, {"values": values}))
+    assert (records.read_record(path, "problem").arrays["values"] == values).all()
+    with pytest.raises(ProblemError, match=r"values has the value 0\.0\d*; values are finite whole numbers: scale them") as error:
+        records.read_record(path, "problem", whole=True)
+    one_line(error, path)
+
+
+@PROBLEMS_RUNS_RESULTS
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
     """Neither many bytes that were packed small nor a header that speaks of more than is there."""
     bomb = tmp_path / "bomb.npz"

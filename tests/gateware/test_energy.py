@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+from amaranth.back import verilog
 
 from mrfhw.gateware.unit.energy import EnergyPipeline
 from mrfhw.machine.config import Config
@@ -21,6 +24,14 @@ MACHINES = {
                       "doubletons": "table", "pairwise_bits": 2, "vector_bits": 0, "shift_bits": 0, "weight_bits": 4},
     "two channels, 256 labels": {"label_bits": 8, "data_bits": 4, "data_bits_2": 8, "pairwise_bits": 3},
 }
+
+
+@pytest.mark.claim("EnergyPipeline", "registers for the run's parameters are there where they are declared, and nowhere else")
+@pytest.mark.parametrize("stages", [0, 1])
+def test_parameters_have_their_registers(stages: int) -> None:
+    config = Config.preset("smallest")
+    pipeline = EnergyPipeline(config.with_latency(dataclasses.replace(config.latency, parameters=stages)))
+    assert ("parameters_held" in verilog.convert(pipeline, emit_src=False)) == bool(stages)
 
 
 LONG = ("wide", "descriptors")  # what the others have in part

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mrfhw.host.links import LinkError
-from mrfhw.host.requests import Limits, Requests
+from mrfhw.host.requests import FIRST_REST, LONGEST_REST, Limits, Requests
 from mrfhw.machine.link_protocol import (
     LINK_VERSION,
     LOG_CHUNK,
@@ -293,6 +293,44 @@ def test_log_that_is_lost_is_asked_for_again() -> None:
     board.now += 10
     assert not requests.listen(1)  # none is due
     assert not requests.credit_due
+
+
+def test_rewinds_that_bring_no_log_come_at_ever_longer_intervals() -> None:
+    """From the same position; the log after the last one may still be on its way."""
+    board = Board()
+    requests = greeted(board)
+    requests.begin_log(0)
+    board.reached = 100
+    requests.credit()
+    times = list[float]()
+    while len(times) < 8:
+        while not requests.credit_due:
+            requests.listen(0.001)
+        began = board.now
+        requests.credit()
+        assert board.asked[-1].words[1] == REWIND
+        times.append(board.now - began)
+    waits = np.array(times) - times[0]  # the first one is not after another
+    assert (waits[1:] >= np.minimum(FIRST_REST * 2.0 ** np.arange(7), LONGEST_REST) - STEP).all()
+    assert waits[-1] <= LONGEST_REST + STEP
+
+
+def test_an_answer_that_came_behind_log_is_taken_before_it_is_asked_for_again() -> None:
+    """As after a pause of this process, which took longer than the answer may."""
+    board = Board()
+    requests = greeted(board)
+    requests.begin_log(0)
+    exchange, pieces = requests.post(Operation.READ, 0, READ), [encode(Operation.LOG, 0, 0, bytes(8)), board.waiting]
+    asked, board.waiting = len(board.asked), b""
+    board.now += 5
+
+    def receive(seconds: float) -> bytes:
+        board.now += seconds
+        return pieces.pop(0) if pieces else b""
+
+    board.receive = receive
+    requests.answer(exchange)
+    assert (len(board.asked), requests.repeated) == (asked, 0)
 
 
 def test_log_is_awaited_since_it_was_announced() -> None:

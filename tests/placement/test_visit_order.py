@@ -80,6 +80,7 @@ def test_order_is_that_of_plain_loops(shape, sampler):
     for width, table in tables.items():
         assert table.dtype == np.int32
         assert (table >= 0).sum() == order.units * order.turns * len(COLOURS)
+        assert table.min() >= -1
         assert (np.diff(np.sort(table[table >= 0])) == 1).all(), width
 
 
@@ -157,7 +158,7 @@ def test_label_evaluations_are_counted():
 
 def drawn(rows, cols, units, sweep):
     """A tile's sites with colour and turn of the visit, as docs/machine.md has it."""
-    order = VisitOrder(1, 1, rows, cols, units, LabelGroups.filled(LABELS), True)
+    order = VisitOrder(1, 1, rows, cols, units, LabelGroups.filled(LABELS), True, 1)
     turns = {(group.row, col): f"{'bw'[group.colour]}{group.turn}" for group in order.groups_of(sweep) for col in group.columns}
     return "\n".join("    " + " ".join(turns[row, col] for col in range(cols)) for row in range(rows)) + "\n"
 

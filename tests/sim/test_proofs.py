@@ -31,6 +31,11 @@ MEMORIES = "mrfhw.gateware.common.memories"
                    "not come or is not granted: proven by induction")
 @pytest.mark.claim("Bridge", "requests are carried out in the order of their numbers, each once, and answered again with what they "
                    "gave: proven by induction")
+@pytest.mark.claim("FrameReceiver", "each undamaged frame is held, and no other, as its bytes came: proven by induction")
+@pytest.mark.claim("DatagramReceiver", "each undamaged frame is held, and no other, as its words came, its CRC being right: proven "
+                   "by induction")
+@pytest.mark.claim("Crc", "its state is that of the definition: proven by induction")
+@pytest.mark.claim("RequestQueue", "frames leave once, in order and as they came, whatever comes meanwhile: proven by induction")
 @pytest.mark.claim("KeptResponses", "a response stays as it was until it is released: proven by induction")
 @pytest.mark.claim("RowPointer", "each group of a colour comes once and in order, with its row's addresses: proven by induction")
 @pytest.mark.claim("GroupStates", "groups begin an interval apart and not while the log is full: proven by induction")
@@ -84,8 +89,9 @@ def test_a_missing_tool_is_one_line(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (("cue",), "kind is 'cue'; the parts are queue, log hub, line hub, ring of log, groups, turns, order, requests, single "
-               "requests, credits: give one of them, or --all for their other sizes"),
+    (("cue",), "kind is 'cue'; the parts are queue, log hub, line hub, ring of log, groups, turns, order, "
+               "receiver, CRC, requests that wait, requests, single requests, credits: give one of them, or --all for their other "
+               "sizes"),
     (("--jobs", "0"), "jobs"),
     (("-o", "/proc/nowhere/proofs.jsonl"), "/proc/nowhere")])
 def test_wrong_arguments_are_one_line(words: tuple[str, ...], said: str):

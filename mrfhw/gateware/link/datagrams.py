@@ -70,14 +70,16 @@ class DatagramReceiver(wiring.Component):
 
     def __init__(self, words: int, holds: bool = True):
         self.words, self.holds = check_words("words", words), holds
+        self.crc = WordCrc()
         super().__init__({"received": In(stream.Signature(DatagramWord())), **received_frame(words)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.crc = crc = WordCrc()
+        m.submodules.crc = crc = self.crc
         valid, now = self.received.valid, self.received.payload
         first, lost, ended = Signal(init=1), Signal(), Signal()
         count = Signal(range(self.words + 1))
+        self.first, self.lost, self.ended, self.count = first, lost, ended, count
         busy = self.held | ended if self.holds else 0
         bad = Mux(first, 0, lost) | busy | (~first & (count == self.words))
         at = Mux(first, 0, count)

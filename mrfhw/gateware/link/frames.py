@@ -87,11 +87,12 @@ class FrameReceiver(wiring.Component):
 
     def __init__(self, words: int, holds: bool = True):
         self.words, self.holds = check_words("words", words), holds
+        self.crc = Crc()
         super().__init__({"bytes": In(stream.Signature(8)), **received_frame(words)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.crc = crc = Crc()
+        m.submodules.crc = crc = self.crc
         byte = self.bytes.payload
         flag = Signal()
         escape = Signal()
@@ -102,6 +103,7 @@ class FrameReceiver(wiring.Component):
         count = Signal(range(4 * self.words + 1))
         shift = Signal(24)
         clear = Mux(escaped, byte ^ FLIP, byte)
+        self.bad, self.escaped, self.count, self.shift = bad, escaped, count, shift
         m.d.comb += [crc.byte.eq(clear), self.word.eq(Cat(shift, clear)), self.address.eq(count[2:]),
                      crc.start.eq(self.bytes.valid & flag), self.bytes.ready.eq(1)]
         with m.If(self.take if self.holds else 1):

@@ -39,12 +39,13 @@ class RequestQueue(wiring.Component):
             "write": In(1), "address": In(range(frame)), "word": In(32), "came": In(1), "size": In(range(frame)),
             "tag": In(tag_bits), "held": Out(1), "held_size": Out(range(frame)), "held_tag": Out(tag_bits), "take": In(1),
             "place": In(range(frame)), "step": In(1), "data": Out(32)})
+        self.frames = Queue(len(self.size) + tag_bits, depth, latency=2)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.memory = memory = UnguardedMemory(
             shape=32, depth=self.words, unused="a frame is read when it is whole, and its words are free when it was taken")
-        m.submodules.frames = frames = Queue(len(self.size) + self.tag_bits, self.depth, latency=2)
+        m.submodules.frames = frames = self.frames
         into, out = memory.write_port(), memory.read_port()
         base, first, free = Signal(range(self.words)), Signal(range(self.words)), Signal(range(self.words + 1), init=self.words)
         write, address, word = self.write, self.address, self.word
@@ -53,6 +54,8 @@ class RequestQueue(wiring.Component):
             m.d.sync += [later.eq(now) for later, now in zip(late, (write, address, word), strict=True)]
             write, address, word = late
         fits, lost, take, accept = Signal(), Signal(), Signal(), Signal()
+        self.late, self.base, self.first, self.free = (write, address, word), base, first, free
+        self.lost, self.accept = lost, accept
         m.d.comb += [
             fits.eq(address < free), into.addr.eq(base + address), into.data.eq(word), into.en.eq(write & fits),
             accept.eq(self.came & ~lost & (self.size < free) & frames.w_rdy),
