@@ -26,6 +26,7 @@ from sim.proofs.receivers import receiver_proof
 from sim.proofs.request_queues import request_queue_proof
 from sim.proofs.rows import rows_proof
 from sim.proofs.single_requests import single_requests_proof
+from sim.proofs.transmitters import transmitter_proof
 from sim.proofs.turns import turns_proof
 
 __all__ = ["Entry", "entries"]
@@ -58,7 +59,7 @@ def machines() -> list[Derived]:
 def entries() -> list[Entry]:
     """Each size once."""
     found = dict[str, Entry]()
-    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_rows(), *_receivers(), *_waiting(), *_requests(),
+    for entry in (*_queues(), *_hubs(), *_buffers(), *_groups(), *_turns(), *_rows(), *_ends(), *_waiting(), *_requests(),
                   *_single_requests(), *_credits()):
         found.setdefault(entry.proof.name, entry)
     return list(found.values())
@@ -146,7 +147,7 @@ def _rows() -> Iterator[Entry]:
             yield Entry("order", rows_proof(c, rows, c.tile_cols // (2 * c.spus)), False)
 
 
-def _receivers() -> Iterator[Entry]:
+def _ends() -> Iterator[Entry]:
     bytes_faults = (
         Fault(_FRAMES, "[escaped.eq(1), bad.eq(bad | escaped)]", "escaped.eq(1)"), Fault(_FRAMES, "(count[:2] == 0) & ", ""),
         Fault(_FRAMES, "~bad & ~escaped & crc.whole", "~bad & ~escaped"), Fault(_FRAMES, "bad = Signal(init=1)", "bad = Signal()"),
@@ -164,6 +165,12 @@ def _receivers() -> Iterator[Entry]:
     for words, datagrams in ((WORDS, False), (DATAGRAM_WORDS, False), (DATAGRAM_WORDS, True)):
         for holds in (True, False):
             yield Entry("receiver", receiver_proof(words, datagrams, holds), False)
+    yield Entry("transmitter", transmitter_proof(16), False, (
+        Fault(_FRAMES, "((byte == FLAG) | (byte == ESCAPE))", "(byte == FLAG)"), Fault(_FRAMES, "tail == 3", "tail == 2"),
+        Fault(_FRAMES, "Mux(closing, ~crc.state[:8], payload)", "Mux(closing, crc.state[:8], payload)"),
+        Fault(_FRAMES, "(index >> 2) - HEAD_WORDS", "(index >> 2) - 1"), Fault(_FRAMES, "Mux(log, self.log_position, self.value)",
+                                                                              "self.log_position")))
+    yield Entry("transmitter", transmitter_proof(WORDS), False)
     yield Entry("CRC", crc_proof(), True, (
         Fault(_FRAMES, "for _ in range(8):", "for _ in range(7):"), Fault(_FRAMES, "with m.If(self.start):", "with m.If(0):")))
 

@@ -8,7 +8,7 @@ from amaranth.hdl import Assert
 from mrfhw.gateware.link.frames import CRC_POLYNOMIAL, CRC_RESIDUE, Crc
 from sim.proofs.engine import Proof
 
-__all__ = ["crc_proof"]
+__all__ = ["INITIAL", "crc_proof"]
 
 INITIAL = 0xFFFFFFFF
 

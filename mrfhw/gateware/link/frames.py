@@ -141,7 +141,7 @@ class FrameTransmitter(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.crc = crc = Crc()
+        m.submodules.crc = self.crc = crc = Crc()
         log = Signal()
         tail = Signal(2)
         index = Signal(range(max(4 * self.words, LOG_CHUNK) + 4 * HEAD_WORDS + 1))
@@ -165,6 +165,7 @@ class FrameTransmitter(wiring.Component):
         sent_escape = Signal()
         byte = Signal(8)
         self.byte, self.log, self.closing, self.in_head = byte, log, closing, in_head
+        self.tail, self.index, self.sent_escape = tail, index, sent_escape
         m.d.comb += [special.eq((byte == FLAG) | (byte == ESCAPE)),
                      crc.byte.eq(Mux(closing, ~byte, byte))]
         last = (index == Mux(log, LOG_CHUNK + 4 * HEAD_WORDS, (self.size + HEAD_WORDS) << 2)) | (log & ~in_head & ~self.log_more)

@@ -1,0 +1,117 @@
+"""FrameTransmitter: what it sends is what a receiver of frames makes of it, byte by byte."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume
+from amaranth.lib.memory import Memory
+
+from mrfhw.gateware.link.frames import CRC_POLYNOMIAL, CRC_RESIDUE, FrameReceiver, FrameTransmitter
+from mrfhw.machine.link_protocol import ESCAPE, FLAG, HEAD_WORDS, LOG_CHUNK
+from sim.proofs.crcs import INITIAL
+from sim.proofs.engine import Proof, opened
+
+__all__ = ["transmitter_proof"]
+
+HEAD_BYTES = 4 * HEAD_WORDS
+
+
+def transmitter_proof(words: int) -> Proof:
+    """Responses, log, and when bytes are taken are any. words: of the largest response's body."""
+    return Proof(f"transmitter of bytes, responses of up to {words} words",
+                 "a receiver has each response as it was given, once and with the right CRC; and each log frame of whole words",
+                 partial(_sent, words), cycles=3)
+
+
+def _sent(words: int) -> tuple[Module, list[Signal]]:
+    m, t = Module(), FrameTransmitter(words, session=True)
+    longest = max(words, LOG_CHUNK // 4) + HEAD_WORDS + 1
+    r = FrameReceiver(1 << longest.bit_length(), holds=False)
+    m.submodules.transmitter, m.submodules.receiver = opened(t), opened(r)
+    m.submodules.memory = memory = Memory(shape=32, depth=r.words, init=[])
+    write = memory.write_port()
+    m.d.comb += [r.bytes.valid.eq(t.bytes.valid & t.bytes.ready), r.bytes.payload.eq(t.bytes.payload),
+                 write.addr.eq(r.address), write.data.eq(r.word), write.en.eq(r.write)]
+    _followed(m, t, r)
+    ended, log, whole, size = (Signal(shape, name=name) for shape, name in (
+        (1, "frame_ended"), (1, "was_log"), (1, "of_whole_words"), (range(r.words), "words_sent")))
+    m.d.sync += [ended.eq(t.states.ongoing("CLOSE") & t.bytes.ready), log.eq(t.log), whole.eq(t.index[:2] == 0),
+                 size.eq(t.index >> 2)]
+    m.d.comb += [Assert(r.held == (ended & whole), "a frame is received when it was sent, and at no other time"),
+                 Assert(~r.held | (r.size == size), "with its size"), Assert(~ended | log | whole, "responses are of whole words")]
+    return m, [t.respond, t.head.as_value(), t.value, t.size, t.word, t.log_more, t.log_position, t.log_byte, t.bytes.ready,
+               *_bytes(m, t, r, memory, r.held & ~log)]
+
+
+def _followed(m: Module, t: FrameTransmitter, r: FrameReceiver) -> None:
+    """What the receiver has of a frame is what was sent of it; its CRC differs from the transmitter's by what was sent of that."""
+    between = t.states.ongoing("IDLE") | t.states.ongoing("OPEN")
+    close, at_byte = t.states.ongoing("CLOSE"), t.states.ongoing("BYTE")
+    total = Mux(t.log, HEAD_BYTES + LOG_CHUNK, (t.size + HEAD_WORDS) << 2)
+    differ = [0]
+    for _ in range(4):
+        byte = ~differ[-1] & 0xFF
+        for _ in range(8):
+            byte = byte >> 1 ^ (CRC_POLYNOMIAL if byte & 1 else 0)
+        differ.append(differ[-1] >> 8 ^ byte)
+    with m.If(between):
+        m.d.comb += [Assert((r.bad | (r.count == 0)) & ~r.escaped, "no byte comes between frames"),
+                     Assert(t.tail == 0, "its CRC is sent")]
+    with m.If(t.states.ongoing("OPEN")):
+        m.d.comb += Assert((t.crc.state == INITIAL) & (t.index == 0) & ~t.closing & ~t.sent_escape, "a frame begins")
+    with m.If(close):
+        m.d.comb += Assert((r.crc.state == CRC_RESIDUE) & (t.crc.state == 0) & (r.count == t.index + 4) & ~r.escaped
+                             & (t.tail == 0) & t.closing, "and ends whole")
+    with m.Elif(~between):
+        m.d.comb += [
+            Assert(r.count == t.index + t.tail, "each byte is received"), Assert(t.closing | (t.tail == 0), "its CRC comes last"),
+            Assert(r.escaped == t.sent_escape, "an escape is received"),
+            Assert(~t.sent_escape | at_byte & ((t.byte == FLAG) | (t.byte == ESCAPE)), "before a byte that needs one"),
+            Assert(r.crc.state == t.crc.state ^ Mux(t.closing, Array(Const(one, 32) for one in differ[:4])[t.tail], 0),
+                   "the CRC is that"),
+            Assert(~t.closing | ~at_byte | (t.byte == ~t.crc.state[:8]), "which is sent")]
+        for sent in range(1, 4):
+            m.d.comb += Assert((t.tail < sent) | (t.crc.state[32 - 8 * sent:] == 0), "from the lowest byte on")
+    with m.If(~between):
+        m.d.comb += [Assert(~r.bad, "nothing is spoiled"),
+                     Assert((t.index <= total) & (close | ~t.closing | t.log | (t.index == total)), "no more is sent"),
+                     Assert(~close | t.log | (t.index == total), "all of a response is sent"),
+                     Assert(close | t.closing | ~at_byte | (t.index < total), "than it has"),
+                     Assert(~(close | t.closing) | (t.index >= HEAD_BYTES), "a head is sent")]
+
+
+def _bytes(m: Module, t: FrameTransmitter, r: FrameReceiver, memory: Memory, received: Value) -> list[Signal]:
+    """One byte of a response, any one, and the word that it is in: from when it is given until it is received."""
+    idle, waits = t.states.ongoing("IDLE"), Signal(name="response_waits")
+    given = Cat(t.head.as_value(), t.value, t.size)
+    before = Signal.like(given, name="response_before")
+    m.d.sync += [waits.eq(t.respond & ~t.responded), before.eq(given)]
+    m.d.comb += [Assume(t.size <= t.words), Assert(idle | t.log | t.respond, "a response is sent while there is one")]
+    with m.If(waits):
+        m.d.comb += Assume(t.respond & (given == before))
+    chosen, word = Signal(range(4 * (t.words + HEAD_WORDS)), name="chosen"), Signal(32, name="any_word")
+    place, body, asked = Signal.like(chosen, name="place"), Signal(32, name="body_word"), Signal(name="word_asked")
+    with m.If(idle):
+        m.d.sync += [place.eq(chosen), body.eq(word)]
+    m.d.sync += asked.eq((place >= HEAD_BYTES) & (t.address == (place >> 2) - HEAD_WORDS))
+    expected = Signal(8, name="expected")
+    of_word = Array([t.head.as_value(), t.value, body])[Mux(place < HEAD_BYTES, place >> 2, HEAD_WORDS)]
+    m.d.comb += [Assume(~asked | (t.word == body)), expected.eq(of_word.word_select(place[:2], 8))]
+    fetched = Signal(name="was_fetched")
+    m.d.sync += fetched.eq(t.states.ongoing("FETCH"))
+    with m.If(t.states.ongoing("CHOOSE") & ~t.closing):
+        m.d.comb += Assert(fetched, "a byte is chosen when its word is there")
+    with m.If(t.states.ongoing("BYTE") & ~t.closing & ~t.log & (t.index == place)):
+        m.d.comb += Assert(t.byte == expected, "a byte is sent as it was given")
+    port, kept, at = memory.read_port(domain="comb"), Signal(8, name="kept"), Signal.like(place, name="kept_place")
+    m.d.comb += port.addr.eq(Mux(received, at, place) >> 2)
+    m.d.sync += [kept.eq(expected), at.eq(place)]
+    partly = r.shift.word_select((place - r.count - 1)[:2], 8)
+    with m.If(~idle & ~t.states.ongoing("OPEN") & ~t.log & (place < t.index)):
+        m.d.comb += Assert(Mux(place >> 2 < r.count >> 2, port.data.word_select(place[:2], 8), partly) == expected,
+                           "a byte is received as it was given")
+    with m.If(received & (at >> 2 < r.size)):
+        m.d.comb += Assert(port.data.word_select(at[:2], 8) == kept, "and has its place when its frame is received")
+    return [chosen, word]
