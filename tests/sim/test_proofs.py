@@ -90,8 +90,8 @@ def test_a_missing_tool_is_one_line(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize(("words", "said"), [
     (("cue",), "kind is 'cue'; the parts are queue, log hub, line hub, ring of log, groups, turns, order, "
-               "receiver, CRC, requests that wait, requests, single requests, credits: give one of them, or --all for their other "
-               "sizes"),
+               "receiver, transmitter, CRC, requests that wait, requests, single requests, credits: give one of them, or --all for "
+               "their other sizes"),
     (("--jobs", "0"), "jobs"),
     (("-o", "/proc/nowhere/proofs.jsonl"), "/proc/nowhere")])
 def test_wrong_arguments_are_one_line(words: tuple[str, ...], said: str):
