@@ -93,13 +93,15 @@ def test_every_array_is_checked(kept: Any, tmp_path: Path, change: str) -> None:
     assert not taken
 
 
-def test_labels_generators_and_looks(kept: Any, tmp_path: Path) -> None:
+def test_labels_generators_and_looks(kept: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """A label that there is not; a generator of zeros; energies that are no numbers."""
     path, go = kept
+    labels = RUNS[request.node.callspec.params["kept"]][1].labels
     names = read_record(path, "checkpoint").arrays
     for name, change, said in (
             ("state.last", lambda array: np.full_like(array, 255), "last of the state has 255; the limits are 0 to"),
             ("generators", np.zeros_like, "generator 0 of the state is zero"),
+            ("looks.labels", first(labels), f"looks.labels of the state has {labels}; the limits are 0 to {labels - 1}"),
             ("looks.energy", lambda array: array * np.nan, "the looks are not one after the other")):
         if name in names:
             with pytest.raises(ProblemError, match=f"{tmp_path / 'k'}: {said}"):
