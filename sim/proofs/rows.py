@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Assert, Assume
 
 from mrfhw.gateware.control.row_pointer import RowPointer
@@ -56,7 +57,6 @@ def _rows(c: Derived, rows: int, groups: int) -> tuple[Module, list[Signal]]:
             with m.If(last_row):
                 m.d.sync += [first.eq(_below(first, 1, rows)), white.eq(~white)]
 
-    table = [_data(c, row, rows, fixed) for row in range(rows)]
     row, under, under_two = (Signal(range(rows), name=name) for name in ("row_now", "below", "two_below"))
     m.d.comb += [row.eq(_below(first, done, rows)), under.eq(_below(row, 1, rows)), under_two.eq(_below(row, 2, rows)),
                  Assert((done < rows) & (group < groups) & (first < rows), "of the tile's"),
@@ -64,11 +64,12 @@ def _rows(c: Derived, rows: int, groups: int) -> tuple[Module, list[Signal]]:
                         | (pointer.prepare == 0) & (group != 0), "a row ahead is known soon"),
                  Assert(pointer.rows_done == done, "rows are counted")]
     ahead = pointer.ahead.as_value()
+    of_row, of_under, of_either = (_data(c, one, rows, fixed) for one in (row, under, Mux(last_row, under_two, under)))
     with m.If(begun):
         m.d.comb += [
-            Assert(following.row.as_value() == Array(table)[row], "a row has its number and addresses"),
-            Assert((pointer.prepare != 0) | (ahead == Array(table)[Mux(last_row, under_two, under)]), "so has the one after it"),
-            Assert((pointer.prepare != 1) | last_row & (ahead == Array(table)[under]), "and the one before that"),
+            Assert(following.row.as_value() == of_row, "a row has its number and addresses"),
+            Assert((pointer.prepare != 0) | (ahead == of_either), "so has the one after it"),
+            Assert((pointer.prepare != 1) | last_row & (ahead == of_under), "and the one before that"),
             Assert((following.group == group) & (following.white == white), "groups and colours follow one another"),
             Assert(following.first_of_sweep == (~white & (done == 0) & (group == 0)), "a sweep's first group"),
             Assert(following.last_of_sweep == (white & last_row & last_group), "a sweep's last group"),
@@ -84,15 +85,20 @@ def _below(row: Value, number: Value | int, rows: int) -> Value:
     return Mux(found >= rows, found - rows, found)
 
 
-def _data(c: Derived, row: int, rows: int, fixed: dict[str, int]) -> Value:
+def _data(c: Derived, row: Value, rows: int, fixed: dict[str, int]) -> Value:
     """A row's number and addresses, as the pointer should have them."""
     stride = fixed["label_stride"]
-    values = {"row": row, "up": _base(c, (row - 1) % rows, stride), "here": _base(c, row, stride),
-              "down": _base(c, (row + 1) % rows, stride), "site": row * fixed["site_stride"],
+    values = {"row": row, "up": _base(c, Mux(row == 0, rows - 1, row - 1), stride), "here": _base(c, row, stride),
+              "down": _base(c, _below(row, 1, rows), stride), "site": row * fixed["site_stride"],
               "raster": row * fixed["raster_stride"], "second": row * fixed.get("s2_stride", 0)}
-    return Cat(Const(values[name] % (1 << field.width), field.width) for name, field in TileRow(c))
+    return Cat(_cut(values[name], field.width) for name, field in TileRow(c))
 
 
-def _base(c: Derived, row: int, stride: int) -> int:
+def _cut(value: Value, bits: int) -> Value:
+    """The lowest bits of a number that is not negative."""
+    return Cat(value, Const(0, bits))[:bits]
+
+
+def _base(c: Derived, row: Any, stride: int) -> Any:
     """A row's place in LMem (Figure 3.7): with four banks, pairs of rows share one."""
-    return (row if c.lmem_banks == 1 else row // 2) * stride
+    return (row if c.lmem_banks == 1 else row >> 1) * stride
