@@ -16,7 +16,7 @@ from mrfhw.gateware.link.kept_responses import SETTLING, KeptResponses
 from mrfhw.gateware.link.request_queue import RequestQueue
 from mrfhw.gateware.link.window_bridge import WindowBridge
 from mrfhw.machine.link_protocol import STATUS_BITS, Status
-from sim.proofs.engine import Proof, absent, opened
+from sim.proofs.engine import Proof, absent, ongoing, opened
 
 __all__ = ["requests_proof"]
 
@@ -68,10 +68,7 @@ class _Alone(WindowBridge):
                 a.place, a.step, t.responded, t.address, t.idle, self.held, self.next, self.log.reached, self.behind]
 
     def ongoing(self, *states: str) -> Value:
-        found: Value = self.states.ongoing(states[0])
-        for name in states[1:]:
-            found = found | self.states.ongoing(name)
-        return found
+        return ongoing(self.states, *states)
 
 
 def _requests(words: int, frame: int, outstanding: int, datagrams: bool) -> tuple[Module, list[Signal]]:

@@ -15,16 +15,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
-from amaranth import ClockDomain, Elaboratable, Module, Signal
+from amaranth import ClockDomain, Elaboratable, Module, Signal, Value
 from amaranth.back import rtlil
 
 from mrfhw.field.problem import ProblemError
 from mrfhw.fpga.tools import find_tool
 
-__all__ = ["Outcome", "Proof", "ToolError", "absent", "opened", "prove"]
+__all__ = ["Outcome", "Proof", "ToolError", "absent", "ongoing", "opened", "prove"]
 
 SOLVER = "z3"
 SECONDS = 600  # of a solver at most
@@ -67,6 +69,11 @@ def absent(component: Any) -> Any:
         if isinstance(part, Elaboratable) and not part._MustUse__used:  # type: ignore[attr-defined]
             absent(part)
     return component
+
+
+def ongoing(states: Any, *names: str) -> Value:
+    """Whether a state machine is in one of these states."""
+    return reduce(or_, (states.ongoing(name) for name in names))
 
 
 def opened(component: Any) -> Module:

@@ -13,7 +13,7 @@ from mrfhw.gateware.link.bridge import Bridge
 from mrfhw.gateware.link.datagrams import DatagramReceiver, DatagramTransmitter
 from mrfhw.gateware.link.frames import FrameReceiver, FrameTransmitter
 from mrfhw.machine.link_protocol import HEAD_WORDS, RESPONSE, Operation, Status
-from sim.proofs.engine import Proof, absent, opened
+from sim.proofs.engine import Proof, absent, ongoing, opened
 
 __all__ = ["single_requests_proof"]
 
@@ -57,10 +57,7 @@ class _Alone(Bridge):
                 a.place, a.step, t.responded, t.address, t.idle, self.held, self.next, self.log.reached, self.behind]
 
     def ongoing(self, *states: str) -> Value:
-        found: Value = self.states.ongoing(states[0])
-        for name in states[1:]:
-            found = found | self.states.ongoing(name)
-        return found
+        return ongoing(self.states, *states)
 
 
 def _requests(words: int, datagrams: bool) -> tuple[Module, list[Signal]]:

@@ -11,7 +11,7 @@ from amaranth.lib.memory import Memory
 from mrfhw.gateware.link.frames import CRC_POLYNOMIAL, CRC_RESIDUE, FrameReceiver, FrameTransmitter
 from mrfhw.machine.link_protocol import ESCAPE, FLAG, HEAD_WORDS, LOG_CHUNK
 from sim.proofs.crcs import INITIAL
-from sim.proofs.engine import Proof, opened
+from sim.proofs.engine import Proof, ongoing, opened
 
 __all__ = ["transmitter_proof"]
 
@@ -47,7 +47,7 @@ def _sent(words: int) -> tuple[Module, list[Signal]]:
 
 def _followed(m: Module, t: FrameTransmitter, r: FrameReceiver) -> None:
     """What the receiver has of a frame is what was sent of it; its CRC differs from the transmitter's by what was sent of that."""
-    between = t.states.ongoing("IDLE") | t.states.ongoing("OPEN")
+    between = ongoing(t.states, "IDLE", "OPEN")
     close, at_byte = t.states.ongoing("CLOSE"), t.states.ongoing("BYTE")
     total = Mux(t.log, HEAD_BYTES + LOG_CHUNK, (t.size + HEAD_WORDS) << 2)
     differ = [0]
@@ -109,7 +109,7 @@ def _bytes(m: Module, t: FrameTransmitter, r: FrameReceiver, memory: Memory, rec
     m.d.comb += port.addr.eq(Mux(received, at, place) >> 2)
     m.d.sync += [kept.eq(expected), at.eq(place)]
     partly = r.shift.word_select((place - r.count - 1)[:2], 8)
-    with m.If(~idle & ~t.states.ongoing("OPEN") & ~t.log & (place < t.index)):
+    with m.If(~ongoing(t.states, "IDLE", "OPEN") & ~t.log & (place < t.index)):
         m.d.comb += Assert(Mux(place >> 2 < r.count >> 2, port.data.word_select(place[:2], 8), partly) == expected,
                            "a byte is received as it was given")
     with m.If(received & (at >> 2 < r.size)):
