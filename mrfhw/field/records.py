@@ -124,10 +124,8 @@ def canonical(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).astype("<i8", casting="unsafe").reshape(array.shape)
 
 
-def same_arrays(first: np.ndarray | None, second: np.ndarray | None) -> bool:
-    """Equal values and shapes, or both None."""
-    if first is None or second is None:
-        return first is None and second is None
+def same_arrays(first: np.ndarray, second: np.ndarray) -> bool:
+    """Equal values and shapes."""
     return first.shape == second.shape and np.array_equal(canonical(first), canonical(second))
 
 

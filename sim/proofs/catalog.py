@@ -165,12 +165,19 @@ def _ends() -> Iterator[Entry]:
     for words, datagrams in ((WORDS, False), (DATAGRAM_WORDS, False), (DATAGRAM_WORDS, True)):
         for holds in (True, False):
             yield Entry("receiver", receiver_proof(words, datagrams, holds), False)
-    yield Entry("transmitter", transmitter_proof(16), False, (
+    yield Entry("transmitter", transmitter_proof(16, False), False, (
         Fault(_FRAMES, "((byte == FLAG) | (byte == ESCAPE))", "(byte == FLAG)"), Fault(_FRAMES, "tail == 3", "tail == 2"),
         Fault(_FRAMES, "Mux(closing, ~crc.state[:8], payload)", "Mux(closing, crc.state[:8], payload)"),
         Fault(_FRAMES, "(index >> 2) - HEAD_WORDS", "(index >> 2) - 1"), Fault(_FRAMES, "Mux(log, self.log_position, self.value)",
                                                                               "self.log_position")))
-    yield Entry("transmitter", transmitter_proof(WORDS), False)
+    yield Entry("transmitter", transmitter_proof(16, True), True, (
+        Fault(_DATAGRAMS, "place.eq(index)]", "place.eq(index + 1)]"), Fault(_DATAGRAMS, "index + 1 == size", "index == size"),
+        Fault(_DATAGRAMS, "crc.first.eq(place == 0)", "crc.first.eq(index == 0)"),
+        Fault(_DATAGRAMS, "made.length.eq((size + 1) << 2)", "made.length.eq(size << 2)"),
+        Fault(_DATAGRAMS, "room = queue.level <= QUEUE - _ON_THE_WAY", "room = queue.w_rdy"),
+        Fault(_DATAGRAMS, "log & (index >= HEAD_WORDS)", "log"), Fault(_DATAGRAMS, "responded.eq(~log)", "responded.eq(1)")))
+    yield Entry("transmitter", transmitter_proof(WORDS, False), False)
+    yield Entry("transmitter", transmitter_proof(DATAGRAM_WORDS, True), False)
     yield Entry("CRC", crc_proof(), True, (
         Fault(_FRAMES, "for _ in range(8):", "for _ in range(7):"), Fault(_FRAMES, "with m.If(self.start):", "with m.If(0):")))
 

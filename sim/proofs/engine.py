@@ -22,11 +22,12 @@ from typing import Any
 
 from amaranth import ClockDomain, Elaboratable, Module, Signal, Value
 from amaranth.back import rtlil
+from amaranth.lib import wiring
 
 from mrfhw.field.problem import ProblemError
 from mrfhw.fpga.tools import find_tool
 
-__all__ = ["Outcome", "Proof", "ToolError", "absent", "ongoing", "opened", "prove"]
+__all__ = ["Anything", "Outcome", "Proof", "ToolError", "absent", "ongoing", "opened", "prove"]
 
 SOLVER = "z3"
 SECONDS = 600  # of a solver at most
@@ -69,6 +70,13 @@ def absent(component: Any) -> Any:
         if isinstance(part, Elaboratable) and not part._MustUse__used:  # type: ignore[attr-defined]
             absent(part)
     return component
+
+
+class Anything(wiring.Component):
+    """In the place of a component: what it gives is any."""
+
+    def elaborate(self, platform: object) -> Module:
+        return Module()
 
 
 def ongoing(states: Any, *names: str) -> Value:

@@ -34,6 +34,7 @@ MEMORIES = "mrfhw.gateware.common.memories"
 @pytest.mark.claim("FrameReceiver", "each undamaged frame is held, and no other, as its bytes came: proven by induction")
 @pytest.mark.claim("DatagramReceiver", "each undamaged frame is held, and no other, as its words came, its CRC being right: proven "
                    "by induction")
+@pytest.mark.claim("DatagramTransmitter", "responses and log are sent once, word by word as they were given: proven by induction")
 @pytest.mark.claim("Crc", "its state is that of the definition: proven by induction")
 @pytest.mark.claim("RequestQueue", "frames leave once, in order and as they came, whatever comes meanwhile: proven by induction")
 @pytest.mark.claim("KeptResponses", "a response stays as it was until it is released: proven by induction")

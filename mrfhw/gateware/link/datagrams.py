@@ -112,18 +112,18 @@ class DatagramTransmitter(wiring.Component):
         super().__init__({
             **response(words, session), "log_size": In(range(DATAGRAM_LOG_CHUNK // 4 + 1)), "log_position": In(32),
             "log_data": In(32), "log_step": Out(1), "sent": Out(stream.Signature(SentWord()))})
+        self.crc, self.queue = WordCrc(), SyncFIFOBuffered(width=SentWord().size, depth=QUEUE)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.crc = crc = WordCrc()
-        m.submodules.queue = queue = SyncFIFOBuffered(width=SentWord().size, depth=QUEUE)
+        m.submodules.crc, m.submodules.queue = crc, queue = self.crc, self.queue
         log = Signal()
         index = Signal(range(max(self.words, DATAGRAM_LOG_CHUNK // 4) + HEAD_WORDS + 1))
         size = Signal.like(index)
         position = Signal(32)
         self.log, self.index, self.size_sent = log, index, size
         # A word is addressed in one cycle and put into the queue in the next.
-        addressed, place = Signal(), Signal.like(index)
+        self.addressed, self.place = addressed, place = Signal(), Signal.like(index)
         word, made = Signal(32), Signal(SentWord())
         m.d.comb += [
             self.address.eq(index - HEAD_WORDS), made.length.eq((size + 1) << 2), made.word.eq(word), crc.word.eq(word),
