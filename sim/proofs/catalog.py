@@ -188,8 +188,6 @@ def _waiting() -> Iterator[Entry]:
         Fault(_WAITING, "take * self.held_size)", "self.take * self.held_size)"), Fault(_WAITING, " & frames.w_rdy", ""),
         Fault(_WAITING, "into.en.eq(write & fits)", "into.en.eq(write)"), Fault(_WAITING, "base + self.size", "base + address"),
         Fault(_WAITING, "first.eq(first + self.held_size)", "first.eq(first + self.held_size + 1)")))
-    for words, frame, depth in ((64, 16, 4), (128, 32, 8)):
-        yield Entry("requests that wait", request_queue_proof(words, frame, depth), False)
 
 
 def _requests() -> Iterator[Entry]:
