@@ -426,6 +426,24 @@ def test_each_repetition_waits_longer() -> None:
     assert requests.wait(0) < 4 * first
 
 
+def test_damage_is_no_reason_to_wait_longer() -> None:
+    """The board is there, and answers as fast as before."""
+    board = Board()
+    requests = greeted(board)
+    requests.request(Operation.READ, 0, READ)
+    first, spoilt = requests.wait(0), 0
+
+    def spoil(data: bytes) -> bytes:
+        nonlocal spoilt
+        spoilt += 1
+        return flipped(data) if spoilt < 4 else data
+
+    board.spoil = spoil
+    requests.request(Operation.READ, 0, READ)
+    assert (spoilt, requests.repeated) == (4, 3)
+    assert requests.wait(0) <= 1.01 * first
+
+
 def test_a_link_without_errors_is_granted_its_whole_ring() -> None:
     """A limit of some bytes would cost a round trip each time."""
     for reached in (0, 4 * LOG_CHUNK):
