@@ -136,6 +136,18 @@ def test_generators_step_as_the_order_says(sampler):
         assert np.array_equal(held.random, states)
 
 
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_lanes_have_numbers_of_their_own(lanes):
+    """A step of a unit's generators gives one to each of two lanes."""
+    config = Config(mesh_rows=1, mesh_cols=2, tile_rows=4, tile_cols=8, spus=1, lanes=lanes, label_bits=5)
+    order = VisitOrder.of_machine(config, 4, 8, LabelGroups.filled(labels := 2 * lanes - 1, lanes))
+    units, label = np.indices((order.units, labels))
+    generator, index = order.number(3, 1, 2, units, label)
+    assert (generator // (lanes // 2) == units).all()
+    assert len({*zip(generator.flat, index.flat, order.part(label).flat, strict=True)}) == units.size
+    assert np.ptp(index) == order.numbers_a_turn - 1 == 1
+
+
 def test_label_evaluations_are_counted():
     rng = np.random.default_rng(3)
     clamped = rng.random((30, 33)) < 0.2

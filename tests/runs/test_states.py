@@ -111,6 +111,7 @@ def test_labels_generators_and_looks(kept: Any, tmp_path: Path, request: pytest.
 @pytest.mark.parametrize(("names", "value"), [
     (("state", "sweeps"), 10**9), (("state", "sweeps"), -1), (("state", "sweeps"), 2.5), (("state", "window"), 99),
     (("length",), [10**9, 2]), (("length",), [3, 2, 1]), (("looks",), [-1, 3]), (("looks",), [3]), (("looks",), "ab"),
+    (("looks",), lambda held: [*held, 0]),
     (("state", "random"), {"bit_generator": "MT19937"}), (("state", "random"), 3), (("results",), 3), (("state",), [])])
 def test_numbers_are_checked(kept: Any, tmp_path: Path, names: tuple[str, ...], value: Any) -> None:
     path, go = kept
@@ -123,7 +124,7 @@ def test_numbers_are_checked(kept: Any, tmp_path: Path, names: tuple[str, ...], 
     at = scalars
     for name in names[:-1]:
         at = at[name]
-    at[names[-1]] = value
+    at[names[-1]] = value(at[names[-1]]) if callable(value) else value
     write_record(tmp_path / "k", Record("checkpoint", scalars, held.arrays))
     with pytest.raises(ProblemError):
         go(Keeping(resume=tmp_path / "k"))
