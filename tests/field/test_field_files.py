@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -116,6 +117,8 @@ def test_equality_and_digest_are_of_values():
     assert Run(sweeps=3, initial=labels) == Run(sweeps=3, initial=labels.astype(int))
     assert Run(sweeps=3, initial=labels) != Run(sweeps=3)
     assert Run(sweeps=3, seed=1).digest != Run(sweeps=3).digest
+    with pytest.raises(ValueError, match="JSON compliant"):  # it equals nothing
+        assert records.Record("problem", {"beta": math.nan}).digest
     assert problem != 5
 
 

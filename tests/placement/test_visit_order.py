@@ -78,7 +78,7 @@ def test_order_is_that_of_plain_loops(shape, sampler):
         for width, table in tables.items():
             assert table[lane // width, colour, place, lane % width] == site
     for width, table in tables.items():
-        assert table.dtype == np.int32
+        assert (table.dtype, table.shape) == (np.int32, (-(-order.units // width), len(COLOURS), order.turns, width))
         assert (table >= 0).sum() == order.units * order.turns * len(COLOURS)
         assert table.min() >= -1
         assert (np.diff(np.sort(table[table >= 0])) == 1).all(), width

@@ -15,7 +15,7 @@ from mrfhw.field.problem import ESTIMATES, Problem, Run, Schedule
 from mrfhw.machine.config import Config
 from mrfhw.runs.choice import chosen_backend
 from mrfhw.samplers.cpu import RESTING, CpuChain, CpuTables, solve
-from mrfhw.samplers.cpu_kernel import POINT_BITS
+from mrfhw.samplers.cpu_kernel import POINT_BITS, _of_others
 from mrfhw.samplers.cpu_vectors import LANES, POLYNOMIAL, QUARTER, STEEPEST
 from mrfhw.samplers.random import lane_states
 from support.enumerated import chi_square_tail, enumerated
@@ -306,6 +306,17 @@ def test_the_largest_number_draws_no_label_without_weight(labels):
         assert (after == before)[small].all()
         kept += int(small.sum())
     assert kept or labels == 3
+
+
+@PROCESSOR_SAMPLER
+def test_a_number_that_meets_a_sum_of_weights_draws_the_label_behind_it():
+    """And one that passes all of them the last that has a weight."""
+    weights = np.zeros(2 * LANES, np.float32)
+    weights[[0, 3, 4, LANES + 1]] = 1
+    sums = weights.reshape(2, LANES).sum(1)
+    for point, label in {0.0: 0, 0.5: 0, 1.0: 3, 2.0: 4, 2.5: 4, 3.0: LANES + 1, 4.0: LANES + 1}.items():
+        found = _of_others(weights, np.uint64(0), sums, np.uint64(0), np.uint64(0), np.uint64(3), np.float32(point))
+        assert found == label, point
 
 
 @PROCESSOR_SAMPLER
