@@ -271,6 +271,15 @@ def test_every_cut_and_many_flipped_bytes(tmp_path):
 
 
 @PROBLEMS_RUNS_RESULTS
+@pytest.mark.parametrize("text", [np.array(3.5), np.array(["{}", "{}"])], ids=["a number", "two texts"])
+def test_what_stands_in_the_place_of_the_scalars_is_one_text(tmp_path, text):
+    np.savez(tmp_path / "field.npz", json=text)
+    with pytest.raises(ProblemError, match=r"json cannot be read \(it is no text\): write it with json.dumps") as error:
+        load_problem(tmp_path / "field.npz")
+    one_line(error, tmp_path / "field.npz")
+
+
+@PROBLEMS_RUNS_RESULTS
 def test_large_arrays_are_of_whole_numbers_where_it_is_said(tmp_path, monkeypatch):
     """And nowhere else, as states have others."""
     monkeypatch.setattr(records, "LARGE_BYTES", 100)
