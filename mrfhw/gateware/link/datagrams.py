@@ -123,7 +123,8 @@ class DatagramTransmitter(wiring.Component):
         position = Signal(32)
         self.log, self.index, self.size_sent = log, index, size
         # A word is addressed in one cycle and put into the queue in the next.
-        self.addressed, self.place = addressed, place = Signal(), Signal.like(index)
+        addressed, place = Signal(), Signal.like(index)
+        self.addressed, self.place = addressed, place
         word, made = Signal(32), Signal(SentWord())
         m.d.comb += [
             self.address.eq(index - HEAD_WORDS), made.length.eq((size + 1) << 2), made.word.eq(word), crc.word.eq(word),
