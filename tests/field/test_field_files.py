@@ -271,6 +271,17 @@ def test_every_cut_and_many_flipped_bytes(tmp_path):
 
 
 @PROBLEMS_RUNS_RESULTS
+def test_a_later_version_of_numpy_s_format_is_refused(tmp_path):
+    header = io.BytesIO()
+    np.lib.format.write_array(header, np.arange(4), version=(3, 0))
+    with zipfile.ZipFile(npz(tmp_path / "field.npz"), "a") as archive:
+        archive.writestr("offsets.npy", header.getvalue())
+    with pytest.raises(ProblemError, match=r"offsets has version 3.0 of NumPy's format; 1.0 and 2.0 are read: write") as error:
+        load_problem(tmp_path / "field.npz")
+    one_line(error, tmp_path / "field.npz")
+
+
+@PROBLEMS_RUNS_RESULTS
 @pytest.mark.parametrize("text", [np.array(3.5), np.array(["{}", "{}"])], ids=["a number", "two texts"])
 def test_what_stands_in_the_place_of_the_scalars_is_one_text(tmp_path, text):
     np.savez(tmp_path / "field.npz", json=text)

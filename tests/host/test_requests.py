@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mrfhw.host.links import LinkError
-from mrfhw.host.requests import FIRST_REST, LONGEST_REST, Limits, Requests
+from mrfhw.host.requests import EARLY, FIRST_REST, LONGEST_REST, Limits, Requests
 from mrfhw.machine.link_protocol import (
     LINK_VERSION,
     LOG_CHUNK,
@@ -427,11 +427,11 @@ def test_each_repetition_waits_longer() -> None:
 
 
 def test_damage_is_no_reason_to_wait_longer() -> None:
-    """The board is there, and answers as fast as before."""
+    """The board is there, and answers as fast as before: what was damaged may have been the answer."""
     board = Board()
     requests = greeted(board)
     requests.request(Operation.READ, 0, READ)
-    first, spoilt = requests.wait(0), 0
+    first, spoilt, began = requests.wait(0), 0, board.now
 
     def spoil(data: bytes) -> bytes:
         nonlocal spoilt
@@ -442,6 +442,7 @@ def test_damage_is_no_reason_to_wait_longer() -> None:
     requests.request(Operation.READ, 0, READ)
     assert (spoilt, requests.repeated) == (4, 3)
     assert requests.wait(0) <= 1.01 * first
+    assert board.now - began < 3 * first / 2
 
 
 def test_a_link_without_errors_is_granted_its_whole_ring() -> None:
@@ -469,6 +470,20 @@ def test_datagrams_that_are_early_are_taken_in_their_turn(begins: int) -> None:
                              for begin, end in ((40, 64), (12, 40), (0, 12)))
     assert requests.listen(1)
     assert requests.take_log(64) == log
+
+
+def test_so_many_early_datagrams_are_a_loss() -> None:
+    board = Board()
+    requests = greeted(board)
+    board.reached = 64
+    requests.begin_log(0)
+    requests.credit()
+    board.datagrams = True
+    for number in range(EARLY):
+        assert not requests.credit_due
+        board.waiting = encode(Operation.LOG, 0, 8 + 8 * number, bytes(8))
+        requests.listen(STEP)
+    assert requests.credit_due
 
 
 def test_the_longest_request_is_told() -> None:
