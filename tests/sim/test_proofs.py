@@ -77,7 +77,7 @@ def test_a_fault_is_gone_after_it_was_planted():
 
 
 def test_each_planted_fault_stands_at_one_place():
-    for entry in SHORT:
+    for entry in entries():
         for fault in entry.faults:
             with planted(fault):
                 pass
