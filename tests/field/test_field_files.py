@@ -282,6 +282,17 @@ def test_a_later_version_of_numpy_s_format_is_refused(tmp_path):
 
 
 @PROBLEMS_RUNS_RESULTS
+@pytest.mark.parametrize(("method", "number"), [(zipfile.ZIP_BZIP2, 12), (zipfile.ZIP_LZMA, 14)])
+def test_what_numpy_does_not_pack_is_not_unpacked(tmp_path, method, number):
+    with zipfile.ZipFile(npz(tmp_path / "field.npz")) as plain, zipfile.ZipFile(tmp_path / "packed.npz", "w", method) as packed:
+        for name in plain.namelist():
+            packed.writestr(name, plain.read(name))
+    with pytest.raises(ProblemError, match=rf"is packed by method {number}; np.savez does not use it: write") as error:
+        load_problem(tmp_path / "packed.npz")
+    one_line(error, tmp_path / "packed.npz")
+
+
+@PROBLEMS_RUNS_RESULTS
 @pytest.mark.parametrize("text", [np.array(3.5), np.array(["{}", "{}"])], ids=["a number", "two texts"])
 def test_what_stands_in_the_place_of_the_scalars_is_one_text(tmp_path, text):
     np.savez(tmp_path / "field.npz", json=text)

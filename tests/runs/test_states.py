@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 from mrfhw.field.problem import ProblemError, Run
 from mrfhw.field.records import Record, read_record, write_record
 from mrfhw.runs.chains import sample
-from mrfhw.runs.checkpoint import Keeping, pauses_of
+from mrfhw.runs.checkpoint import Checkpoint, Keeping, pauses_of
 from support.interrupted import Stop, assert_same, whole
 from support.watching import Told
 from support.windowed import PROBLEMS, SMALL
@@ -128,6 +129,19 @@ def test_numbers_are_checked(kept: Any, tmp_path: Path, names: tuple[str, ...], 
     write_record(tmp_path / "k", Record("checkpoint", scalars, held.arrays))
     with pytest.raises(ProblemError):
         go(Keeping(resume=tmp_path / "k"))
+
+
+def test_fields_before_a_field_have_none_before_them(kept: Any, tmp_path: Path) -> None:
+    """They are of one run; a file may nest them as deep as it likes."""
+    held = read_record(kept[0], "checkpoint")
+    for depth, within in ((1, True), (2, False)):
+        scalars, arrays = dict(held.scalars), dict(held.arrays)
+        for level in range(depth):
+            scalars = {**held.scalars, "before": [scalars]}
+            arrays |= {"before0." * (level + 1) + name: array for name, array in held.arrays.items()}
+        write_record(tmp_path / "k", Record("checkpoint", scalars, arrays))
+        with contextlib.nullcontext() if within else pytest.raises(ProblemError, match="TypeError: fields within fields"):
+            Checkpoint.load(tmp_path / "k")
 
 
 def test_what_the_log_s_network_holds_goes_together(tmp_path: Path) -> None:
