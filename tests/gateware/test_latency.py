@@ -148,6 +148,16 @@ def test_fewer_than_a_part_has(name: str) -> None:
     assert re.fullmatch(rf"{name} is \d; .* has \d register stages and cannot have fewer: declare \d or more", text)
 
 
+@REGISTER_STAGE_MORE
+def test_noise_may_take_as_long_as_an_energy() -> None:
+    plain = machine("race").latency
+    more = plain.energy - plain.race_lead
+    assert verilog_text(machine("race", race_product=more))
+    assert refusal(machine("race", race_product=more + 1)) == (
+        f"energy is {plain.energy}; the race sampler draws its noise in {plain.energy + 1} cycles, in which a label's energy cannot "
+        f"be known: declare {plain.energy + 1} or more")
+
+
 @pytest.mark.parametrize(("name", "fewer", "line"), [
     ("choice", 1, "choice is 8; the choice of a subset has 9 register stages and cannot have fewer: declare 9 or more"),
     ("slot_address", 2, "slot_address is 2; a tile's way to singleton-2 addresses has 3 register stages and cannot have fewer: "
