@@ -151,11 +151,11 @@ def test_fewer_than_a_part_has(name: str) -> None:
 @REGISTER_STAGE_MORE
 def test_noise_may_take_as_long_as_an_energy() -> None:
     plain = machine("race").latency
-    more = plain.energy - plain.race_lead
+    more, longer = plain.energy - plain.race_lead, plain.energy + 1
     assert verilog_text(machine("race", race_product=more))
     assert refusal(machine("race", race_product=more + 1)) == (
-        f"energy is {plain.energy}; the race sampler draws its noise in {plain.energy + 1} cycles, in which a label's energy cannot "
-        f"be known: declare {plain.energy + 1} or more")
+        f"energy is {plain.energy}; the race sampler draws its noise in {longer} cycles, in which a label's energy cannot be "
+        f"known: declare {longer} or more")
 
 
 @pytest.mark.parametrize(("name", "fewer", "line"), [
