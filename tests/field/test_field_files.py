@@ -271,14 +271,20 @@ def test_every_cut_and_many_flipped_bytes(tmp_path):
 
 
 @PROBLEMS_RUNS_RESULTS
-def test_a_later_version_of_numpy_s_format_is_refused(tmp_path):
-    header = io.BytesIO()
-    np.lib.format.write_array(header, np.arange(4), version=(3, 0))
-    with zipfile.ZipFile(npz(tmp_path / "field.npz"), "a") as archive:
-        archive.writestr("offsets.npy", header.getvalue())
-    with pytest.raises(ProblemError, match=r"offsets has version 3.0 of NumPy's format; 1.0 and 2.0 are read: write") as error:
-        load_problem(tmp_path / "field.npz")
-    one_line(error, tmp_path / "field.npz")
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_versions_of_numpy_s_format(tmp_path, version):
+    held = io.BytesIO()
+    np.lib.format.write_array(held, np.arange(4), version=(version, 0))
+    path, text = tmp_path / "field.npz", json.dumps({"format": "mrfhw problem", "version": 1, "labels": 4})
+    np.savez(path, json=np.array(text), singleton1=np.zeros((3, 3), int))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("constants.npy", held.getvalue())
+    if version < 3:
+        assert load_problem(path)[0] == Problem(labels=4, singleton1=np.zeros((3, 3), int), constants=np.arange(4))
+        return
+    with pytest.raises(ProblemError, match=r"constants has version 3.0 of NumPy's format; 1.0 and 2.0 are read: write") as error:
+        load_problem(path)
+    one_line(error, path)
 
 
 @PROBLEMS_RUNS_RESULTS
