@@ -472,6 +472,24 @@ def test_datagrams_that_are_early_are_taken_in_their_turn(begins: int) -> None:
     assert requests.take_log(64) == log
 
 
+def test_a_request_is_sent_again_when_a_later_one_is_answered() -> None:
+    """On a stream its own answer was lost then: the first that waits is asked for again, at once, and once."""
+    board = Board()
+    requests = greeted(board)
+    requests.request(Operation.READ, 0, READ)
+    began, asked, lost = board.now, len(board.asked), list[Frame]()
+
+    def answer(frame: Frame) -> bytes:
+        lost.append(frame)
+        return b"" if len(lost) == 1 else encode(frame.operation | RESPONSE, frame.number, 0, b"", session=frame.session)
+
+    board.changed["read"] = answer
+    exchanges = [requests.post(Operation.READ, 0, READ) for _ in range(3)]
+    requests.answer(exchanges[-1])
+    assert [frame.number for frame in board.asked[asked:]] == [lost[0].number + n for n in (0, 1, 2, 0)]
+    assert (requests.repeated, board.now - began < 4 * STEP) == (1, True)
+
+
 def test_so_many_early_datagrams_are_a_loss() -> None:
     board = Board()
     requests = greeted(board)
