@@ -13,6 +13,7 @@ from mrfhw.gateware.link.datagrams import DatagramTransmitter
 from mrfhw.gateware.link.frames import FrameTransmitter
 from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, HEAD_WORDS, LOG_WAIT
 from sim.proofs.engine import Proof, opened
+from sim.proofs.transmitters import response_stays
 
 __all__ = ["credits_proof"]
 
@@ -71,7 +72,7 @@ def _credits(line_bits: int, log_bytes: int, datagrams: bool) -> tuple[Module, l
     ]
     _grants(m, bridge, unsent, ahead)
     (_words if datagrams else _bytes)(m, bridge, unsent, ahead)
-    _response(m, sender)
+    response_stays(m, sender)
     waited, line = Signal(name="line_waited"), Signal(line_bits, name="line_before")
     m.d.sync += [waited.eq(log.lines.tvalid & ~log.lines.tready), line.eq(log.lines.tdata)]
     with m.If(waited & after):
@@ -115,12 +116,3 @@ def _words(m: Module, bridge: _Log, unsent: Signal, ahead: Signal) -> None:
                      Assert((t.index < t.size_sent) & (t.size_sent <= most), "which is of its size")]
     with m.If(stepped):
         m.d.comb += Assert(t.log_data == word, "a word is the one at its position")
-
-
-def _response(m: Module, sender: Any) -> None:
-    """A response stays until it is sent."""
-    waits, size = Signal(name="response_waits"), Signal.like(sender.size, name="response_size")
-    m.d.sync += [waits.eq(sender.respond & ~sender.responded), size.eq(sender.size)]
-    m.d.comb += Assume(sender.size <= WORDS)
-    with m.If(waits):
-        m.d.comb += Assume(sender.respond & (sender.size == size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from mrfhw.gateware.link.datagrams import QUEUE, DatagramTransmitter, SentWord
-from mrfhw.gateware.link.frames import CRC_POLYNOMIAL, CRC_RESIDUE, FrameReceiver, FrameTransmitter
+from mrfhw.gateware.link.frames import CRC_RESIDUE, FrameReceiver, FrameTransmitter
 from mrfhw.machine.link_protocol import DATAGRAM_LOG_CHUNK, ESCAPE, FLAG, HEAD_WORDS, LOG_CHUNK, Operation
 from sim.proofs.crcs import INITIAL
 from sim.proofs.engine import Anything, Proof, absent, ongoing, opened
@@ -66,12 +67,8 @@ def _followed(m: Module, t: FrameTransmitter, r: FrameReceiver) -> None:
     between = ongoing(t.states, "IDLE", "OPEN")
     close, at_byte = t.states.ongoing("CLOSE"), t.states.ongoing("BYTE")
     total = Mux(t.log, HEAD_BYTES + LOG_CHUNK, (t.size + HEAD_WORDS) << 2)
-    differ = [0]
-    for _ in range(4):
-        byte = ~differ[-1] & 0xFF
-        for _ in range(8):
-            byte = byte >> 1 ^ (CRC_POLYNOMIAL if byte & 1 else 0)
-        differ.append(differ[-1] >> 8 ^ byte)
+    # Each byte of the CRC is that of the state, inverted, and brings the receiver from state 0 to what only ones bring it to.
+    differ = [zlib.crc32(bytes([0xFF]) * sent, INITIAL) ^ INITIAL for sent in range(4)]
     with m.If(between):
         m.d.comb += [Assert((r.bad | (r.count == 0)) & ~r.escaped, "no byte comes between frames"),
                      Assert(t.tail == 0, "its CRC is sent")]
@@ -85,7 +82,7 @@ def _followed(m: Module, t: FrameTransmitter, r: FrameReceiver) -> None:
             Assert(r.count == t.index + t.tail, "each byte is received"), Assert(t.closing | (t.tail == 0), "its CRC comes last"),
             Assert(r.escaped == t.sent_escape, "an escape is received"),
             Assert(~t.sent_escape | at_byte & ((t.byte == FLAG) | (t.byte == ESCAPE)), "before a byte that needs one"),
-            Assert(r.crc.state == t.crc.state ^ Mux(t.closing, Array(Const(one, 32) for one in differ[:4])[t.tail], 0),
+            Assert(r.crc.state == t.crc.state ^ Mux(t.closing, Array(Const(one, 32) for one in differ)[t.tail], 0),
                    "the CRC is that"),
             Assert(~t.closing | ~at_byte | (t.byte == ~t.crc.state[:8]), "which is sent")]
         for sent in range(1, 4):
@@ -132,10 +129,10 @@ def _bytes(m: Module, t: FrameTransmitter, r: FrameReceiver, memory: Memory, rec
 def _datagrams(words: int) -> tuple[Module, list[Signal]]:
     """Words as they are put into the queue behind it, which is Amaranth's."""
     m, t = Module(), DatagramTransmitter(words, session=True)
-    level = t.queue.level
-    t.crc = crc = Anything(absent(t.crc).signature)
-    t.queue = queue = Anything({"w_data": In(len(absent(t.queue).w_data)), "w_en": In(1), "w_rdy": Out(1), "level": Out(len(level)),
-                                "r_data": Out(len(t.queue.w_data)), "r_rdy": Out(1), "r_en": In(1)})
+    t.crc, fifo = Anything(absent(t.crc).signature), absent(t.queue)
+    t.queue = Anything({"w_data": In(len(fifo.w_data)), "w_en": In(1), "w_rdy": Out(1), "level": Out(len(fifo.level)),
+                        "r_data": Out(len(fifo.r_data)), "r_rdy": Out(1), "r_en": In(1)})
+    crc, queue = t.crc, t.queue
     m.submodules.transmitter = opened(t)
     made, inside = data.View(SentWord(), queue.w_data), ongoing(t.states, "WORDS", "LAST", "CRC")
     response_stays(m, t)
