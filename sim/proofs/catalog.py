@@ -103,7 +103,8 @@ def _buffers() -> Iterator[Entry]:
         Fault(_BRIDGE, "(self.reached[bits] != self.freed[bits])", "(self.reached[bits] == self.freed[bits])"),
         Fault(_BRIDGE, "take.eq(self.lines.tvalid & ~full)", "take.eq(self.lines.tvalid)"),
         Fault(_BRIDGE, "number.eq(Mux(self.lines.tready, 0, number + 1))", "number.eq(Mux(take, 0, number + 1))")))
-    yield Entry("ring of log", log_buffer_proof(128, 64, 4), True)
+    yield Entry("ring of log", log_buffer_proof(128, 64, 4), True, (
+        Fault(_BRIDGE, "read.addr.eq(self.position >> low)", "read.addr.eq(self.position)"),))
     for line_bits, size, unit in ((32, 256, 1), (32, 512, 1), (128, 2048, 1), (128, 1 << 12, 4)):
         yield Entry("ring of log", log_buffer_proof(line_bits, size, unit), False)
 
@@ -159,9 +160,12 @@ def _ends() -> Iterator[Entry]:
         Fault(_DATAGRAMS, "| (~first & (count == self.words))", ""), Fault(_DATAGRAMS, "held.eq(crc.whole)", "held.eq(1)"),
         Fault(_DATAGRAMS, "(at >= HEAD_WORDS)", "1"), Fault(_DATAGRAMS, "at = Mux(first, 0, count)", "at = count"))
     yield Entry("receiver", receiver_proof(16, False, True), True, bytes_faults)
-    yield Entry("receiver", receiver_proof(16, False, False), True)
+    yield Entry("receiver", receiver_proof(16, False, False), True, (
+        Fault(_FRAMES, "self.address.eq(count[2:])", "self.address.eq(count[2:] + 1)"),
+        Fault(_FRAMES, "self.size.eq(count[2:] - 1)", "self.size.eq(count[2:])")))
     yield Entry("receiver", receiver_proof(16, True, True), True, words_faults)
-    yield Entry("receiver", receiver_proof(16, True, False), True)
+    yield Entry("receiver", receiver_proof(16, True, False), True, (
+        Fault(_DATAGRAMS, "self.address.eq(at)", "self.address.eq(count)"),))
     for words, datagrams in ((WORDS, False), (DATAGRAM_WORDS, False), (DATAGRAM_WORDS, True)):
         for holds in (True, False):
             yield Entry("receiver", receiver_proof(words, datagrams, holds), False)
@@ -200,7 +204,8 @@ def _requests() -> Iterator[Entry]:
               Fault(_KEPT, "oldest.eq(oldest + self.released)", "oldest.eq(oldest + 1)"))
     # Two of the largest responses do not fit, as in boards with many outstanding.
     yield Entry("requests", requests_proof(64, 40, 2, False), True, faults)
-    yield Entry("requests", requests_proof(64, 40, 2, True), True)
+    yield Entry("requests", requests_proof(64, 40, 2, True), True, (
+        Fault(_KEPT, "self.count.eq(self.count + 1), end", "self.count.eq(self.count), end"),))
     for datagrams in (False, True):
         for words, frame, outstanding in ((64, 24, 4), (128, 32, 8)):
             yield Entry("requests", requests_proof(words, frame, outstanding, datagrams), False)
